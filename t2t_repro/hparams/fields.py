@@ -1,0 +1,296 @@
+"""The hyper-parameters: what each is called, means, and may be.
+
+The defaults are the paper's base model for English-German.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import textwrap
+from typing import Any
+
+import yaml
+
+from t2t_repro.errors import UserError
+from t2t_repro.hparams.settings import check_keys, checked, rule_of, setting
+from t2t_repro.text_files import write_text_atomically
+
+_PAPER_BATCH = "paper section 5.1"
+_PAPER_ADAM = "paper section 5.3"
+_PAPER_BASE = "paper table 3, base"
+_PAPER_DECODING = "paper section 6.1"
+_T2T = "tensor2tensor basic_params1"
+_OWN = "own choice"
+
+
+@dataclasses.dataclass(frozen=True)
+class HParams:
+    """Everything that decides what a training run learns, and how it decodes.
+
+    Each field carries its meaning, unit and source, which `to_yaml` writes out.
+
+    Raises:
+        UserError: at construction, for a wrong type or a value out of range.
+    """
+
+    problem: str = setting(
+        "translate_ende_wmt14", "The corpus to learn from.", _PAPER_BATCH
+    )
+    tokenizer: str = setting(
+        "sentencepiece",
+        "Kind of subwords: byte-pair pieces, or lossless word pieces.",
+        _PAPER_BATCH,
+        choices=("sentencepiece", "wordpiece"),
+    )
+    vocab_size: int = setting(
+        37_000,
+        "Subwords in the vocabulary that source and target share.",
+        _PAPER_BATCH,
+        minimum=3,
+    )
+
+    d_model: int = setting(
+        512, "Width of every position's vector.", _PAPER_BASE, minimum=1
+    )
+    d_ff: int = setting(
+        2048, "Width of the feed-forward inner layer.", _PAPER_BASE, minimum=1
+    )
+    num_heads: int = setting(8, "Attention heads.", _PAPER_BASE, minimum=1)
+    d_k: int | None = setting(
+        None,
+        "Width of one head's query and key; null: d_model / num_heads.",
+        _PAPER_BASE,
+        minimum=1,
+    )
+    d_v: int | None = setting(
+        None,
+        "Width of one head's value; null: d_model / num_heads.",
+        _PAPER_BASE,
+        minimum=1,
+    )
+    num_layers: int = setting(6, "Layers of the encoder.", _PAPER_BASE, minimum=1)
+    num_decoder_layers: int | None = setting(
+        None, "Layers of the decoder; null: as the encoder.", _PAPER_BASE, minimum=1
+    )
+    norm: str = setting(
+        "post",
+        "Layer norm after each sub-layer's residual sum, or before the sub-layer.",
+        "paper section 3.1; pre: tensor2tensor transformer_base_v2",
+        choices=("post", "pre"),
+    )
+    position: str = setting(
+        "sinusoid",
+        "Position signal: tensor2tensor's sinusoid, the paper's formula, learned.",
+        "tensor2tensor common_attention.py:get_timing_signal_1d; paper section 3.5",
+        choices=("sinusoid", "sinusoid_paper", "learned", "none"),
+    )
+    max_position: int = setting(
+        512, "Rows of the table of learned positions.", _OWN, minimum=1
+    )
+    share_embeddings: bool = setting(
+        True, "One matrix for both embeddings and the softmax.", "paper section 3.4"
+    )
+    target_space_embedding: bool = setting(
+        True,
+        "Add row 0 of a trained table of 32 rows to the encoder's input.",
+        "tensor2tensor transformer_layers.py:transformer_prepare_encoder",
+    )
+
+    dropout: float = setting(
+        0.1,
+        "Probability of dropping a sub-layer's output or an embedding (P_drop).",
+        _PAPER_BASE,
+        minimum=0,
+        below=1,
+    )
+    attention_dropout: float = setting(
+        0.0,
+        "Probability of dropping an attention weight.",
+        "tensor2tensor transformer_base_v1",
+        minimum=0,
+        below=1,
+    )
+    ffn_dropout: float = setting(
+        0.0,
+        "Probability of dropping a feed-forward inner unit (relu_dropout).",
+        "tensor2tensor transformer_base_v1",
+        minimum=0,
+        below=1,
+    )
+    label_smoothing: float = setting(
+        0.1,
+        "Probability taken from the right label and spread over the others.",
+        "paper section 5.4",
+        minimum=0,
+        below=1,
+    )
+
+    adam_beta1: float = setting(
+        0.9, "Adam: decay of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
+    )
+    adam_beta2: float = setting(
+        0.98, "Adam: decay of the mean square.", _PAPER_ADAM, minimum=0, below=1
+    )
+    adam_epsilon: float = setting(
+        1e-9, "Adam: added to the root of the mean square.", _PAPER_ADAM, minimum=0
+    )
+    learning_rate_schedule: str = setting(
+        "paper",
+        "paper: update n uses rate(n), n from 1; t2t: rate(n - 1), so the first is 0.",
+        "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule",
+        choices=("paper", "t2t"),
+    )
+    learning_rate_scale: float = setting(
+        1.0, "Factor on the scheduled learning rate.", "paper equation 3", minimum=0
+    )
+    warmup_steps: int = setting(
+        4000, "Updates over which the rate rises.", _PAPER_ADAM, minimum=1
+    )
+    clip_norm: float = setting(
+        0.0, "Largest global norm of the gradient; 0: no clipping.", _T2T, minimum=0
+    )
+
+    batching: str = setting(
+        "buckets",
+        "buckets: a bounded set of shapes; sorted: sort each epoch by length and cut.",
+        "paper section 5.1 ('approximate sequence length')",
+        choices=("buckets", "sorted"),
+    )
+    tokens_per_batch: int = setting(
+        25_000,
+        "Positions on each side, padding included, of one update on all devices.",
+        _PAPER_BATCH,
+        minimum=1,
+    )
+    max_length: int = setting(
+        256, "Longest training sentence, subwords with the end mark.", _T2T, minimum=2
+    )
+    max_tokens_per_device: int = setting(
+        4096,
+        "Most positions per side that a device takes at once; larger batches are "
+        "accumulated; 0: no bound.",
+        "tensor2tensor transformer_base_v1 batch_size",
+        minimum=0,
+    )
+    train_steps: int = setting(
+        100_000, "Updates in the whole training.", "paper section 5.2", minimum=1
+    )
+    checkpoint_steps: int = setting(
+        0, "Updates between checkpoints; 0: by minutes alone.", _OWN, minimum=0
+    )
+    checkpoint_minutes: float = setting(
+        10.0,
+        "Minutes between checkpoints; 0: by steps alone.",
+        "paper section 6.1",
+        minimum=0,
+    )
+    keep_checkpoints: int = setting(
+        20, "Newest checkpoints kept for averaging.", "paper section 6.1", minimum=1
+    )
+    average_last: int = setting(
+        5, "Newest checkpoints averaged at the end.", "paper section 6.1", minimum=1
+    )
+    eval_steps: int = setting(
+        5000, "Updates between validations; 0: at the end alone.", _OWN, minimum=0
+    )
+
+    beam_size: int = setting(
+        4, "Hypotheses kept in beam search.", _PAPER_DECODING, minimum=1
+    )
+    alpha: float = setting(
+        0.6, "Exponent of the length penalty.", _PAPER_DECODING, minimum=0
+    )
+    decode_extra_length: int = setting(
+        50,
+        "Longest output: this many subwords more than the input.",
+        _PAPER_DECODING,
+        minimum=1,
+    )
+    seed: int = setting(
+        1, "Start of every random sequence.", _OWN, minimum=0, below=2**31
+    )
+
+    def __post_init__(self) -> None:
+        """Checks every field by its rule, then the fields against each other."""
+        for field in dataclasses.fields(self):
+            value = checked(HParams, field.name, getattr(self, field.name), "hparams")
+            object.__setattr__(self, field.name, value)
+        _check_together(self)
+
+    @property
+    def key_size(self) -> int:
+        """The width d_k of one head's query and key."""
+        return self.d_model // self.num_heads if self.d_k is None else self.d_k
+
+    @property
+    def value_size(self) -> int:
+        """The width d_v of one head's value."""
+        return self.d_model // self.num_heads if self.d_v is None else self.d_v
+
+    @property
+    def decoder_layers(self) -> int:
+        """The number of layers in the decoder."""
+        return self.num_decoder_layers or self.num_layers
+
+    def replace(self, **changes: Any) -> HParams:
+        """Returns this set with some values changed.
+
+        Raises:
+            UserError: an unknown key, a wrong type or a value out of range.
+        """
+        check_keys(HParams, changes, "hparams")
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns every value by name, in order of declaration."""
+        return dataclasses.asdict(self)
+
+    def to_yaml(self) -> str:
+        """Returns the whole set as YAML, each value under its meaning and source."""
+        lines = []
+        for field in dataclasses.fields(self):
+            rule = rule_of(field)
+            comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
+            lines += [f"# {line}" for line in comment]
+            lines.append(yaml.safe_dump({field.name: getattr(self, field.name)}))
+        return "\n".join(lines)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the whole set to a file that is complete or absent.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_text_atomically(path, self.to_yaml())
+
+
+def _check_together(hparams: HParams) -> None:
+    """Raises UserError where two values contradict each other."""
+    for name in ("d_k", "d_v"):
+        if getattr(hparams, name) is None and hparams.d_model % hparams.num_heads:
+            raise UserError(
+                f"hparams: d_model={hparams.d_model} is not a multiple of "
+                f"num_heads={hparams.num_heads}; change one of them or set {name}"
+            )
+    if hparams.position == "sinusoid_paper" and hparams.d_model % 2:
+        raise UserError(
+            f"hparams: d_model={hparams.d_model} must be even for position="
+            "sinusoid_paper, which pairs each sine with a cosine"
+        )
+    for name in ("tokens_per_batch", "max_tokens_per_device"):
+        if 0 < getattr(hparams, name) < hparams.max_length:
+            raise UserError(
+                f"hparams: {name}={getattr(hparams, name)} holds no sentence of "
+                f"max_length={hparams.max_length}; raise it or lower max_length"
+            )
+    if hparams.average_last > hparams.keep_checkpoints:
+        raise UserError(
+            f"hparams: average_last={hparams.average_last} needs keep_checkpoints "
+            f"of at least as many, not {hparams.keep_checkpoints}"
+        )
+    if not hparams.checkpoint_steps and not hparams.checkpoint_minutes:
+        raise UserError(
+            "hparams: checkpoint_steps and checkpoint_minutes are both 0, so "
+            "nothing would ever be saved; set one of them"
+        )

@@ -1,0 +1,207 @@
+"""Strict settings: what a field of a frozen dataclass may hold, and who says so.
+
+A misspelt or mistyped setting that is silently ignored costs a training run, so
+each field carries its rule, and everything that breaks one is refused by name.
+This file knows nothing of Transformers; `fields.py` declares the fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from t2t_repro.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What one field means and which values it allows.
+
+    Attributes:
+        doc: one sentence for people, with the unit.
+        source: where the default comes from (paper section, tensor2tensor, own).
+        minimum: smallest allowed number, or None.
+        below: every allowed number is less than this, or None.
+        choices: the allowed strings; empty when any is.
+    """
+
+    doc: str
+    source: str
+    minimum: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def complaint(self, value: object) -> str | None:
+        """Says what is wrong with a value of the right type, or None."""
+        if self.choices and value not in self.choices:
+            return f"must be one of {', '.join(self.choices)}"
+        if isinstance(value, str) and not value.strip():
+            return "must not be empty"
+        if isinstance(value, float) and not math.isfinite(value):
+            return "must be finite"
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum:g}"
+            if self.below is not None and value >= self.below:
+                return f"must be less than {self.below:g}"
+        return None
+
+
+def setting(default: Any, doc: str, source: str, **limits: Any) -> Any:
+    """Declares a dataclass field with its rule.
+
+    Args:
+        default: the value of the field when nothing else is said.
+        doc: see `Rule`.
+        source: see `Rule`.
+        **limits: `minimum`, `below` or `choices` of the `Rule`.
+
+    Returns:
+        The dataclass field; typed Any, as `dataclasses.field` is for a checker.
+    """
+    rule = Rule(doc, source, **limits)
+    return dataclasses.field(default=default, metadata={"rule": rule})
+
+
+def rule_of(field: dataclasses.Field[Any]) -> Rule:
+    """Returns the rule that `setting` put on a field."""
+    rule = field.metadata["rule"]
+    assert isinstance(rule, Rule)
+    return rule
+
+
+@functools.cache
+def field_types(owner: type) -> dict[str, tuple[type, bool]]:
+    """Returns the type of each field and whether it may be None.
+
+    Args:
+        owner: a dataclass whose fields are int, float, bool or str, or optional.
+
+    Returns:
+        field name -> (type, whether None is allowed), in order of declaration.
+    """
+    found: dict[str, tuple[type, bool]] = {}
+    for name, hint in typing.get_type_hints(owner).items():
+        members = typing.get_args(hint) or (hint,)
+        plain = [member for member in members if member is not types.NoneType]
+        found[name] = (plain[0], len(plain) < len(members))
+    return found
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Returns '; did you mean X?' for the nearest candidate, or ''.
+
+    Args:
+        name: what the user wrote.
+        candidates: what would have been understood.
+    """
+    near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
+    """Refuses keys that are not fields of `owner`.
+
+    Args:
+        owner: the dataclass.
+        values: the settings that were given.
+        where: the file or flag they came from, for the message.
+
+    Raises:
+        UserError: naming the key and the nearest one that exists.
+    """
+    known = field_types(owner)
+    for key in values:
+        if key not in known:
+            hint = did_you_mean(str(key), known) or f"; known are {', '.join(known)}"
+            raise UserError(f"{where}: unknown hyper-parameter {key!r}{hint}")
+
+
+def checked(owner: type, name: str, value: object, where: str) -> Any:
+    """Returns the value of one field, exactly typed and within its limits.
+
+    A whole number is welcome where a float is wanted; nothing else is converted.
+
+    Args:
+        owner: the dataclass.
+        name: a field of it.
+        value: what was given.
+        where: the file or flag it came from, for the message.
+
+    Raises:
+        UserError: the type is wrong or the value out of range.
+    """
+    wanted, optional = field_types(owner)[name]
+    if value is None and optional:
+        return None
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise UserError(
+            f"{where}: {name} must be {_type_name(wanted, optional)}, "
+            f"not {value!r} ({type(value).__name__})"
+        )
+    field = next(f for f in dataclasses.fields(owner) if f.name == name)
+    complaint = rule_of(field).complaint(value)
+    if complaint:
+        raise UserError(f"{where}: {name}={value!r} {complaint}")
+    return value
+
+
+def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
+    """Reads 'key=value,key=value' into typed settings.
+
+    Args:
+        owner: the dataclass.
+        text: the overrides; '' holds none.
+        where: the flag they came from, for the message.
+
+    Returns:
+        key -> value of the field's type; ranges are not checked yet.
+
+    Raises:
+        UserError: a part without '=', an unknown or repeated key, or a value that
+            is not of the field's type.
+    """
+    values: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise UserError(f"{where}: {part!r} is not of the form key=value")
+        check_keys(owner, {key: value}, where)
+        if key in values:
+            raise UserError(f"{where}: {key} is given twice")
+        values[key] = _parsed(owner, key, value, where)
+    return values
+
+
+def _parsed(owner: type, name: str, text: str, where: str) -> Any:
+    """Reads one value as it is written on a command line."""
+    wanted, optional = field_types(owner)[name]
+    if optional and text.lower() in ("none", "null"):
+        return None
+    try:
+        if wanted is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return wanted(text)
+    except (KeyError, ValueError):
+        raise UserError(
+            f"{where}: {name} must be {_type_name(wanted, optional)}, not {text!r}"
+        ) from None
+
+
+def _type_name(wanted: type, optional: bool) -> str:
+    """Names a type as a person would."""
+    name = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a word",
+    }[wanted]
+    return f"{name} or null" if optional else name

@@ -1,0 +1,25 @@
+"""What every test shares: a quiet TensorFlow and the folder of reference data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# TensorFlow reads it at import, so it must be set before any test module is.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder of reference data that is kept beside the repository.
+
+    It is $T2T_REPRO_SHARED if that is set, else `shared` next to the checkout.
+    Tests that need it are skipped where it is absent.
+    """
+    default = Path(__file__).resolve().parents[2] / "shared"
+    path = Path(os.environ.get("T2T_REPRO_SHARED") or default)
+    if not path.is_dir():
+        pytest.skip(f"no reference data at {path}; set T2T_REPRO_SHARED to the folder")
+    return path

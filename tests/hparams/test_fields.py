@@ -1,0 +1,72 @@
+"""The hyper-parameters themselves: frozen, typed, within their limits."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.hparams.settings import rule_of
+
+
+def test_a_set_cannot_be_changed_in_place():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        HParams().d_model = 256  # type: ignore[misc]
+
+
+def test_every_field_says_what_it_means_and_where_it_comes_from():
+    for field in dataclasses.fields(HParams):
+        rule = rule_of(field)
+        assert rule.doc.endswith("."), field.name
+        assert rule.source, field.name
+
+
+def test_a_whole_number_is_welcome_where_a_float_is_wanted():
+    assert repr(HParams(dropout=0).dropout) == "0.0"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"d_model": 0}, "d_model=0 must be at least 1"),
+        ({"d_model": 100}, "d_model=100 is not a multiple of num_heads=8"),
+        ({"d_model": 100, "d_k": 16}, "or set d_v"),
+        ({"d_model": "512"}, "d_model must be a whole number, not '512' (str)"),
+        ({"num_layers": True}, "num_layers must be a whole number, not True (bool)"),
+        ({"dropout": 1.0}, "dropout=1.0 must be less than 1"),
+        ({"alpha": float("nan")}, "alpha=nan must be finite"),
+        ({"position": "sine"}, "must be one of sinusoid, sinusoid_paper"),
+        ({"problem": " "}, "problem=' ' must not be empty"),
+        ({"d_modle": 512}, "'d_modle'; did you mean 'd_model'?"),
+        ({"average_last": 21}, "average_last=21 needs keep_checkpoints"),
+        ({"tokens_per_batch": 255}, "holds no sentence of max_length=256"),
+        ({"max_tokens_per_device": 255}, "holds no sentence of max_length=256"),
+        ({"checkpoint_minutes": 0.0}, "nothing would ever be saved"),
+        (
+            {"d_model": 9, "num_heads": 3, "position": "sinusoid_paper"},
+            "d_model=9 must be even",
+        ),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(changes, words):
+    with pytest.raises(UserError) as refused:
+        HParams().replace(**changes)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"d_model": 100, "d_k": 16, "d_v": 16},
+        {"max_tokens_per_device": 0},
+        {"checkpoint_minutes": 0.0, "checkpoint_steps": 100},
+        {"position": "none", "num_decoder_layers": 2},
+        {"d_model": 9, "num_heads": 3, "position": "sinusoid"},
+    ],
+)
+def test_an_unusual_value_is_allowed(changes):
+    found = HParams().replace(**changes)
+    assert {key: getattr(found, key) for key in changes} == changes

@@ -1,0 +1,216 @@
+"""The named sets: what they say, how they are asked for, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from t2t_repro import hparams
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import sets
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+# "Attention Is All You Need", table 3 and sections 5 and 6.1.
+PAPER_BASE = {
+    "d_model": 512,
+    "d_ff": 2048,
+    "num_heads": 8,
+    "key_size": 64,
+    "value_size": 64,
+    "num_layers": 6,
+    "decoder_layers": 6,
+    "norm": "post",
+    "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "ffn_dropout": 0.0,
+    "label_smoothing": 0.1,
+    "adam_beta1": 0.9,
+    "adam_beta2": 0.98,
+    "adam_epsilon": 1e-9,
+    "learning_rate_schedule": "paper",
+    "learning_rate_scale": 1.0,
+    "warmup_steps": 4000,
+    "tokens_per_batch": 25_000,
+    "vocab_size": 37_000,
+    "tokenizer": "sentencepiece",
+    "problem": "translate_ende_wmt14",
+    "train_steps": 100_000,
+    "checkpoint_minutes": 10.0,
+    "average_last": 5,
+    "beam_size": 4,
+    "alpha": 0.6,
+    "decode_extra_length": 50,
+}
+PAPER_BIG = PAPER_BASE | {
+    "d_model": 1024,
+    "d_ff": 4096,
+    "num_heads": 16,
+    "dropout": 0.3,
+    "train_steps": 300_000,
+    "average_last": 20,
+}
+ENFR = {
+    "problem": "translate_enfr_wmt14",
+    "tokenizer": "wordpiece",
+    "vocab_size": 32_000,
+}
+# tensor2tensor 1.15.7, models/transformer.py: transformer_base_v3, transformer_big.
+T2T_BASE = {
+    "problem": "translate_ende_wmt_t2t",
+    "d_model": 512,
+    "norm": "pre",
+    "dropout": 0.1,
+    "attention_dropout": 0.1,
+    "ffn_dropout": 0.1,
+    "adam_beta2": 0.997,
+    "learning_rate_schedule": "t2t",
+    "learning_rate_scale": 2.0,
+    "warmup_steps": 8000,
+}
+EXPECTED = {
+    "base": PAPER_BASE,
+    "big": PAPER_BIG,
+    "base_enfr": PAPER_BASE | ENFR,
+    "big_enfr": PAPER_BIG | ENFR | {"dropout": 0.1},
+    "t2t_base": T2T_BASE,
+    "t2t_big": T2T_BASE | {"d_model": 1024, "d_ff": 4096, "dropout": 0.3},
+    # The comparison that the README reports.
+    "multi30k": {
+        "problem": "files",
+        "d_model": 256,
+        "d_ff": 1024,
+        "num_heads": 4,
+        "num_layers": 3,
+        "vocab_size": 6000,
+        "warmup_steps": 1000,
+        "dropout": 0.1,
+        "batching": "sorted",
+        "tokens_per_batch": 4096,
+        "train_steps": 2500,
+        "checkpoint_steps": 250,
+        "average_last": 5,
+    },
+    "tiny": {"problem": "translate_ende_numbers"},
+    "small": {"problem": "files"},
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_named_set_has_the_values_of_its_source(name):
+    found = hparams.load(name)
+    expected = EXPECTED[name]
+    assert {key: getattr(found, key) for key in expected} == expected
+
+
+def test_every_file_in_configs_is_a_set_and_every_set_is_tested():
+    assert hparams.names() == sorted(EXPECTED)
+    assert sorted(path.stem for path in CONFIGS.iterdir()) == sorted(EXPECTED)
+
+
+def test_the_defaults_are_the_base_set():
+    assert hparams.HParams() == hparams.load("base")
+
+
+def test_overrides_change_what_they_name_and_nothing_else():
+    found = hparams.load("big, warmup_steps=8000 ,dropout=0,d_k=96,num_layers=2")
+    expected = hparams.load("big").replace(
+        warmup_steps=8000, dropout=0.0, d_k=96, num_layers=2
+    )
+    assert found == expected
+    assert (found.key_size, found.value_size, found.decoder_layers) == (96, 64, 2)
+    assert hparams.load("big,d_k=96,share_embeddings=false").share_embeddings is False
+    assert hparams.load("multi30k,d_k=none").d_k is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("bgi", "no hyper-parameter set is called 'bgi'; did you mean 'big'?"),
+        ("", "there are base, base_enfr, big"),
+        ("big,warmup_step=1", "'warmup_step'; did you mean 'warmup_steps'?"),
+        ("big,hidden_size=1", "unknown hyper-parameter 'hidden_size'"),
+        ("big,warmup_steps", "'warmup_steps' is not of the form key=value"),
+        ("big,seed=1,seed=2", "seed is given twice"),
+        ("big,d_model=wide", "d_model must be a whole number, not 'wide'"),
+        ("big,d_model=512.0", "d_model must be a whole number, not '512.0'"),
+        ("big,share_embeddings=1", "share_embeddings must be true or false, not '1'"),
+        ("big,warmup_steps=none", "warmup_steps must be a whole number, not 'none'"),
+        ("missing/set.yaml", "missing/set.yaml does not exist"),
+    ],
+)
+def test_a_bad_specification_is_refused_by_name(spec, words):
+    with pytest.raises(UserError) as refused:
+        hparams.load(spec)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_of_ones_own_can_build_on_a_root_set(tmp_path):
+    path = write(tmp_path / "a, b.yaml", "base: base\nadam_epsilon: 1e-8\nd_k: 32\n")
+    found = hparams.load(f"{path},seed=7")
+    assert found == hparams.load("base").replace(adam_epsilon=1e-8, d_k=32, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("base: big\n", "only one level is allowed"),
+        ("base: bsae\n", "did you mean 'base'?"),
+        ("base: 3\n", "base must name a set"),
+        ("d_modle: 512\n", "'d_modle'; did you mean 'd_model'?"),
+        ("d_model: '512'\n", "d_model must be a whole number, not '512' (str)"),
+        ("d_model: true\n", "d_model must be a whole number, not True (bool)"),
+        ("d_model: 512.0\n", "d_model must be a whole number, not 512.0 (float)"),
+        ("d_model: null\n", "d_model must be a whole number, not None"),
+        ("dropout: high\n", "dropout must be a number, not 'high' (str)"),
+        ("dropout: 1.0\n", "dropout=1.0 must be less than 1"),
+        ("dropout: -0.1\n", "dropout=-0.1 must be at least 0"),
+        ("norm: both\n", "norm='both' must be one of post, pre"),
+        ("seed: 1\nseed: 2\n", ":2: not valid YAML: seed is given twice"),
+        ("seed: [\n", "not valid YAML"),
+        ("just words\n", "must hold lines of the form 'key: value'"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(text, words, tmp_path):
+    path = write(tmp_path / "mine.yaml", text)
+    with pytest.raises(UserError) as refused:
+        hparams.load(path)
+    assert words in str(refused.value)
+    assert str(refused.value).startswith(path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_saved_set_is_read_back_as_it_was(name, tmp_path):
+    saved = hparams.load(f"{name},seed=11")
+    saved.save(tmp_path / "hparams.yaml")
+    assert hparams.read(tmp_path / "hparams.yaml") == saved
+    assert hparams.load(str(tmp_path / "hparams.yaml")) == saved
+
+
+def test_a_saved_set_is_plain_yaml_with_every_value_and_its_meaning(tmp_path):
+    text = hparams.load("big").to_yaml()
+    assert yaml.safe_load(text) == hparams.load("big").to_dict()
+    assert "# Attention heads. (paper table 3, base)\nnum_heads: 16\n" in text
+
+
+def test_a_set_saved_before_a_key_existed_keeps_its_default(tmp_path):
+    path = write(tmp_path / "hparams.yaml", "d_model: 256\n")
+    assert hparams.read(path) == hparams.load("base").replace(d_model=256)
+
+
+def test_an_installed_package_prefers_its_own_sets(tmp_path, monkeypatch):
+    package = tmp_path / "t2t_repro"
+    (package / "configs").mkdir(parents=True)
+    (package / "configs" / "mine.yaml").write_text("seed: 5\n", encoding="utf-8")
+    monkeypatch.setattr(sets, "__file__", str(package / "hparams" / "sets.py"))
+    assert hparams.names() == ["mine"]
+    assert hparams.load("mine").seed == 5

@@ -1,0 +1,116 @@
+"""Text files: what is read, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import read_lines, read_pairs, write_text_atomically
+
+
+def _file(tmp_path, data: bytes, name: str = "text.en"):
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"one\ntwo\n", ["one", "two"]),
+        (b"one\ntwo", ["one", "two"]),
+        (b"one\r\ntwo\r\n", ["one", "two"]),
+        (b"one\r\r\n", ["one\r"]),
+        (b"\n", [""]),
+        (b"one\n\ntwo\n\n", ["one", "", "two", ""]),
+        (b"\xef\xbb\xbfone\n", ["one"]),
+        ("a\u2028b\x0cc\x85d\n".encode(), ["a\u2028b\x0cc\x85d"]),
+        ("Grüße 🙂\n".encode(), ["Grüße 🙂"]),
+    ],
+)
+def test_lines_end_at_newlines_only(tmp_path, data, lines):
+    assert read_lines(_file(tmp_path, data)) == lines
+
+
+def test_a_gz_name_is_decompressed(tmp_path):
+    path = _file(tmp_path, gzip.compress("ä\nb\r\n".encode()), "text.en.gz")
+    assert read_lines(path) == ["ä", "b"]
+
+
+def test_a_truncated_gz_file_is_refused(tmp_path):
+    whole = gzip.compress(b"".join(b"%d\n" % (n * n) for n in range(5000)))
+    path = _file(tmp_path, whole[: len(whole) // 2], "text.en.gz")
+    with pytest.raises(UserError, match="not a whole gzip file"):
+        read_lines(path)
+
+
+def test_a_gz_name_without_gz_contents_is_refused(tmp_path):
+    with pytest.raises(UserError, match="not a whole gzip file"):
+        read_lines(_file(tmp_path, b"plain text\n", "text.en.gz"))
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"text\.en is empty"):
+        read_lines(_file(tmp_path, b""))
+
+
+def test_invalid_utf8_is_refused_with_line_and_byte(tmp_path):
+    with pytest.raises(UserError, match=r"text\.en:2:3: byte 0xff"):
+        read_lines(_file(tmp_path, b"good\nab\xffcd\n"))
+
+
+def test_a_nul_character_is_refused_with_line_and_byte(tmp_path):
+    with pytest.raises(UserError, match=r"text\.en:3:2: a NUL"):
+        read_lines(_file(tmp_path, b"a\nb\nc\0d\n"))
+
+
+def test_a_missing_file_and_a_directory_are_refused_by_name(tmp_path):
+    with pytest.raises(UserError, match=r"absent\.en does not exist"):
+        read_lines(tmp_path / "absent.en")
+    with pytest.raises(UserError, match="is a directory"):
+        read_lines(tmp_path)
+
+
+def test_pairs_join_line_by_line(tmp_path):
+    source = _file(tmp_path, b"one\ntwo\n", "a.en")
+    target = _file(tmp_path, b"eins\r\nzwei", "a.de")
+    assert read_pairs(source, target) == [("one", "eins"), ("two", "zwei")]
+
+
+def test_unequal_line_counts_are_refused_with_both_counts(tmp_path):
+    source = _file(tmp_path, b"one\ntwo\nthree\n", "a.en")
+    target = _file(tmp_path, b"eins\n", "a.de")
+    with pytest.raises(UserError, match=r"a\.en has 3 lines but .*a\.de has 1:"):
+        read_pairs(source, target)
+    with pytest.raises(UserError, match=r"a\.de has 1 lines but .*a\.en has 3:"):
+        read_pairs(target, source)
+
+
+def test_a_written_file_holds_the_text_and_leaves_no_other_file(tmp_path):
+    path = tmp_path / "out.txt"
+    write_text_atomically(path, "alt\n")
+    write_text_atomically(path, "ä\r\nb\n")
+    assert path.read_bytes() == "ä\r\nb\n".encode()
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    write_text_atomically(path, "old")
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(UserError, match="No space left on device"):
+        write_text_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match="cannot write"):
+        write_text_atomically(tmp_path / "absent" / "out.txt", "text")
