@@ -1,0 +1,80 @@
+"""What a model learns from, and the names under which `--problem` knows it."""
+
+from __future__ import annotations
+
+import difflib
+
+from t2t_repro.errors import UserError
+from t2t_repro.problems.problem import Problem
+
+_BUILT_IN = "translate_ende_numbers"
+_FILES = "files"
+_WMT = ("translate_ende_wmt14", "translate_enfr_wmt14", "translate_ende_wmt_t2t")
+
+
+def names() -> list[str]:
+    """Returns every name that `create` knows, in the order of a help text."""
+    return [_BUILT_IN, _FILES, *_WMT]
+
+
+def create(
+    name: str,
+    data_dir: str | None = None,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+) -> Problem:
+    """Returns the problem of a name; reads no sentence yet.
+
+    Args:
+        name: one of `names()`.
+        data_dir: where the problem's data is. `files` needs it. The WMT problems
+            look for a prepared TFDS data set in its sub-folder `tfds`, or in TFDS's
+            own folder if it is None. The built-in corpus is generated and needs none.
+        source_lang: language to translate from. `files` takes it as the ending of
+            its files; for the other problems it can only confirm what they are.
+        target_lang: language to translate into, likewise.
+
+    Returns:
+        The problem.
+
+    Raises:
+        UserError: no problem has the name, `files` lacks its folder or its
+            languages, or a language is not one of the problem's.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
+        raise UserError(
+            f"--problem {name}: there is no such problem; did you mean {near}? "
+            f"Known are {', '.join(names())}."
+        )
+    # Imported where they are used: a run needs one problem, not all their libraries.
+    if name == _FILES:
+        from t2t_repro.problems.files import FilesProblem
+
+        return FilesProblem(data_dir, source_lang, target_lang)
+    problem: Problem
+    if name == _BUILT_IN:
+        from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
+
+        problem = TranslateEndeNumbers()
+    else:
+        from t2t_repro.problems.wmt import WmtProblem
+
+        problem = WmtProblem(name, data_dir)
+    _check_languages(problem, source_lang, target_lang)
+    return problem
+
+
+def _check_languages(
+    problem: Problem, source_lang: str | None, target_lang: str | None
+) -> None:
+    """Raises UserError if a flag contradicts the problem's own languages."""
+    for flag, given, own in (
+        ("--source_lang", source_lang, problem.source_lang),
+        ("--target_lang", target_lang, problem.target_lang),
+    ):
+        if given is not None and given != own:
+            raise UserError(
+                f"{flag} {given}: {problem.name} translates {problem.source_lang} to "
+                f"{problem.target_lang}; leave the flag out."
+            )

@@ -1,0 +1,132 @@
+"""English words for numbers, years, dates, clock times and prices.
+
+The wording is British and agrees with num2words (lang "en"), without its comma
+after "thousand".
+"""
+
+_UNITS = str.split(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = str.split("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
+_IRREGULAR_ORDINALS = {
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
+MONTHS = str.split(
+    "January February March April May June July August September October "
+    "November December"
+)
+WEEKDAYS = str.split("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+
+
+def cardinal(n: int) -> str:
+    """Returns a number in words, e.g. 4305: "four thousand three hundred and five".
+
+    Args:
+        n: 0 to 99,999.
+    """
+    if n < 20:
+        return _UNITS[n]
+    if n < 100:
+        tens, unit = divmod(n, 10)
+        return _TENS[tens] + (f"-{_UNITS[unit]}" if unit else "")
+    if n < 1000:
+        hundreds, rest = divmod(n, 100)
+        head = f"{_UNITS[hundreds]} hundred"
+        return f"{head} and {cardinal(rest)}" if rest else head
+    thousands, rest = divmod(n, 1000)
+    head = f"{cardinal(thousands)} thousand"
+    if not rest:
+        return head
+    return f"{head} {'and ' if rest < 100 else ''}{cardinal(rest)}"
+
+
+def ordinal(n: int) -> str:
+    """Returns an ordinal in words, e.g. 121: "one hundred and twenty-first".
+
+    Args:
+        n: 1 to 99,999.
+    """
+    words = cardinal(n)
+    cut = max(words.rfind(" "), words.rfind("-")) + 1
+    head, last = words[:cut], words[cut:]
+    if last in _IRREGULAR_ORDINALS:
+        return head + _IRREGULAR_ORDINALS[last]
+    if last.endswith("y"):
+        return f"{head}{last[:-1]}ieth"
+    return f"{head}{last}th"
+
+
+def year(n: int) -> str:
+    """Returns a year in words, e.g. 1984: "nineteen eighty-four".
+
+    Args:
+        n: 1100 to 2099.
+    """
+    if 2000 <= n < 2010:
+        return cardinal(n)
+    century, rest = divmod(n, 100)
+    if not rest:
+        return f"{cardinal(century)} hundred"
+    if rest < 10:
+        return f"{cardinal(century)} oh-{cardinal(rest)}"
+    return f"{cardinal(century)} {cardinal(rest)}"
+
+
+def date(day: int, month: int, year_number: int | None = None) -> str:
+    """Returns a date, e.g. (21, 5, 1984): "the twenty-first of May nineteen ...".
+
+    Args:
+        day: 1 to 31.
+        month: 1 to 12.
+        year_number: 1100 to 2099, or None for a date without a year.
+    """
+    words = f"the {ordinal(day)} of {MONTHS[month - 1]}"
+    return words if year_number is None else f"{words} {year(year_number)}"
+
+
+def clock(hour: int, minute: int) -> str:
+    """Returns a time on the twelve-hour clock, e.g. (4, 30): "half past four".
+
+    Args:
+        hour: 1 to 12.
+        minute: 0 to 59.
+    """
+    this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
+    if minute == 0:
+        return f"{this_hour} o'clock"
+    if minute == 15:
+        return f"a quarter past {this_hour}"
+    if minute == 30:
+        return f"half past {this_hour}"
+    if minute == 45:
+        return f"a quarter to {next_hour}"
+    if minute < 30:
+        return f"{counted(minute, 'minute', 'minutes')} past {this_hour}"
+    return f"{counted(60 - minute, 'minute', 'minutes')} to {next_hour}"
+
+
+def price(euros: int, cents: int) -> str:
+    """Returns a price, e.g. (405, 10): "four hundred and five euros and ten cents".
+
+    Args:
+        euros: 0 to 99,999; left out when 0.
+        cents: 0 to 99; left out when 0. One of the two is above 0.
+    """
+    parts = []
+    if euros:
+        parts.append(counted(euros, "euro", "euros"))
+    if cents:
+        parts.append(counted(cents, "cent", "cents"))
+    return " and ".join(parts)
+
+
+def counted(n: int, singular: str, plural: str) -> str:
+    """Returns a number with its noun, e.g. "one minute" or "two minutes"."""
+    return f"{cardinal(n)} {singular if n == 1 else plural}"

@@ -1,0 +1,177 @@
+"""German words for numbers, years, dates, clock times and prices.
+
+The spelling agrees with num2words (lang "de"): "einhundert" and "eintausend" in
+cardinals, but "hundertste" and "tausendste" for the bare ordinals.
+"""
+
+_UNITS = str.split(
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
+    "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
+)
+_TENS = str.split("_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
+_IRREGULAR_ORDINALS = {1: "erste", 3: "dritte", 7: "siebte", 8: "achte"}
+MONTHS = str.split(
+    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
+)
+WEEKDAYS = str.split("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag")
+
+NOMINATIVE, ACCUSATIVE, DATIVE = "nominative", "accusative", "dative"
+
+# Articles by gender ("m", "f", "n"); the plural's do not depend on it ("p").
+_DEFINITE = {
+    NOMINATIVE: {"m": "der", "f": "die", "n": "das", "p": "die"},
+    ACCUSATIVE: {"m": "den", "f": "die", "n": "das", "p": "die"},
+    DATIVE: {"m": "dem", "f": "der", "n": "dem", "p": "den"},
+}
+_INDEFINITE = {
+    NOMINATIVE: {"m": "ein", "f": "eine", "n": "ein"},
+    ACCUSATIVE: {"m": "einen", "f": "eine", "n": "ein"},
+    DATIVE: {"m": "einem", "f": "einer", "n": "einem"},
+}
+
+
+def definite(case: str, gender: str) -> str:
+    """Returns "der", "die", "das", "den" or "dem"."""
+    return _DEFINITE[case][gender]
+
+
+def indefinite(case: str, gender: str) -> str:
+    """Returns "ein" with its ending."""
+    return _INDEFINITE[case][gender]
+
+
+def after_definite(stem: str, case: str, gender: str) -> str:
+    """Returns an adjective with its weak ending, as it follows "der", "die", "das".
+
+    Args:
+        stem: The adjective without ending, e.g. "alt" or "zweit".
+        case: NOMINATIVE, ACCUSATIVE or DATIVE.
+        gender: "m", "f", "n", or "p" for the plural.
+    """
+    unmarked = gender != "p" and (
+        case == NOMINATIVE or (case == ACCUSATIVE and gender != "m")
+    )
+    return stem + ("e" if unmarked else "en")
+
+
+def cardinal(n: int) -> str:
+    """Returns a number as one word, e.g. 4305: "viertausenddreihundertfünf".
+
+    Args:
+        n: 0 to 99,999.
+    """
+    return _UNITS[1] if n == 1 else _joined(n, final_one="eins")
+
+
+def _joined(n: int, final_one: str) -> str:
+    """Returns a number, its last "one" being "eins" or, inside a word, "ein"."""
+    if n == 1:
+        return final_one
+    if n < 20:
+        return _UNITS[n]
+    if n < 100:
+        tens, unit = divmod(n, 10)
+        return (f"{_joined(unit, 'ein')}und" if unit else "") + _TENS[tens]
+    size, word = (1000, "tausend") if n >= 1000 else (100, "hundert")
+    count, rest = divmod(n, size)
+    head = _joined(count, "ein") + word
+    return head + _joined(rest, final_one) if rest else head
+
+
+def ordinal(n: int) -> str:
+    """Returns an ordinal in its basic form, e.g. 21: "einundzwanzigste".
+
+    Args:
+        n: 1 to 99,999.
+    """
+    if n in (100, 1000):
+        return _joined(n, "eins").removeprefix("ein") + "ste"
+    head, rest = n - n % 100, n % 100
+    prefix = _joined(head, "ein") if head else ""
+    if rest in _IRREGULAR_ORDINALS:
+        return prefix + _IRREGULAR_ORDINALS[rest]
+    return prefix + (_joined(rest, "eins") if rest else "") + _suffix(rest)
+
+
+def _suffix(rest: int) -> str:
+    """Returns "te" for 1 to 19 and "ste" for all other last two digits."""
+    return "te" if 1 <= rest < 20 else "ste"
+
+
+def declined_ordinal(n: int, case: str, gender: str) -> str:
+    """Returns an ordinal as it follows "der", "die", "das", e.g. "zweiten"."""
+    return after_definite(ordinal(n).removesuffix("e"), case, gender)
+
+
+def year(n: int) -> str:
+    """Returns a year as one word, e.g. 1984: "neunzehnhundertvierundachtzig".
+
+    Args:
+        n: 1100 to 2099.
+    """
+    if n >= 2000:
+        return cardinal(n)
+    century, rest = divmod(n, 100)
+    return f"{cardinal(century)}hundert" + (cardinal(rest) if rest else "")
+
+
+def date(day: int, month: int, case: str, year_number: int | None = None) -> str:
+    """Returns a date without its article, e.g. "einundzwanzigsten Mai".
+
+    Args:
+        day: 1 to 31.
+        month: 1 to 12.
+        case: NOMINATIVE, ACCUSATIVE or DATIVE.
+        year_number: 1100 to 2099, or None for a date without a year.
+    """
+    words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1]}"
+    return words if year_number is None else f"{words} {year(year_number)}"
+
+
+def clock(hour: int, minute: int) -> str:
+    """Returns a time on the twelve-hour clock, e.g. (4, 30): "halb fünf".
+
+    From minute 21 to minute 39 German counts from the half hour, which bears the
+    name of the hour to come: (4, 25) is "fünf Minuten vor halb fünf".
+
+    Args:
+        hour: 1 to 12.
+        minute: 0 to 59.
+    """
+    this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
+    if minute == 0:
+        return f"{'ein' if hour == 1 else this_hour} Uhr"
+    if minute == 15:
+        return f"Viertel nach {this_hour}"
+    if minute == 30:
+        return f"halb {next_hour}"
+    if minute == 45:
+        return f"Viertel vor {next_hour}"
+    if minute <= 20:
+        return f"{_minutes(minute)} nach {this_hour}"
+    if minute < 30:
+        return f"{_minutes(30 - minute)} vor halb {next_hour}"
+    if minute < 40:
+        return f"{_minutes(minute - 30)} nach halb {next_hour}"
+    return f"{_minutes(60 - minute)} vor {next_hour}"
+
+
+def _minutes(n: int) -> str:
+    return "eine Minute" if n == 1 else f"{cardinal(n)} Minuten"
+
+
+def price(euros: int, cents: int, case: str = ACCUSATIVE) -> str:
+    """Returns a price, e.g. (405, 10): "vierhundertfünf Euro und zehn Cent".
+
+    Args:
+        euros: 0 to 99,999; left out when 0.
+        cents: 0 to 99; left out when 0. One of the two is above 0.
+        case: The case, which shows in "ein", "einen", "einem Euro" alone.
+    """
+    one = indefinite(case, "m")
+    parts = []
+    if euros:
+        parts.append(f"{one if euros == 1 else cardinal(euros)} Euro")
+    if cents:
+        parts.append(f"{one if cents == 1 else cardinal(cents)} Cent")
+    return " und ".join(parts)

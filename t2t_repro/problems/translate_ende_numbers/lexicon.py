@@ -1,0 +1,269 @@
+"""The closed vocabulary around the values: nouns, verbs, subjects, occasions."""
+
+from typing import NamedTuple
+
+from t2t_repro.problems.translate_ende_numbers import english, german
+
+
+class Pair(NamedTuple):
+    """A piece of English and its German."""
+
+    en: str
+    de: str
+
+
+class Noun(NamedTuple):
+    """A thing that can be counted.
+
+    Attributes:
+        en: English singular.
+        en_plural: English plural.
+        gender: German gender, "m", "f" or "n".
+        de: German singular; the same in all the cases used here.
+        de_plural: German plural, nominative and accusative.
+        de_dative_plural: German plural, dative.
+    """
+
+    en: str
+    en_plural: str
+    gender: str
+    de: str
+    de_plural: str
+    de_dative_plural: str
+
+
+class Subject(NamedTuple):
+    """A subject: its words, and "1" (I), "3" (he, she) or "p" (plural) for the verb."""
+
+    en: str
+    de: str
+    person: str
+
+
+class Verb(NamedTuple):
+    """A verb in the forms that the sentences use.
+
+    Attributes:
+        en: English infinitive.
+        en_past: English past tense.
+        en_participle: English past participle.
+        de: German infinitive without its separable particle.
+        de_past: German past tense, third person singular, without particle.
+        de_past_plural: The same in the plural.
+        de_participle: German past participle, particle included.
+        particle: The separable particle ("ab" of "abholen"), or "".
+    """
+
+    en: str
+    en_past: str
+    en_participle: str
+    de: str
+    de_past: str
+    de_past_plural: str
+    de_participle: str
+    particle: str = ""
+
+
+class Happening(NamedTuple):
+    """What an occasion does, third person singular.
+
+    Attributes:
+        en: English infinitive.
+        en_present: English present tense.
+        en_past: English past tense.
+        de: German infinitive without its separable particle.
+        de_present: German present tense without particle.
+        de_past: German past tense without particle.
+        particle: The separable particle ("statt" of "stattfinden"), or "".
+    """
+
+    en: str
+    en_present: str
+    en_past: str
+    de: str
+    de_present: str
+    de_past: str
+    particle: str = ""
+
+
+def _nouns(table: str) -> tuple[Noun, ...]:
+    return tuple(Noun(*line.split()) for line in table.strip().splitlines())
+
+
+# Things of the first table fit into a box; one can stand next to the others.
+SMALL_NOUNS = _nouns("""
+book    books    n  Buch      Bücher     Büchern
+apple   apples   m  Apfel     Äpfel      Äpfeln
+lamp    lamps    f  Lampe     Lampen     Lampen
+picture pictures n  Bild      Bilder     Bildern
+letter  letters  m  Brief     Briefe     Briefen
+key     keys     m  Schlüssel Schlüssel  Schlüsseln
+bottle  bottles  f  Flasche   Flaschen   Flaschen
+cup     cups     f  Tasse     Tassen     Tassen
+coin    coins    f  Münze     Münzen     Münzen
+flower  flowers  f  Blume     Blumen     Blumen
+shirt   shirts   n  Hemd      Hemden     Hemden
+stone   stones   m  Stein     Steine     Steinen
+egg     eggs     n  Ei        Eier       Eiern
+""")
+LARGE_NOUNS = _nouns("""
+table   tables   m  Tisch     Tische     Tischen
+chair   chairs   m  Stuhl     Stühle     Stühlen
+house   houses   n  Haus      Häuser     Häusern
+tree    trees    m  Baum      Bäume      Bäumen
+car     cars     n  Auto      Autos      Autos
+bicycle bicycles n  Fahrrad   Fahrräder  Fahrrädern
+door    doors    f  Tür       Türen      Türen
+window  windows  n  Fenster   Fenster    Fenstern
+boat    boats    n  Boot      Boote      Booten
+bench   benches  f  Bank      Bänke      Bänken
+""")
+NOUNS = SMALL_NOUNS + LARGE_NOUNS
+
+CONTAINERS = (
+    Pair("a box", "eine Kiste"),
+    Pair("a bag", "eine Tasche"),
+    Pair("a basket", "einen Korb"),
+    Pair("a suitcase", "einen Koffer"),
+)  # accusative
+
+SUBJECTS = (
+    Subject("I", "ich", "1"),
+    Subject("he", "er", "3"),
+    Subject("she", "sie", "3"),
+    Subject("we", "wir", "p"),
+    Subject("they", "sie", "p"),
+    Subject("my brother", "mein Bruder", "3"),
+    Subject("my sister", "meine Schwester", "3"),
+    Subject("the teacher", "der Lehrer", "3"),
+    Subject("the farmer", "der Bauer", "3"),
+    Subject("his parents", "seine Eltern", "p"),
+    Subject("the children", "die Kinder", "p"),
+    Subject("the neighbours", "die Nachbarn", "p"),
+)
+
+_TRANSITIVE = """
+buy        bought       bought       kaufen       kaufte       gekauft
+sell       sold         sold         verkaufen    verkaufte    verkauft
+order      ordered      ordered      bestellen    bestellte    bestellt
+count      counted      counted      zählen       zählte       gezählt
+paint      painted      painted      malen        malte        gemalt
+photograph photographed photographed fotografieren fotografierte fotografiert
+"""
+
+
+def _weak(line: str) -> Verb:
+    en, past, participle, de, de_past, de_participle = line.split()
+    return Verb(en, past, participle, de, de_past, f"{de_past}n", de_participle)
+
+
+_WEAK_VERBS = tuple(_weak(line) for line in _TRANSITIVE.strip().splitlines())
+_FIND = Verb("find", "found", "found", "finden", "fand", "fanden", "gefunden")
+_SEE = Verb("see", "saw", "seen", "sehen", "sah", "sahen", "gesehen")
+_OFFER = Verb(
+    "offer", "offered", "offered", "bieten", "bot", "boten", "angeboten", "an"
+)
+_PICK_UP = Verb(
+    "pick up", "picked up", "picked up", "holen", "holte", "holten", "abgeholt", "ab"
+)
+THING_VERBS = (*_WEAK_VERBS, _FIND, _SEE, _OFFER, _PICK_UP)
+TRADE_VERBS = (*_WEAK_VERBS[:3], _OFFER)
+PAY = Verb("pay", "paid", "paid", "bezahlen", "bezahlte", "bezahlten", "bezahlt")
+PERSON_VERBS = (
+    Verb("meet", "met", "met", "treffen", "traf", "trafen", "getroffen"),
+    Verb("visit", "visited", "visited", "besuchen", "besuchte", "besuchten", "besucht"),
+    Verb("call", "called", "called", "rufen", "rief", "riefen", "angerufen", "an"),
+    _PICK_UP,
+)
+ACTIVITIES = (
+    Verb(
+        "work", "worked", "worked", "arbeiten", "arbeitete", "arbeiteten", "gearbeitet"
+    ),
+    Verb("sleep", "slept", "slept", "schlafen", "schlief", "schliefen", "geschlafen"),
+    Verb("read", "read", "read", "lesen", "las", "lasen", "gelesen"),
+)
+POSITIONS = (
+    Verb("wait", "waited", "waited", "warten", "wartete", "warteten", "gewartet"),
+    Verb("stand", "stood", "stood", "stehen", "stand", "standen", "gestanden"),
+    Verb("sit", "sat", "sat", "sitzen", "saß", "saßen", "gesessen"),
+)
+PERSONS = ("Anna", "Maria", "Peter", "Thomas", "Paul")  # the same in both languages
+
+PREPOSITIONS = (
+    Pair("next to", "neben"),
+    Pair("behind", "hinter"),
+    Pair("in front of", "vor"),
+)  # where something is: with the dative
+
+ADJECTIVES = (
+    Pair("old", "alt"),
+    Pair("new", "neu"),
+    Pair("small", "klein"),
+    Pair("big", "groß"),
+    Pair("red", "rot"),
+    Pair("green", "grün"),
+    Pair("heavy", "schwer"),
+    Pair("beautiful", "schön"),
+)
+DAY_ADJECTIVES = (
+    Pair("cold", "kalt"),
+    Pair("warm", "warm"),
+    Pair("long", "lang"),
+    Pair("beautiful", "schön"),
+)
+
+PAST_ADVERBS = (
+    Pair("yesterday", "gestern"),
+    Pair("last week", "letzte Woche"),
+    Pair("last year", "letztes Jahr"),
+)
+FUTURE_ADVERBS = (
+    Pair("tomorrow", "morgen"),
+    Pair("next week", "nächste Woche"),
+    Pair("next year", "nächstes Jahr"),
+)
+OPENINGS = (
+    Pair("we know that", "wir wissen, dass"),
+    Pair("she says that", "sie sagt, dass"),
+    Pair("I believe that", "ich glaube, dass"),
+    Pair("he told us that", "er sagte uns, dass"),
+)  # the verb goes to the end of what follows
+
+EVENTS = (
+    Pair("the meeting", "die Sitzung"),
+    Pair("the concert", "das Konzert"),
+    Pair("the course", "der Kurs"),
+    Pair("the exam", "die Prüfung"),
+    Pair("the exhibition", "die Ausstellung"),
+    Pair("the match", "das Spiel"),
+    Pair("the lecture", "der Vortrag"),
+)
+TAKE_PLACE = Happening(
+    "take place", "takes place", "took place", "finden", "findet", "fand", "statt"
+)
+EVENT_HAPPENINGS = (
+    Happening("begin", "begins", "began", "beginnen", "beginnt", "begann"),
+    Happening("end", "ends", "ended", "enden", "endet", "endete"),
+    TAKE_PLACE,
+)
+VEHICLES = (
+    Pair("the train", "der Zug"),
+    Pair("the bus", "der Bus"),
+    Pair("the night train", "der Nachtzug"),
+)
+CITIES = (
+    Pair("Hamburg", "Hamburg"),
+    Pair("Munich", "München"),
+    Pair("Cologne", "Köln"),
+    Pair("Copenhagen", "Kopenhagen"),
+)
+LEAVE = Happening("leave", "leaves", "left", "fahren", "fährt", "fuhr", "ab")
+ARRIVE = Happening("arrive", "arrives", "arrived", "kommen", "kommt", "kam", "an")
+
+DAY_PARTS = (
+    (Pair("in the morning", "morgens"), range(4, 10)),
+    (Pair("in the afternoon", "nachmittags"), range(1, 6)),
+    (Pair("in the evening", "abends"), range(6, 11)),
+)  # with the hours at which German says so
+
+WEEKDAYS = tuple(map(Pair, english.WEEKDAYS, german.WEEKDAYS))

@@ -1,0 +1,238 @@
+"""The paper's corpora, through TensorFlow Datasets (TFDS).
+
+TFDS knows the pairs as German-English and French-English; here they are reversed.
+Validation is newstest2013 and test is all 3,003 lines of newstest2014 (sacreBLEU's
+`wmt14/full`; its `wmt14` leaves 266 of the English-German lines out).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.errors import UserError
+from t2t_repro.problems.problem import SPLITS, Problem
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """A TFDS data set and the direction in which it is used."""
+
+    tfds_name: str
+    source_lang: str
+    target_lang: str
+    train_pairs: int | None
+
+
+_CORPORA = {
+    # Europarl v7, Common Crawl, News Commentary v9: the paper's "about 4.5 million
+    # sentence pairs" (section 5.1).
+    "translate_ende_wmt14": _Corpus("wmt14_translate/de-en", "en", "de", 4_508_785),
+    # The paper says 36 million pairs; TFDS takes the whole of its sources.
+    "translate_enfr_wmt14": _Corpus("wmt14_translate/fr-en", "en", "fr", None),
+    # T2T: data_generators/translate_ende.py; News Commentary is v13 there.
+    "translate_ende_wmt_t2t": _Corpus("wmt_t2t_translate/de-en", "en", "de", 4_592_289),
+}
+_TFDS_SPLITS = {"train": "train", "val": "validation", "test": "test"}
+# Name and number of lines of the held-out sets.
+_HELD_OUT = {"val": ("newstest2013", 3000), "test": ("newstest2014", 3003)}
+_DOWNLOAD_HOST = "http://data.statmt.org/"
+_PROBE_SECONDS = 10
+_BATCH = 1024
+_HASHED_BYTES = 1 << 20
+
+
+class WmtProblem(Problem):
+    """A WMT corpus from a TFDS folder, prepared beforehand or downloaded.
+
+    Attributes:
+        tfds_dir: the folder that TFDS keeps its data sets in: `tfds` in the data
+            directory, or TFDS's own (`$TFDS_DATA_DIR`, `~/tensorflow_datasets`).
+    """
+
+    def __init__(self, name: str, data_dir: str | None) -> None:
+        """Chooses the corpus; reads nothing.
+
+        Args:
+            name: a problem name of this module.
+            data_dir: the data directory, or None for TFDS's own folder.
+        """
+        self._corpus = _CORPORA[name]
+        self.name = name
+        self.source_lang = self._corpus.source_lang
+        self.target_lang = self._corpus.target_lang
+        if data_dir is not None:
+            self.tfds_dir = Path(data_dir) / "tfds"
+        else:
+            default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
+            self.tfds_dir = Path(default).expanduser()
+
+    def pairs(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yields (source, target) in the order in which TFDS stored them.
+
+        Args:
+            split: "train", "val" or "test".
+
+        Yields:
+            The two sentences.
+
+        Raises:
+            UserError: the data set is not there and cannot be downloaded, or its
+                files are damaged.
+        """
+        import tensorflow as tf
+        import tensorflow_datasets as tfds
+
+        # One file after the other: the order never depends on the machine.
+        config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
+        try:
+            dataset = self._builder.as_dataset(
+                split=self._tfds_split(split), shuffle_files=False, read_config=config
+            )
+            for batch in tfds.as_numpy(dataset.batch(_BATCH)):
+                yield from zip(
+                    (text.decode("utf-8") for text in batch[self.source_lang]),
+                    (text.decode("utf-8") for text in batch[self.target_lang]),
+                    strict=True,
+                )
+        except (tf.errors.OpError, OSError) as error:
+            raise UserError(
+                f"the files of {self._corpus.tfds_name} in {self.tfds_dir} are missing "
+                f"or damaged ({_first_line(error)}); copy or prepare them again."
+            ) from error
+
+    def description(self, split: str) -> str:
+        """Names the data of a split and its number of lines.
+
+        A prepared folder is taken as it is, so a split whose size is not the real
+        corpus' says so instead of bearing its name.
+
+        Args:
+            split: "train", "val" or "test".
+
+        Raises:
+            UserError: the data set is not there and cannot be downloaded.
+        """
+        tfds_split = self._tfds_split(split)
+        lines = self._builder.info.splits[tfds_split].num_examples
+        origin = f"TFDS {self._corpus.tfds_name} {tfds_split}"
+        name, expected = self._name_and_size(split)
+        if expected is not None and lines != expected:
+            return f"{origin}, {lines:,} lines: not {name}, which has {expected:,}"
+        extent = ", WMT14 full" if split == "test" else ""
+        return f"{name}, {lines:,} lines{extent} ({origin})"
+
+    def fingerprint(self) -> str:
+        """Returns a hash of the size and the first MiB of each training file.
+
+        Raises:
+            UserError: the data set is not there and cannot be downloaded, or lacks
+                a training file.
+        """
+        info = self._builder.info
+        digest = hashlib.sha256(f"{info.full_name} {self.source_lang}".encode())
+        for name in info.splits["train"].filepaths:
+            try:
+                with open(name, "rb") as file:
+                    digest.update(f" {os.fstat(file.fileno()).st_size} ".encode())
+                    digest.update(file.read(_HASHED_BYTES))
+            except OSError as error:
+                raise UserError(f"cannot read {name}: {error.strerror}.") from error
+        return f"{info.full_name}:{self.source_lang}:{digest.hexdigest()}"
+
+    @cached_property
+    def _builder(self) -> Any:
+        """The TFDS builder of the prepared data set, downloaded if need be."""
+        import tensorflow_datasets as tfds
+
+        prepared = self._prepared_folder()
+        if prepared is None:
+            return self._download()
+        try:
+            return tfds.builder_from_directory(prepared)
+        except Exception as error:
+            raise UserError(
+                f"{prepared} is no readable TFDS data set ({_first_line(error)}); copy "
+                "or prepare it again."
+            ) from error
+
+    def _prepared_folder(self) -> Path | None:
+        """Returns the newest version's folder, or None if nothing is prepared.
+
+        The folder is read by what it says of itself, so a copied data set needs
+        neither the network nor the code that TFDS generated it with.
+        """
+        versions = [
+            (tuple(int(part) for part in folder.name.split(".")), folder)
+            for folder in (self.tfds_dir / self._corpus.tfds_name).glob("*.*.*")
+            if re.fullmatch(r"\d+\.\d+\.\d+", folder.name)
+            and (folder / "dataset_info.json").exists()
+        ]
+        return max(versions)[1] if versions else None
+
+    def _download(self) -> Any:
+        """Downloads and prepares the data set with TFDS, or says how to get it."""
+        try:
+            _require_network()
+            import tensorflow_datasets as tfds
+
+            # Standard output belongs to results; TFDS prints its progress there.
+            with contextlib.redirect_stdout(sys.stderr):
+                builder = tfds.builder(
+                    self._corpus.tfds_name, data_dir=str(self.tfds_dir)
+                )
+                builder.download_and_prepare()
+        except Exception as error:
+            raise UserError(self._how_to_get_it(_first_line(error))) from error
+        return builder
+
+    def _how_to_get_it(self, reason: str) -> str:
+        """Returns the one line that helps someone whose machine is offline."""
+        name = self._corpus.tfds_name
+        return (
+            f"{name} is not prepared in {self.tfds_dir} and cannot be downloaded "
+            f"({reason}). On a machine with internet run: python -c 'import "
+            f'tensorflow_datasets as tfds; tfds.builder("{name}", data_dir="tfds")'
+            f".download_and_prepare()' and copy tfds/{name} to "
+            f"{self.tfds_dir / name}."
+        )
+
+    def _name_and_size(self, split: str) -> tuple[str, int | None]:
+        """Returns what a split is and how many lines it has, if that is known."""
+        if split == "train":
+            return "the whole training set", self._corpus.train_pairs
+        return _HELD_OUT[split]
+
+    def _tfds_split(self, split: str) -> str:
+        """Returns TFDS's name of a split."""
+        if split not in SPLITS:
+            raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+        return _TFDS_SPLITS[split]
+
+
+def _require_network() -> None:
+    """Raises OSError at once if the corpus' host cannot be reached.
+
+    TFDS itself retries for over three minutes before it gives up (measured with
+    4.9.10 and no network). Proxies set in the environment are used.
+    """
+    request = urllib.request.Request(_DOWNLOAD_HOST, method="HEAD")
+    # An answer with an error status is an answer: the host is there.
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=_PROBE_SECONDS).close()
+
+
+def _first_line(error: BaseException) -> str:
+    """Returns the first line of an error's text, or its kind if it has none."""
+    lines = str(getattr(error, "reason", error)).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,40 @@
+"""The names of problems and what `create` refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro import problems
+from t2t_repro.errors import UserError
+
+
+def test_every_name_creates_a_problem_that_bears_it(tmp_path):
+    (tmp_path / "train.en").touch()
+    (tmp_path / "train.de").touch()
+    for name in problems.names():
+        problem = problems.create(name, str(tmp_path))
+        assert problem.name == name
+        assert problem.source_lang == "en"
+        assert problem.target_lang == ("fr" if "enfr" in name else "de")
+
+
+@pytest.mark.parametrize(
+    ("typo", "meant"),
+    [
+        ("translate_ende_wmt41", "translate_ende_wmt14"),
+        ("file", "files"),
+        ("translate_ende_number", "translate_ende_numbers"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one(typo, meant):
+    with pytest.raises(UserError, match=f"did you mean {meant}\\?"):
+        problems.create(typo)
+
+
+def test_a_language_that_the_problem_does_not_have_is_refused():
+    problem = problems.create("translate_enfr_wmt14", None, "en", "fr")
+    assert problem.target_lang == "fr"
+    with pytest.raises(UserError, match="--target_lang de: translate_enfr_wmt14"):
+        problems.create("translate_enfr_wmt14", None, "en", "de")
+    with pytest.raises(UserError, match="--source_lang de: translate_ende_numbers"):
+        problems.create("translate_ende_numbers", None, "de", "en")

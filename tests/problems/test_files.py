@@ -1,0 +1,109 @@
+"""The user's own files: languages, splits, and each mistake's own line."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from t2t_repro import problems
+from t2t_repro.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with English and German for every split."""
+    for split, count in (("train", 3), ("val", 2), ("test", 1)):
+        for lang in ("en", "de"):
+            lines = "".join(f"{lang} {split} {n}\n" for n in range(count))
+            (tmp_path / f"{split}.{lang}").write_text(lines)
+    return tmp_path
+
+
+def _create(folder, source_lang=None, target_lang=None):
+    return problems.create("files", str(folder), source_lang, target_lang)
+
+
+def test_pairs_come_in_the_order_of_the_files(folder):
+    problem = _create(folder, "de", "en")
+    assert list(problem.pairs("val")) == [
+        ("de val 0", "en val 0"),
+        ("de val 1", "en val 1"),
+    ]
+    assert problem.description("train") == "train.de and train.en, 3 lines"
+
+
+def test_english_and_german_alone_need_no_flags(folder):
+    problem = _create(folder)
+    assert (problem.source_lang, problem.target_lang) == ("en", "de")
+
+
+def test_the_second_of_two_languages_may_be_left_out(folder):
+    assert _create(folder, source_lang="de").target_lang == "en"
+    assert _create(folder, target_lang="en").source_lang == "de"
+
+
+def test_other_languages_without_flags_are_refused_with_what_is_there(folder):
+    (folder / "train.fr.gz").touch()
+    with pytest.raises(UserError, match=r"holds train\.de, train\.en, train\.fr\."):
+        _create(folder)
+    with pytest.raises(UserError, match="--source_lang and --target_lang"):
+        _create(folder, source_lang="en")
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"holds no train\.\* file"):
+        _create(tmp_path)
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match="needs --data_dir"):
+        problems.create("files")
+    with pytest.raises(UserError, match="not an existing folder"):
+        _create(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("lang", ["", "../en", "e n", "en.gz"])
+def test_a_malformed_language_is_refused(folder, lang):
+    with pytest.raises(UserError, match="--source_lang"):
+        _create(folder, lang, "de")
+
+
+def test_equal_languages_are_refused(folder):
+    with pytest.raises(UserError, match="both en"):
+        _create(folder, "en", "en")
+
+
+def test_a_missing_split_is_refused_by_file_name(folder):
+    (folder / "test.de").unlink()
+    with pytest.raises(UserError, match=r"test\.de does not exist .*Found: test\.en\."):
+        list(_create(folder).pairs("test"))
+
+
+def test_an_unknown_split_is_refused(folder):
+    with pytest.raises(UserError, match="'dev': it must be one of train, val, test"):
+        list(_create(folder).pairs("dev"))
+
+
+def test_a_compressed_file_is_read_and_a_double_is_refused(folder):
+    text = (folder / "val.de").read_bytes()
+    (folder / "val.de.gz").write_bytes(gzip.compress(text))
+    with pytest.raises(UserError, match="both exist"):
+        list(_create(folder).pairs("val"))
+    (folder / "val.de").unlink()
+    assert list(_create(folder).pairs("val"))[1] == ("en val 1", "de val 1")
+
+
+def test_unequal_files_are_refused(folder):
+    (folder / "val.de").write_text("only one\n")
+    with pytest.raises(UserError, match=r"val\.en has 2 lines but .*val\.de has 1"):
+        list(_create(folder).pairs("val"))
+
+
+def test_the_fingerprint_changes_with_the_training_text_and_the_direction(folder):
+    before = _create(folder).fingerprint()
+    assert _create(folder).fingerprint() == before
+    assert _create(folder, "de", "en").fingerprint() != before
+    with open(folder / "train.de", "a") as file:
+        file.write("mehr\n")
+    assert _create(folder).fingerprint() != before

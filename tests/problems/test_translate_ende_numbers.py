@@ -1,0 +1,183 @@
+"""The generated corpus: its splits, its values, its German."""
+
+import random
+from collections import Counter
+
+import pytest
+from num2words import num2words
+
+from t2t_repro.errors import UserError
+from t2t_repro.problems.problem import SPLITS
+from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers, corpus
+from t2t_repro.problems.translate_ende_numbers.partition import Value, partition
+from t2t_repro.problems.translate_ende_numbers.sentences import KINDS, SentenceMaker
+
+MONTHS = str.split(
+    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
+)
+
+
+@pytest.fixture(scope="module")
+def problem() -> TranslateEndeNumbers:
+    return TranslateEndeNumbers()
+
+
+def values(problem: TranslateEndeNumbers, split: str) -> set[Value]:
+    return {value for item in problem.items(split) for value in item.values}
+
+
+def large_numbers(problem: TranslateEndeNumbers, split: str) -> set[int]:
+    """Returns the numbers of 100 or more, wherever a split uses them."""
+    numbers = {
+        part for value in values(problem, split) for part in value if part != value[0]
+    }
+    return {n for n in numbers if isinstance(n, int) and n >= 100}
+
+
+def test_the_splits_have_their_sizes_and_no_source_twice(
+    problem: TranslateEndeNumbers,
+) -> None:
+    sources = {split: [en for en, _ in problem.pairs(split)] for split in SPLITS}
+    sizes = {split: len(lines) for split, lines in sources.items()}
+    assert sizes == {"train": 50_000, "val": 500, "test": 2_000}
+    everything = [line for lines in sources.values() for line in lines]
+    assert len(set(everything)) == len(everything)
+
+
+def test_test_sources_have_seven_words_or_more_on_average(
+    problem: TranslateEndeNumbers,
+) -> None:
+    lengths = [len(en.split()) for en, _ in problem.pairs("test")]
+    assert sum(lengths) / len(lengths) >= 7
+
+
+def test_every_split_holds_the_five_kinds_in_equal_parts(
+    problem: TranslateEndeNumbers,
+) -> None:
+    for split in SPLITS:
+        kinds = Counter(item.kind for item in problem.items(split))
+        assert (
+            set(kinds) == set(KINDS) == {"number", "ordinal", "date", "time", "price"}
+        )
+        assert len(set(kinds.values())) == 1
+
+
+def test_no_value_of_one_split_occurs_in_another(problem: TranslateEndeNumbers) -> None:
+    for one, other in (("test", "train"), ("val", "train"), ("test", "val")):
+        assert not values(problem, one) & values(problem, other)
+
+
+def test_a_day_of_the_year_stays_in_its_split_with_or_without_a_year(
+    problem: TranslateEndeNumbers,
+) -> None:
+    days = {
+        split: {v[1:3] for v in values(problem, split) if v[0] == "date"}
+        for split in SPLITS
+    }
+    assert not days["test"] & days["train"]
+    assert not days["val"] & days["train"]
+
+
+def test_a_number_above_ninety_nine_stays_in_its_split_in_every_role(
+    problem: TranslateEndeNumbers,
+) -> None:
+    train = large_numbers(problem, "train")
+    assert not large_numbers(problem, "test") & train
+    assert not large_numbers(problem, "val") & train
+
+
+def test_every_item_states_a_value(problem: TranslateEndeNumbers) -> None:
+    assert all(item.values for split in SPLITS for item in problem.items(split))
+
+
+def test_training_knows_every_english_word_of_the_other_splits(
+    problem: TranslateEndeNumbers,
+) -> None:
+    words = {
+        split: {
+            word
+            for en, _ in problem.pairs(split)
+            for word in en.replace("-", " ").split()
+        }
+        for split in SPLITS
+    }
+    assert words["test"] | words["val"] <= words["train"]
+    assert len(words["train"]) < 400
+
+
+def german_of(value: Value) -> tuple[str, ...]:
+    """Returns words that the German of a value holds, by num2words."""
+    kind, parts = value[0], [part for part in value if isinstance(part, int)]
+    if kind in ("number", "count"):
+        return (num2words(parts[0], lang="de"),)
+    if kind == "ordinal":
+        return (num2words(parts[0], lang="de", to="ordinal"),)
+    if kind == "price":
+        units = zip(parts, ("Euro", "Cent"), strict=True)
+        return tuple(
+            f"{num2words(n, lang='de') if n > 1 else 'einen'} {unit}"
+            for n, unit in units
+            if n
+        )
+    if kind == "date":
+        day = num2words(parts[0], lang="de", to="ordinal")
+        years = [num2words(year, lang="de", to="year") for year in parts[2:]]
+        return (day, " ".join([MONTHS[parts[1] - 1], *years]))
+    return ()
+
+
+def test_the_german_of_all_values_agrees_with_num2words(
+    problem: TranslateEndeNumbers,
+) -> None:
+    checked: Counter[str | int] = Counter()
+    for split, every in (("train", 10), ("val", 1), ("test", 1)):
+        for item in problem.items(split)[::every]:
+            for value in item.values:
+                for words in german_of(value):
+                    assert words in item.target, (value, item)
+                    checked[value[0]] += 1
+    assert min(checked.values()) > 400
+
+
+def test_one_english_sentence_has_one_german_translation() -> None:
+    values = partition(random.Random(corpus.SEED))["val"]
+    maker = SentenceMaker(random.Random(5), values)
+    translations: dict[str, str] = {}
+    repeated = 0
+    for _ in range(6_000):
+        for kind in KINDS:
+            item = maker.make(kind)
+            known = translations.setdefault(item.source, item.target)
+            assert known == item.target
+            repeated += known is not item.target
+    assert repeated > 500  # or nothing would have been compared
+
+
+def test_the_text_is_clean(problem: TranslateEndeNumbers) -> None:
+    for split in SPLITS:
+        for pair in problem.pairs(split):
+            for line in pair:
+                assert line == " ".join(line.split())
+                assert "_" not in line and "{" not in line and ",," not in line
+                assert not line.endswith(",")
+
+
+def test_a_second_generation_gives_the_same_text(problem: TranslateEndeNumbers) -> None:
+    before, fingerprint = list(problem.pairs("val")), problem.fingerprint()
+    corpus._generate.cache_clear()
+    corpus._digest.cache_clear()
+    again = TranslateEndeNumbers()
+    assert list(again.pairs("val")) == before
+    assert again.fingerprint() == fingerprint
+
+
+def test_the_problem_names_itself_and_its_splits(problem: TranslateEndeNumbers) -> None:
+    assert (problem.source_lang, problem.target_lang) == ("en", "de")
+    assert problem.description("test") == (
+        "translate_ende_numbers, generated test split, 2,000 lines"
+    )
+
+
+def test_an_unknown_split_is_the_users_mistake(problem: TranslateEndeNumbers) -> None:
+    with pytest.raises(UserError, match=r"dev.*train, val, test"):
+        list(problem.pairs("dev"))

@@ -1,0 +1,194 @@
+"""Whole sentences: German word order and agreement, written out by hand."""
+
+import random
+
+import pytest
+
+from t2t_repro.problems.translate_ende_numbers import clauses, lexicon
+from t2t_repro.problems.translate_ende_numbers.german import (
+    ACCUSATIVE,
+    DATIVE,
+    NOMINATIVE,
+)
+from t2t_repro.problems.translate_ende_numbers.lexicon import Pair
+from t2t_repro.problems.translate_ende_numbers.partition import Values
+from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
+
+SUBJECTS = {subject.en: subject for subject in lexicon.SUBJECTS}
+VERBS = {verb.en: verb for verb in lexicon.THING_VERBS}
+BOOKS = Pair("twenty-three books", "dreiundzwanzig Bücher")
+FRIDAY = Pair("on Friday the third of March", "am Freitag, dem dritten März,")
+MEETING = Pair("the meeting", "die Sitzung")
+KNOWN = Pair("we know that", "wir wissen, dass")
+NOTHING = Pair("", "")
+
+
+def who(name: str) -> Pair:
+    return Pair(SUBJECTS[name].en, SUBJECTS[name].de)
+
+
+@pytest.mark.parametrize(
+    ("subject", "verb", "tense", "expected"),
+    [
+        ("he", "buy", "past", "er kaufte dreiundzwanzig Bücher"),
+        ("they", "find", "past", "sie fanden dreiundzwanzig Bücher"),
+        ("I", "find", "past", "ich fand dreiundzwanzig Bücher"),
+        ("she", "offer", "past", "sie bot dreiundzwanzig Bücher an"),
+        ("we", "offer", "past", "wir boten dreiundzwanzig Bücher an"),
+        ("I", "pick up", "perfect", "ich habe dreiundzwanzig Bücher abgeholt"),
+        ("she", "see", "perfect", "sie hat dreiundzwanzig Bücher gesehen"),
+        ("they", "offer", "future", "sie werden dreiundzwanzig Bücher anbieten"),
+        (
+            "my sister",
+            "buy",
+            "want",
+            "meine Schwester will dreiundzwanzig Bücher kaufen",
+        ),
+    ],
+)
+def test_a_main_clause_puts_the_rest_of_the_verb_last(
+    subject: str, verb: str, tense: str, expected: str
+) -> None:
+    group = clauses.conjugate(VERBS[verb], SUBJECTS[subject].person, tense)
+    assert clauses.main_clause(who(subject), group, BOOKS).de == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "tense", "expected"),
+    [
+        ("buy", "past", "er dreiundzwanzig Bücher kaufte"),
+        ("offer", "past", "er dreiundzwanzig Bücher anbot"),
+        ("pick up", "perfect", "er dreiundzwanzig Bücher abgeholt hat"),
+        ("pick up", "future", "er dreiundzwanzig Bücher abholen wird"),
+    ],
+)
+def test_a_that_clause_ends_with_its_finite_verb(
+    verb: str, tense: str, expected: str
+) -> None:
+    group = clauses.conjugate(VERBS[verb], "3", tense)
+    sentence = clauses.that_clause(KNOWN, who("he"), group, BOOKS)
+    assert sentence.de == f"wir wissen, dass {expected}"
+
+
+def test_an_adverb_in_front_moves_the_subject_behind_the_verb() -> None:
+    group = clauses.conjugate(VERBS["buy"], "p", "past")
+    yesterday = Pair("yesterday", "gestern")
+    sentence = clauses.inverted_clause(yesterday, who("the children"), group, BOOKS)
+    assert sentence.en == "yesterday the children bought twenty-three books"
+    assert sentence.de == "gestern kauften die Kinder dreiundzwanzig Bücher"
+
+
+def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
+    begins = clauses.happen(lexicon.EVENT_HAPPENINGS[0], "present")
+    takes_place = clauses.happen(lexicon.TAKE_PLACE, "present")
+    date = "am Freitag, dem dritten März"
+    assert clauses.main_clause(MEETING, begins, FRIDAY) == Pair(
+        "the meeting begins on Friday the third of March",
+        f"die Sitzung beginnt {date}",
+    )
+    assert clauses.main_clause(MEETING, takes_place, FRIDAY).de == (
+        f"die Sitzung findet {date}, statt"
+    )
+    assert clauses.that_clause(KNOWN, MEETING, takes_place, FRIDAY).de == (
+        f"wir wissen, dass die Sitzung {date}, stattfindet"
+    )
+    assert clauses.inverted_clause(FRIDAY, MEETING, begins, NOTHING).de == (
+        f"{date}, beginnt die Sitzung"
+    )
+
+
+def test_the_train_leaves_with_a_separable_verb() -> None:
+    train, time = Pair("the train", "der Zug"), Pair("at noon", "um zwölf Uhr")
+    sentences = {
+        tense: clauses.main_clause(train, clauses.happen(lexicon.LEAVE, tense), time).de
+        for tense in ("present", "past", "future")
+    }
+    assert sentences == {
+        "present": "der Zug fährt um zwölf Uhr ab",
+        "past": "der Zug fuhr um zwölf Uhr ab",
+        "future": "der Zug wird um zwölf Uhr abfahren",
+    }
+
+
+def phrases_of(noun: str, number: int) -> PhraseMaker:
+    """Makes phrases which can only be about one noun and number."""
+    values = Values(
+        hundreds=[number],
+        thousands=[number],
+        years=[1984],
+        counts=[(number, noun)],
+        ordinals=[(number, noun)],
+        days=[(21, 5)],
+        times=[(4, 30)],
+        prices=[(1, 10)],
+    )
+    return PhraseMaker(random.Random(1), values)
+
+
+def one_noun(name: str) -> list[lexicon.Noun]:
+    return [noun for noun in lexicon.NOUNS if noun.en == name]
+
+
+@pytest.mark.parametrize(
+    ("noun", "case", "plain", "green"),
+    [
+        ("house", NOMINATIVE, "das zweite Haus", "das zweite grüne Haus"),
+        ("house", DATIVE, "dem zweiten Haus", "dem zweiten grünen Haus"),
+        ("tree", NOMINATIVE, "der zweite Baum", "der zweite grüne Baum"),
+        ("tree", ACCUSATIVE, "den zweiten Baum", "den zweiten grünen Baum"),
+        ("door", ACCUSATIVE, "die zweite Tür", "die zweite grüne Tür"),
+        ("door", DATIVE, "der zweiten Tür", "der zweiten grünen Tür"),
+    ],
+)
+def test_numbered_things_agree_in_case_and_gender(
+    noun: str, case: str, plain: str, green: str
+) -> None:
+    maker = phrases_of(noun, 2)
+    made = {maker.numbered(one_noun(noun), case) for _ in range(300)}
+    german = {phrase.en: phrase.de for phrase in made}
+    assert german[f"the second {noun}"] == plain
+    assert german[f"the second green {noun}"] == green
+    assert {phrase.values for phrase in made} == {(("ordinal", 2, noun),)}
+
+
+@pytest.mark.parametrize(
+    ("case", "plain", "red"),
+    [
+        (ACCUSATIVE, "sechzehn Bücher", "sechzehn rote Bücher"),
+        (DATIVE, "sechzehn Büchern", "sechzehn roten Büchern"),
+    ],
+)
+def test_counted_things_agree_in_case(case: str, plain: str, red: str) -> None:
+    maker = phrases_of("book", 16)
+    made = [maker.counted(one_noun("book"), case, few=True) for _ in range(300)]
+    german = {phrase.en: phrase.de for phrase in made}
+    assert german["sixteen books"] == plain
+    assert german["sixteen red books"] == red
+
+
+def test_german_says_the_day_before_the_time() -> None:
+    maker = phrases_of("book", 16)
+    german = {p.en: p.de for p in (maker.at_time() for _ in range(300))}
+    assert german["at half past four"] == "um halb fünf"
+    assert german["at half past four in the afternoon"] == "nachmittags um halb fünf"
+    assert german["at half past four on Friday"] == "am Freitag um halb fünf"
+    assert german["at half past four on the twenty-first of May"] == (
+        "am einundzwanzigsten Mai um halb fünf"
+    )
+    assert german["at half past four on Friday the twenty-first of May"] == (
+        "am Freitag, dem einundzwanzigsten Mai, um halb fünf"
+    )
+
+
+# Written down by hand, with the article of a dictionary, not taken from the lexicon.
+ARTICLES = {
+    "der": "Apfel Brief Schlüssel Stein Tisch Stuhl Baum",
+    "die": "Lampe Flasche Tasse Münze Blume Tür Bank",
+    "das": "Buch Bild Hemd Ei Haus Auto Fahrrad Fenster Boot",
+}
+
+
+def test_every_noun_has_the_gender_of_the_dictionary() -> None:
+    genders = {"m": "der", "f": "die", "n": "das"}
+    expected = {noun: art for art, nouns in ARTICLES.items() for noun in nouns.split()}
+    assert {noun.de: genders[noun.gender] for noun in lexicon.NOUNS} == expected
