@@ -1,0 +1,1 @@
+"""Text to ids, ids to shards, shards to batches."""

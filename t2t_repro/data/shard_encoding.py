@@ -1,0 +1,81 @@
+"""Encoding of text pairs on all cores, in bounded memory, in order."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+PAIRS_PER_CALL = 4096
+EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
+
+Pair = tuple[str, str]
+Encoded = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+
+class ShardTokenizer(Protocol):
+    """What shards need of a tokenizer."""
+
+    vocab_size: int
+    fingerprint: str
+
+    def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Encodes string (batch,) to ragged int32 (batch, None), EOS at each end."""
+
+
+def encode_pairs(
+    pairs: Iterable[Pair], tokenizer: ShardTokenizer, left_out: dict[str, list[int]]
+) -> Iterator[tuple[Encoded, int]]:
+    """Yields encoded chunks in order, with the number of pairs read so far.
+
+    The tokenizer's ops release Python's lock, so as many chunks are encoded at once
+    as there are cores; at most two chunks a core are held.
+    """
+    encode = tf.function(
+        tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)]
+    )
+    workers = os.cpu_count() or 1
+    pending: deque[tuple[Future[Encoded], int]] = deque()
+    numbered = enumerate(pairs, start=1)
+    with ThreadPoolExecutor(workers) as pool:
+        while chunk := list(islice(numbered, PAIRS_PER_CALL)):
+            kept = _without_empty(chunk, left_out)
+            pending.append((pool.submit(_encode, encode, kept), chunk[-1][0]))
+            if len(pending) >= 2 * workers:
+                future, read = pending.popleft()
+                yield future.result(), read
+        for future, read in pending:
+            yield future.result(), read
+
+
+def _without_empty(
+    chunk: list[tuple[int, Pair]], left_out: dict[str, list[int]]
+) -> list[Pair]:
+    """Returns the pairs with text on both sides and notes the numbers of the rest."""
+    kept = []
+    for number, (source, target) in chunk:
+        if not source.strip():
+            left_out.setdefault(EMPTY_SOURCE, []).append(number)
+        elif not target.strip():
+            left_out.setdefault(EMPTY_TARGET, []).append(number)
+        else:
+            kept.append((source, target))
+    return kept
+
+
+def _encode(
+    encode: Callable[[tf.Tensor], tf.RaggedTensor], pairs: list[Pair]
+) -> Encoded:
+    """Returns ids int32 (tokens,) and lengths int32 (pairs, 2) of a chunk."""
+    if not pairs:
+        return np.zeros(0, np.int32), np.zeros((0, 2), np.int32)
+    # Source, target, source, target: the flat ids come out in the order of the file.
+    lines = [side for pair in pairs for side in pair]
+    ragged = encode(tf.constant(lines))
+    sizes = ragged.row_lengths().numpy().astype(np.int32)
+    return ragged.flat_values.numpy(), sizes.reshape(len(pairs), 2)

@@ -1,0 +1,111 @@
+"""Collects encoded pairs into the files of a directory of shards."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro.data import manifest
+from t2t_repro.data.manifest import DataFile, LeftOut, Manifest, Origin, ShardFiles
+from t2t_repro.data.shard_encoding import ShardTokenizer
+from t2t_repro.errors import UserError
+
+_LISTED_PER_REASON = 20
+
+
+class ShardWriter:
+    """Collects encoded pairs and writes a shard whenever one is full."""
+
+    def __init__(
+        self, directory: Path, split: str, vocab_size: int, pairs_per_shard: int
+    ) -> None:
+        """Makes a writer of empty shards.
+
+        Args:
+            directory: Where the files go.
+            split: Beginning of the files' names.
+            vocab_size: Ids up to 65,535 are stored in two bytes, others in four.
+            pairs_per_shard: Pairs of every shard but the last.
+        """
+        self._directory = directory
+        self._split = split
+        self._dtype = np.uint16 if vocab_size <= 1 << 16 else np.int32
+        self._pairs_per_shard = pairs_per_shard
+        self._tokens: list[npt.NDArray[np.integer]] = []
+        self._lengths: list[npt.NDArray[np.int32]] = []
+        self._waiting = 0
+        self._written: list[int] = []  # pairs of each shard
+        self._token_counts = np.zeros(2, np.int64)
+        self.left_out: dict[str, list[int]] = {}
+
+    def add(
+        self, tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+    ) -> None:
+        """Takes a chunk: ids int32 (tokens,), lengths int32 (pairs, 2)."""
+        self._token_counts += lengths.sum(axis=0, dtype=np.int64)
+        while len(lengths):
+            room = self._pairs_per_shard - self._waiting
+            cut = int(lengths[:room].sum())
+            self._tokens.append(tokens[:cut].astype(self._dtype))
+            self._lengths.append(lengths[:room])
+            self._waiting += len(lengths[:room])
+            tokens, lengths = tokens[cut:], lengths[room:]
+            if self._waiting == self._pairs_per_shard:
+                self._write_shard()
+
+    def finish(self, origin: Origin, tokenizer: ShardTokenizer) -> Manifest:
+        """Writes the last shard, names all of them and writes the manifest."""
+        if self._waiting:
+            self._write_shard()
+        if not self._written:
+            raise UserError(
+                f"{origin.description}: no pair has text on both sides: "
+                "check the problem's files"
+            )
+        found = Manifest(
+            split=self._split,
+            origin=origin,
+            vocabulary_fingerprint=tokenizer.fingerprint,
+            vocab_size=int(tokenizer.vocab_size),
+            pairs=sum(self._written),
+            source_tokens=int(self._token_counts[0]),
+            target_tokens=int(self._token_counts[1]),
+            left_out={
+                reason: LeftOut(len(numbers), numbers[:_LISTED_PER_REASON])
+                for reason, numbers in self.left_out.items()
+            },
+            shards=[self._named(shard) for shard in range(len(self._written))],
+        )
+        path = self._directory / manifest.FILE_NAME
+        path.write_text(found.to_json(), encoding="utf-8")
+        sync(path)
+        return found
+
+    def _write_shard(self) -> None:
+        """Writes the waiting pairs under a name that lacks the number of shards."""
+        stem = self._directory / f"{len(self._written):05d}"
+        for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
+            path = stem.with_suffix(f".{suffix}.npy")
+            np.save(path, np.concatenate(parts))
+            sync(path)
+        self._written.append(self._waiting)
+        self._tokens, self._lengths, self._waiting = [], [], 0
+
+    def _named(self, shard: int) -> ShardFiles:
+        """Gives a shard's files their final names and measures them."""
+        files = {}
+        for suffix in ("tokens", "lengths"):
+            name = f"{self._split}-{shard:05d}-of-{len(self._written):05d}.{suffix}.npy"
+            path = self._directory / f"{shard:05d}.{suffix}.npy"
+            files[suffix] = DataFile.of(path.rename(self._directory / name))
+        return ShardFiles(self._written[shard], files["tokens"], files["lengths"])
+
+
+def sync(path: Path) -> None:
+    """Waits until a file's bytes, or a directory's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

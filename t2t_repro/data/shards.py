@@ -1,0 +1,174 @@
+"""Encoded shards on disk: written once by datagen, memory-mapped by training.
+
+A split is one directory: per shard `train-00000-of-00004.tokens.npy` (ids of the
+pairs one after another, source then target, each with EOS) and
+`train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), and `manifest.json`. The
+directory appears whole or not at all.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro.data import manifest
+from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.data.manifest import DataFile, Manifest, Origin
+from t2t_repro.data.shard_encoding import Pair, ShardTokenizer, encode_pairs
+from t2t_repro.data.shard_writer import ShardWriter, sync
+from t2t_repro.errors import UserError
+
+
+def write_shards(
+    pairs: Iterable[Pair],
+    tokenizer: ShardTokenizer,
+    directory: str | os.PathLike[str],
+    split: str,
+    origin: Origin,
+    *,
+    pairs_per_shard: int = 500_000,
+    progress: Callable[[int], None] | None = None,
+) -> Manifest:
+    """Encodes a split on all cores in bounded memory and writes its shards.
+
+    Pairs with an empty side are left out and counted in the manifest. Everything is
+    written in a sibling directory, synced and renamed; shards that lay at `directory`
+    are replaced.
+
+    Args:
+        pairs: Source and target lines.
+        tokenizer: Encodes both sides.
+        directory: The split's own directory, to be made.
+        split: `train`, `val` or `test`, the beginning of the files' names.
+        origin: Where the pairs come from.
+        pairs_per_shard: Pairs of every shard but the last; bounds the memory.
+        progress: Called now and then with the number of pairs read so far.
+
+    Raises:
+        UserError: when no pair is left to encode, or `directory` holds other files.
+    """
+    final = Path(directory)
+    _refuse_foreign(final)
+    partial = final.with_name(f".{final.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        writer = ShardWriter(partial, split, tokenizer.vocab_size, pairs_per_shard)
+        for encoded, read in encode_pairs(pairs, tokenizer, writer.left_out):
+            writer.add(*encoded)
+            if progress is not None:
+                progress(read)
+        written = writer.finish(origin, tokenizer)
+        _replace_directory(partial, final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return written
+
+
+def load_shards(
+    directory: str | os.PathLike[str],
+    vocabulary_fingerprint: str | None = None,
+    problem_fingerprint: str | None = None,
+    verify: bool = True,
+) -> EncodedPairs:
+    """Opens the shards of a split; ids stay on disk, memory-mapped.
+
+    Args:
+        directory: The split's directory, as given to `write_shards`.
+        vocabulary_fingerprint: Refuse shards encoded with another vocabulary.
+        problem_fingerprint: Refuse shards of other data.
+        verify: Compare every file's hash, not only its size.
+
+    Raises:
+        UserError: when a file is missing, truncated or damaged, or was made with
+            another vocabulary or from other data.
+    """
+    root = Path(directory)
+    found = manifest.read_manifest(root)
+    again = "run datagen again"
+    if vocabulary_fingerprint not in (None, found.vocabulary_fingerprint):
+        raise UserError(
+            f"{root} was encoded with another vocabulary (fingerprint "
+            f"{found.vocabulary_fingerprint[:12]}, not "
+            f"{str(vocabulary_fingerprint)[:12]}): {again}, or use that vocabulary"
+        )
+    if problem_fingerprint not in (None, found.origin.fingerprint):
+        raise UserError(
+            f"{root} was made from other data of problem {found.origin.problem} "
+            f"(fingerprint {found.origin.fingerprint[:12]}, not "
+            f"{str(problem_fingerprint)[:12]}): {again}"
+        )
+    tokens, lengths = [], []
+    for shard in found.shards:
+        for file in (shard.tokens, shard.lengths):
+            _check(root / file.name, file, verify)
+        tokens.append(_open(root / shard.tokens.name, mapped=True))
+        lengths.append(_open(root / shard.lengths.name, mapped=False))
+    try:
+        return EncodedPairs(tokens, lengths)
+    except ValueError as error:
+        raise UserError(f"{root} is damaged ({error}): {again}") from None
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuses to replace anything but a directory of shards.
+
+    Raises:
+        UserError: when `directory` is a file or holds files but no manifest.
+    """
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise UserError(f"{directory} is a file: name a directory for the shards")
+    if any(directory.iterdir()) and not (directory / manifest.FILE_NAME).exists():
+        raise UserError(
+            f"{directory} holds files that are no shards: name another directory, "
+            "or empty it"
+        )
+
+
+def _replace_directory(partial: Path, final: Path) -> None:
+    """Puts a finished directory in its place, the older one aside until then."""
+    sync(partial)
+    replaced = final.with_name(f".{final.name}.replaced")
+    shutil.rmtree(replaced, ignore_errors=True)
+    if final.exists():
+        final.rename(replaced)
+    partial.rename(final)
+    sync(final.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _check(path: Path, file: DataFile, verify: bool) -> None:
+    """Compares a file's size, and its hash where `verify`, with the manifest's.
+
+    Raises:
+        UserError: when it is missing or differs.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise UserError(f"{path} is missing: run datagen again") from None
+    if size != file.bytes:
+        raise UserError(
+            f"{path} has {size:,} bytes instead of {file.bytes:,}: run datagen again"
+        )
+    if verify and DataFile.of(path) != file:
+        raise UserError(
+            f"{path} is damaged, its sha256 is not the manifest's: run datagen again"
+        )
+
+
+def _open(path: Path, mapped: bool) -> npt.NDArray[np.integer]:
+    """Opens an array file, its numbers left on disk where `mapped`.
+
+    Raises:
+        UserError: when it is not an array file.
+    """
+    try:
+        return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise UserError(f"{path} is damaged ({error}): run datagen again") from None

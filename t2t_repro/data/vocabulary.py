@@ -1,0 +1,163 @@
+"""Building a vocabulary from text: the paper's two schemes, both without loss."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from t2t_repro.data.sentencepiece_tokenizer import model_proto
+from t2t_repro.data.tokenizer import (
+    EOS_ID,
+    PAD_ID,
+    SENTENCEPIECE_SUFFIX,
+    WORD_PIECE_SUFFIX,
+    write_bytes_atomically,
+)
+from t2t_repro.errors import UserError
+
+SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFIX}
+
+# Lines that SentencePiece keeps, drawn evenly from all it is given: about a
+# quarter of a gigabyte of text, whatever the corpus.
+MAX_LINES = 2_000_000
+# Longer lines (in bytes) are left out of the training, not of the encoding.
+_MAX_LINE_BYTES = 16_384
+# Rarer characters (1 in 10,000 together) are spelled in bytes: web text has
+# thousands of them, each of which would cost a place in the vocabulary.
+_CHARACTER_COVERAGE = 0.9999
+_UNK_ID = 2
+
+# SentencePiece writes a space as U+2581, so a U+2581 of the text would come back
+# as a space. These rules, part of the model, write it with an escape instead:
+# U+E000 (for private use) starts one, U+E001 says "E000", U+E002 says "2581".
+_ESCAPE_RULES = "2581\tE000 E002\nE000\tE000 E001\n"
+_UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
+
+
+def build_vocabulary(
+    kind: str,
+    lines: Iterable[str],
+    vocab_size: int,
+    path: str | os.PathLike[str],
+) -> None:
+    """Builds a vocabulary from text and writes its file, whole or not at all.
+
+    The same lines in the same order give the same bytes. Memory is bounded: of a
+    large corpus, an even sample of the lines is used (`MAX_LINES` lines for
+    `sentencepiece`, `word_piece_vocabulary.MAX_BYTES` bytes for `wordpiece`).
+
+    Args:
+        kind: `sentencepiece` (byte-pair encoding, the paper's English-German) or
+            `wordpiece` (tensor2tensor's subwords, the paper's English-French).
+        lines: text, one sentence each, source and target language together.
+        vocab_size: number of ids. `sentencepiece` gives exactly as many,
+            `wordpiece` comes within about one percent where the text allows.
+        path: file to write, named `*.model` or `*.subwords` after the kind.
+
+    Raises:
+        UserError: if the kind is unknown, the file's name does not suit it, there
+            is no text, or `vocab_size` does not suit the text.
+    """
+    path = os.fspath(path)
+    if kind not in SUFFIXES:
+        raise UserError(
+            f"unknown kind of vocabulary {kind!r}; choose one of {', '.join(SUFFIXES)}"
+        )
+    if not path.endswith(SUFFIXES[kind]):
+        raise UserError(f"{path}: a {kind} vocabulary is named *{SUFFIXES[kind]}")
+    if kind == "sentencepiece":
+        contents = _sentencepiece_model(lines, vocab_size)
+    else:
+        from t2t_repro.data.word_piece_vocabulary import build_word_pieces
+        from t2t_repro.data.word_pieces import to_file
+
+        contents = to_file(build_word_pieces(_text_lines(lines), vocab_size))
+    write_bytes_atomically(path, contents)
+
+
+def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
+    """Trains byte-pair encoding that gives back exactly the text it was given.
+
+    No normalisation, no space removed, unknown characters spelled in bytes.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    text = _text_lines(lines)
+    with tempfile.TemporaryDirectory() as directory:
+        rules: dict[str, Any] = {}
+        for name, rule in (
+            ("normalization_rule_tsv", _ESCAPE_RULES),
+            ("denormalization_rule_tsv", _UNESCAPE_RULES),
+        ):
+            rules[name] = os.path.join(directory, name)
+            with open(rules[name], "w", encoding="ascii") as file:
+                file.write(rule)
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=text,
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                pad_id=PAD_ID,
+                eos_id=EOS_ID,
+                unk_id=_UNK_ID,
+                bos_id=-1,
+                byte_fallback=True,
+                character_coverage=_CHARACTER_COVERAGE,
+                remove_extra_whitespaces=False,
+                input_sentence_size=MAX_LINES,
+                shuffle_input_sentence=True,  # an even sample, from a fixed seed
+                max_sentence_length=_MAX_LINE_BYTES,
+                num_threads=1,
+                minloglevel=2,
+                **rules,
+            )
+        except RuntimeError as error:
+            raise UserError(_reason(str(error), vocab_size)) from error
+    return _without_paths(model.getvalue())
+
+
+def _without_paths(model: bytes) -> bytes:
+    """The model without the names of temporary files that training leaves in it.
+
+    The rules themselves are in the model in a compiled form.
+    """
+    proto = model_proto(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    proto.denormalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString(deterministic=True)
+
+
+def _reason(message: str, vocab_size: int) -> str:
+    """What SentencePiece's error says, for a person who chose `vocab_size`."""
+    if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
+        return (
+            f"vocab_size {vocab_size} is too large for this text: "
+            f"the largest possible is {found[1]}"
+        )
+    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return (
+            f"vocab_size {vocab_size} is too small for this text: it has to hold 256 "
+            f"bytes and every common character, {found[1]} entries in all"
+        )
+    return f"SentencePiece could not build a vocabulary of {vocab_size}: {message}"
+
+
+def _text_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The lines that are not blank.
+
+    Raises:
+        UserError: at the end, if there was none.
+    """
+    empty = True
+    for line in lines:
+        if line.strip():
+            empty = False
+            yield line
+    if empty:
+        raise UserError("there is no text to build a vocabulary from")

@@ -1,0 +1,80 @@
+"""The batches that a training reads, and its place in them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from t2t_repro.data import pipeline
+from t2t_repro.data.batching import KINDS, BatchingConfig, plan_epoch
+from t2t_repro.data.encoded_pairs import EncodedPairs
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """200 pairs whose ids tell their number: source all n + 2, target all n + 300."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 30, (200, 2))
+    return EncodedPairs.from_lists(
+        [[n + 2] * int(s) + [1] for n, (s, _) in enumerate(sizes)],
+        [[n + 300] * int(t) + [1] for n, (_, t) in enumerate(sizes)],
+    )
+
+
+def take(dataset, count):
+    """The first elements of a dataset as pairs of nested lists."""
+    return [
+        (element["inputs"].tolist(), element["targets"].tolist())
+        for element in dataset.take(count).as_numpy_iterator()
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_training_that_resumes_sees_the_batches_it_would_have_seen(pairs, kind):
+    config = BatchingConfig(400, kind, rows_multiple=2)
+    per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
+    whole = take(pipeline.batches(pairs, config, seed=9), 3 * per_epoch)
+    for step in (1, per_epoch - 1, per_epoch, 2 * per_epoch + 3):
+        rest = take(pipeline.batches(pairs, config, seed=9, start_step=step), 4)
+        assert rest == whole[step : step + 4][: len(rest)]
+
+
+def test_each_epoch_brings_every_pair_once_with_source_and_target_together(pairs):
+    config = BatchingConfig(400)
+    per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
+    dataset = pipeline.batches(pairs, config, seed=9)
+    elements = take(dataset, 2 * per_epoch)
+    for epoch in (elements[:per_epoch], elements[per_epoch:]):
+        rows = itertools.chain.from_iterable(zip(*e, strict=True) for e in epoch)
+        numbers = []
+        for source, target in rows:
+            assert target[0] == source[0] + 298
+            numbers.append(source[0] - 2)
+        assert sorted(numbers) == list(range(200))
+
+
+def test_the_pair_numbers_of_a_step_are_those_of_its_batch(pairs):
+    config = BatchingConfig(400)
+    per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
+    step = per_epoch + 2
+    ((inputs, _),) = take(pipeline.batches(pairs, config, 9, start_step=step), 1)
+    numbers = pipeline.pair_numbers(pairs, config, seed=9, step=step)
+    assert [row[0] - 2 for row in inputs] == numbers.tolist()
+
+
+def test_elements_are_dictionaries_of_two_int32_matrices(pairs):
+    spec = pipeline.batches(pairs, BatchingConfig(400), seed=1).element_spec
+    assert set(spec) == {"inputs", "targets"}
+    for side in spec.values():
+        assert side.dtype == "int32"
+        assert side.shape.as_list() == [None, None]
+
+
+def test_evaluation_reads_every_pair_once_and_ends(pairs):
+    config = BatchingConfig(400, rows_multiple=4)
+    dataset = pipeline.eval_batches(pairs, config)
+    elements = list(dataset.as_numpy_iterator())
+    assert len(elements) == int(dataset.cardinality())
+    firsts = np.concatenate([element["inputs"][:, 0] for element in elements])
+    assert sorted(firsts[firsts > 0] - 2) == list(range(200))
+    assert all(len(element["targets"]) % 4 == 0 for element in elements)
