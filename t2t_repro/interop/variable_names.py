@@ -1,0 +1,105 @@
+"""Which variable of the model is which of tensor2tensor's.
+
+The names are those of tensor2tensor 1.15.7's checkpoints.
+"""
+
+import re
+
+import numpy as np
+
+_ATTENTION = {
+    "query": "q",
+    "key": "k",
+    "value": "v",
+    "output": "output_transform",
+}
+_FEED_FORWARD = {"hidden": "conv1", "output": "conv2"}
+_SUBLAYERS = {
+    "self_attention": "self_attention",
+    "cross_attention": "encdec_attention",
+    "feed_forward": "ffn",
+}
+_TOP = {
+    "target_space/table": "target_space_embedding/kernel",
+    "input_position/table": "inputs_positional_embedding",
+    "target_position/table": "targets_positional_embedding",
+}
+_TABLES = {
+    "embedding/table": "shared",
+    "input_embedding/table": "input_emb",
+    "target_embedding/table": "target_emb",
+    "softmax/table": "softmax",
+}
+_KERNEL = re.compile(r"(encoder|decoder)/layer_(\d+)/(\w+?)(_residual)?/(\w+)/(\w+)")
+
+
+def t2t_name(name: str, norm: str) -> str:
+    """Returns tensor2tensor's name for a variable of the stacks or the body.
+
+    Args:
+        name: our name, as `named_variables` gives it; not an embedding table.
+        norm: "post" or "pre": tensor2tensor's scope of a normalisation differs.
+
+    Raises:
+        KeyError: tensor2tensor has no such variable.
+    """
+    body = "transformer/body"
+    if name in _TOP:
+        return f"{body}/{_TOP[name]}"
+    side, _, rest = name.partition("/")
+    scope = "layer_postprocess" if norm == "post" else "layer_prepostprocess"
+    if rest.startswith("final_norm/"):
+        field = rest.removeprefix("final_norm/")
+        return f"{body}/{side}/{scope}/layer_norm/layer_norm_{field}"
+    match = _KERNEL.fullmatch(name)
+    if match is None:
+        raise KeyError(name)
+    side, index, sublayer, residual, part, field = match.groups()
+    layer = f"{body}/{side}/layer_{index}/{_SUBLAYERS[sublayer]}"
+    if residual:
+        return f"{layer}/{scope}/layer_norm/layer_norm_{field}"
+    if sublayer == "feed_forward":
+        return f"{layer}/{_FEED_FORWARD[part]}/{field}"
+    return f"{layer}/multihead_attention/{_ATTENTION[part]}/{field}"
+
+
+def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
+    """Returns the scope that holds the shards of an embedding table.
+
+    Args:
+        name: our name of the table.
+        vocab_size: V of that table.
+        d_model: the number of channels.
+
+    Raises:
+        KeyError: ``name`` is no embedding table.
+    """
+    scope = _TABLES[name]
+    return f"transformer/symbol_modality_{vocab_size}_{d_model}/{scope}"
+
+
+def from_t2t(
+    t2t: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]], norm: str
+) -> dict[str, np.ndarray]:
+    """Returns the model's values out of tensor2tensor's variables.
+
+    Embedding shards are contiguous blocks of rows (modalities.py:get_weights).
+
+    Args:
+        t2t: tensor2tensor's variables by name.
+        shapes: our variables' shapes by name.
+        norm: "post" or "pre".
+
+    Raises:
+        KeyError: a variable is missing.
+    """
+    values = {}
+    for name, shape in shapes.items():
+        if name in _TABLES:
+            scope = t2t_table_scope(name, *shape)
+            count = sum(key.startswith(f"{scope}/weights_") for key in t2t)
+            shards = [t2t[f"{scope}/weights_{i}"] for i in range(count)]
+            values[name] = np.concatenate(shards) if shards else t2t[scope]
+        else:
+            values[name] = t2t[t2t_name(name, norm)]
+    return values

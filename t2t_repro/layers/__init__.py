@@ -1,0 +1,1 @@
+"""The building blocks of the Transformer, written in ``keras.ops``."""

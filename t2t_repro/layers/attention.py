@@ -1,0 +1,145 @@
+"""Scaled dot-product attention and its multi-head form (paper section 3.2)."""
+
+import keras
+from keras import ops
+
+from t2t_repro.layers.dense import Dense
+from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.typing import Tensor
+
+
+def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor:
+    """Computes softmax(Q K^T + bias); the query comes already scaled.
+
+    Args:
+        query: float (batch, heads, targets, d_k), multiplied by d_k^-0.5.
+        key: float (batch, heads, sources, d_k).
+        bias: float, broadcast to (batch, heads, targets, sources), or None.
+
+    Returns:
+        float (batch, heads, targets, sources), in the dtype of the query; the
+        softmax itself is computed in float32.
+    """
+    logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+    logits = ops.cast(logits, "float32")
+    if bias is not None:
+        logits = logits + bias
+    return ops.cast(ops.softmax(logits, axis=-1), query.dtype)
+
+
+class MultiHeadAttention(keras.layers.Layer):
+    """Multi-head attention with d_k and d_v of their own (paper section 3.2.2).
+
+    Head i owns the columns i*d .. (i+1)*d - 1 of each projection, and no projection
+    has a bias (tensor2tensor common_attention.py:multihead_attention).
+
+    Args:
+        num_heads: h, the number of heads.
+        d_model: channels of the input and the output.
+        d_k: channels of a query or a key, per head.
+        d_v: channels of a value, per head.
+        dropout: the share of attention weights dropped.
+
+    References:
+        Attention Is All You Need, equation (1) and section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        d_model: int,
+        d_k: int,
+        d_v: int,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.d_model = d_model
+        self.d_k = d_k
+        self.d_v = d_v
+        self.query = Dense(num_heads * d_k, name="query", dtype=self.dtype_policy)
+        self.key = Dense(num_heads * d_k, name="key", dtype=self.dtype_policy)
+        self.value = Dense(num_heads * d_v, name="value", dtype=self.dtype_policy)
+        self.output_projection = Dense(d_model, name="output", dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+
+    def build(self) -> None:
+        """Creates the four projections."""
+        for projection in (self.query, self.key, self.value):
+            projection.build((None, None, self.d_model))
+        self.output_projection.build((None, None, self.num_heads * self.d_v))
+        self.dropout.build()
+        self.built = True
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """(batch, length, heads * d) -> (batch, heads, length, d)."""
+        batch, length = ops.shape(x)[0], ops.shape(x)[1]
+        depth = x.shape[-1] // self.num_heads
+        x = ops.reshape(x, (batch, length, self.num_heads, depth))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def project_query(self, x: Tensor) -> Tensor:
+        """Projects and scales queries.
+
+        Args:
+            x: float (batch, targets, d_model).
+
+        Returns:
+            float (batch, heads, targets, d_k), multiplied by d_k^-0.5.
+        """
+        return self.split_heads(self.query(x) * self.d_k**-0.5)
+
+    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Projects keys and values.
+
+        Args:
+            memory: float (batch, sources, d_model).
+
+        Returns:
+            keys, float (batch, heads, sources, d_k), and values,
+            float (batch, heads, sources, d_v).
+        """
+        return (
+            self.split_heads(self.key(memory)),
+            self.split_heads(self.value(memory)),
+        )
+
+    def combine_heads(self, heads: Tensor) -> Tensor:
+        """Concatenates the heads and projects them.
+
+        Args:
+            heads: float (batch, heads, targets, d_v).
+
+        Returns:
+            float (batch, targets, d_model).
+        """
+        batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
+        # (batch, heads, targets, d_v) -> (batch, targets, heads * d_v)
+        rows = ops.reshape(
+            ops.transpose(heads, (0, 2, 1, 3)),
+            (batch, length, self.num_heads * self.d_v),
+        )
+        return self.output_projection(rows)
+
+    def call(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        bias: Tensor | None = None,
+        seed: Tensor | None = None,
+    ) -> Tensor:
+        """Attends from ``x`` to ``memory`` (the same tensor in self-attention).
+
+        Args:
+            x: float (batch, targets, d_model).
+            memory: float (batch, sources, d_model).
+            bias: float, broadcast to (batch, heads, targets, sources).
+            seed: int32 (2,) for dropout, or None at inference.
+
+        Returns:
+            float (batch, targets, d_model).
+        """
+        key, value = self.project_memory(memory)
+        weights = attention_weights(self.project_query(x), key, bias)
+        return self.combine_heads(ops.matmul(self.dropout(weights, seed), value))

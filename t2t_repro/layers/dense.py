@@ -1,0 +1,52 @@
+"""The position-wise linear map."""
+
+import keras
+from keras import ops
+
+from t2t_repro.layers.typing import Tensor
+
+
+class Dense(keras.layers.Layer):
+    """``x @ kernel (+ bias)`` over the last axis, as one flat matrix product.
+
+    Keras' own Dense leaves a rank-3 product to the backend, which on TensorFlow
+    makes one kernel gradient per sentence and sums them; flattened rows need one.
+
+    Args:
+        units: the number of output channels.
+        use_bias: whether a bias is added.
+    """
+
+    def __init__(self, units: int, use_bias: bool = False, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+        self.use_bias = use_bias
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates the kernel (Glorot-uniform, tensor2tensor utils/optimize.py)."""
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=(input_shape[-1], self.units),
+            initializer="glorot_uniform",
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                name="bias", shape=(self.units,), initializer="zeros"
+            )
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """Maps the last axis.
+
+        Args:
+            x: float (..., channels).
+
+        Returns:
+            float (..., units).
+        """
+        leading = ops.shape(x)[:-1]
+        # (..., channels) -> (rows, channels) -> (rows, units)
+        rows = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), self.kernel)
+        if self.use_bias:
+            rows = ops.add(rows, self.bias)
+        return ops.reshape(rows, (*leading, self.units))

@@ -1,0 +1,1 @@
+"""The model: embeddings, stacks and softmax put together."""

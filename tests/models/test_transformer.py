@@ -1,0 +1,108 @@
+"""The model's numbers are tensor2tensor's, and its size is arithmetic."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import hparams as hparam_sets
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy
+from tests import golden
+
+CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
+CASES += ["v3_enc3dec1_1shard"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    model = golden.model_of(arrays, golden.hparams_of(arrays))
+    inputs, targets = arrays["inputs"], arrays["targets"]
+
+    def close(ours, name, mask=None):
+        difference = np.abs(np.array(ours) - arrays[name])
+        if mask is not None:
+            difference = difference * mask[..., None]
+        assert difference.max() < 1e-4, name
+
+    close(model.embed_inputs(inputs), "embedded_inputs")
+    encoder_output, bias = model.encode(inputs)
+    close(encoder_output, "encoder_output", inputs != 0)
+    close(model.decoder_input(targets), "decoder_input")
+    decoder_output = model.decode(targets, encoder_output, bias)
+    close(decoder_output, "decoder_output")
+    logits = model(inputs, targets)
+    close(logits, "logits")
+
+    flat = tf.reshape(logits, [-1, logits.shape[-1]])
+    labels = tf.constant(targets.reshape(-1), tf.int32)
+    for name, smoothing in (
+        ("eval_xent", 0.0),
+        ("smoothed_xent", float(arrays["label_smoothing"])),
+    ):
+        losses = smoothed_cross_entropy(flat, labels, smoothing)
+        losses = np.array(losses).reshape(targets.shape) * (targets != 0)
+        np.testing.assert_allclose(losses, arrays[name], atol=1e-5)
+    total, tokens = loss_sum(
+        logits, tf.constant(targets, tf.int32), float(arrays["label_smoothing"])
+    )
+    assert float(tokens) == arrays["loss_den"]
+    assert float(total / tokens) == pytest.approx(float(arrays["train_loss"]), abs=1e-5)
+
+
+def count(hparams, vocab_size):
+    model = Transformer(hparams, vocab_size)
+    model.build()
+    return sum(int(np.prod(v.shape)) for v in named_variables(model).values())
+
+
+def test_base_has_the_parameters_that_arithmetic_gives():
+    d, d_ff, layers, vocab_size = 512, 2048, 6, 37_000
+    attention = 4 * d * d
+    feed_forward = 2 * d * d_ff + d_ff + d
+    norms = 2 * d
+    encoder = layers * (attention + feed_forward + 2 * norms)
+    decoder = layers * (2 * attention + feed_forward + 3 * norms)
+    total = encoder + decoder + vocab_size * d + 32 * d
+    assert total == 63_062_016
+    assert count(hparam_sets.load("base"), vocab_size) == total
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("base", "transformer_base_v1"),
+        ("t2t_base", "transformer_base"),
+        ("t2t_big", "transformer_big"),
+    ],
+)
+def test_sets_have_the_parameters_of_tensor2tensor(shared_dir, ours, theirs):
+    path = shared_dir / "t2t/golden/parameter_counts_vocab37000.json"
+    expected = json.loads(path.read_text())[theirs]
+    total = expected["total"] if isinstance(expected, dict) else expected
+    assert count(hparam_sets.load(ours), 37_000) == total
+
+
+def test_variables_of_every_layer_are_found_by_name():
+    model = Transformer(hparam_sets.load("tiny"), 100)
+    model.build()
+    names = named_variables(model)
+    layers = {name.split("/")[1] for name in names if name.startswith("encoder/")}
+    assert layers == {"layer_0", "layer_1"}
+    # 1 + 1 tables; per layer 4 or 8 projections, 4 of the feed-forward, 2 per norm.
+    assert len(names) == 2 + 2 * (4 + 4 + 2 * 2) + 2 * (8 + 4 + 3 * 2)
+
+
+def test_dropout_is_a_function_of_the_seed():
+    hparams = hparam_sets.load("tiny,dropout=0.5")
+    model = Transformer(hparams, 50)
+    model.build()
+    inputs = tf.constant([[5, 6, 1]])
+    one = model(inputs, inputs, seed=tf.constant([1, 2]))
+    again = model(inputs, inputs, seed=tf.constant([1, 2]))
+    other = model(inputs, inputs, seed=tf.constant([2, 2]))
+    np.testing.assert_array_equal(one, again)
+    assert np.abs(np.array(one) - np.array(other)).max() > 1e-3
