@@ -1,0 +1,243 @@
+"""Checkpoints: directories that are whole or absent, holding tensors by name.
+
+A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
+``weights.data-00000-of-00001`` (TensorFlow's checkpoint format, each tensor under
+the model's own name for it, with checksums), ``optimizer.*`` likewise while it is
+among the newest, and ``checkpoint.json`` with its step. Names are written out
+instead of left to object tracking, which silently skips layers held in lists.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import write_text_atomically
+
+_PREFIX = "step-"
+_META = "checkpoint.json"
+FULL_STATES_KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk.
+
+    Attributes:
+        path: the folder.
+        step: updates done when it was written.
+    """
+
+    path: Path
+    step: int
+
+    @property
+    def has_optimizer(self) -> bool:
+        """Whether training can go on from it."""
+        return (self.path / "optimizer.index").exists()
+
+    def meta(self) -> dict[str, Any]:
+        """Returns what was written beside the tensors."""
+        meta = json.loads((self.path / _META).read_text(encoding="utf-8"))
+        assert isinstance(meta, dict)
+        return meta
+
+    def tensors(self, part: str = "weights") -> "TensorFile":
+        """Opens "weights" or "optimizer" for reading."""
+        return TensorFile(self.path / part)
+
+
+class TensorFile:
+    """Reads tensors by name from a TensorFlow checkpoint.
+
+    Args:
+        prefix: the path without ``.index``.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        try:
+            self._reader = tf.train.load_checkpoint(str(prefix))
+        except (tf.errors.OpError, ValueError) as error:
+            raise UserError(
+                f"{prefix}: missing or damaged ({_first_line(error)}); "
+                "use another checkpoint"
+            ) from None
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shape of every tensor by name."""
+        found = self._reader.get_variable_to_shape_map()
+        return {name: tuple(shape) for name, shape in sorted(found.items())}
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns one tensor, its checksum verified.
+
+        Raises:
+            UserError: the tensor is missing or its bytes are damaged.
+        """
+        try:
+            return np.asarray(self._reader.get_tensor(name))
+        except (tf.errors.OpError, ValueError) as error:
+            raise UserError(
+                f"{self.prefix}: cannot read {name} ({_first_line(error)}); "
+                "use another checkpoint"
+            ) from None
+
+    def assign_to(self, variables: Mapping[str, Any]) -> None:
+        """Reads every variable, after checking that names and shapes agree.
+
+        Args:
+            variables: what to fill, by name; the file must hold just these.
+
+        Raises:
+            UserError: a variable is missing, unknown or of another shape.
+        """
+        wanted = {name: tuple(v.shape) for name, v in variables.items()}
+        found = self.shapes()
+        for name in sorted(wanted.keys() | found.keys()):
+            if wanted.get(name) != found.get(name):
+                raise UserError(
+                    f"{self.prefix}: {name} is {found.get(name, 'missing')} in the "
+                    f"checkpoint but {wanted.get(name, 'missing')} in the model; "
+                    "it was made with other hyper-parameters or another vocabulary"
+                )
+        for name, variable in variables.items():
+            variable.assign(self.read(name))
+
+
+def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
+    """Writes tensors by name as a TensorFlow checkpoint.
+
+    Args:
+        prefix: the path without ``.index``; its folder must exist.
+        tensors: arrays, tensors or variables, any dtype and shape.
+
+    Raises:
+        UserError: the disk is full or the folder cannot be written.
+    """
+    try:
+        tf.raw_ops.SaveV2(
+            prefix=str(prefix),
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
+        )
+    except tf.errors.OpError as error:
+        raise UserError(f"cannot write {prefix}: {_first_line(error)}") from None
+
+
+def save(
+    directory: Path,
+    step: int,
+    weights: Mapping[str, Any],
+    optimizer: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Checkpoint:
+    """Writes a checkpoint aside and renames it into place.
+
+    Args:
+        directory: the folder of all checkpoints; made when missing.
+        step: updates done.
+        weights: the model's variables by name.
+        optimizer: the optimizer's by name, when training shall go on from here.
+        meta: what else to keep, as JSON.
+        name: the checkpoint's folder; its step by default.
+
+    Raises:
+        UserError: the disk is full or the folder cannot be written; what was there
+            before is untouched.
+    """
+    final = directory / (name or f"{_PREFIX}{step:08d}")
+    aside = directory / f".writing-{final.name}"
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        write_tensors(aside / "weights", weights)
+        if optimizer is not None:
+            write_tensors(aside / "optimizer", optimizer)
+        text = json.dumps({"step": step, **(meta or {})}, indent=2)
+        write_text_atomically(aside / _META, text + "\n")
+        if final.exists():
+            shutil.rmtree(final)
+        aside.rename(final)
+    except OSError as error:
+        raise UserError(f"cannot write {final}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Checkpoint(final, step)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Opens a checkpoint by its folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    try:
+        step = int(json.loads((path / _META).read_text(encoding="utf-8"))["step"])
+    except (OSError, ValueError, KeyError):
+        raise UserError(f"{path} is not a checkpoint: it needs {_META}") from None
+    return Checkpoint(path, step)
+
+
+def list_checkpoints(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints of a folder, oldest first."""
+    found = [
+        Checkpoint(path, int(path.name.removeprefix(_PREFIX)))
+        for path in directory.glob(f"{_PREFIX}*")
+        if path.name.removeprefix(_PREFIX).isdigit() and (path / _META).exists()
+    ]
+    return sorted(found, key=lambda checkpoint: checkpoint.step)
+
+
+def prune(directory: Path, keep: int) -> None:
+    """Deletes all but the newest checkpoints, and all but the newest full states.
+
+    Twenty checkpoints of the big model with Adam's moments are 51 GB; averaging
+    needs the weights alone, so the moments stay only beside the newest
+    `FULL_STATES_KEPT`.
+
+    Args:
+        directory: the folder of all checkpoints.
+        keep: how many to keep.
+    """
+    checkpoints = list_checkpoints(directory)
+    for checkpoint in checkpoints[:-keep]:
+        shutil.rmtree(checkpoint.path)
+    for checkpoint in checkpoints[-keep:][:-FULL_STATES_KEPT]:
+        for file in checkpoint.path.glob("optimizer.*"):
+            file.unlink()
+
+
+def newest_full_state(directory: Path) -> Checkpoint | None:
+    """Returns the newest checkpoint from which training can go on, or None."""
+    full = [c for c in list_checkpoints(directory) if c.has_optimizer]
+    return full[-1] if full else None
+
+
+def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint]:
+    """Returns the newest ``last`` checkpoints.
+
+    Raises:
+        UserError: there are not that many.
+    """
+    if len(checkpoints) < last:
+        raise UserError(
+            f"--last {last} needs as many checkpoints, but there are "
+            f"{len(checkpoints)}; train longer, save more often or average fewer"
+        )
+    return list(checkpoints[-last:])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else repr(error)

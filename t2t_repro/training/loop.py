@@ -1,0 +1,172 @@
+"""The training loop: the same for one device, many devices and many machines."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.training import checkpoints
+from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.step import BATCH_SIGNATURE, StepResult, TrainStep
+
+Batches = Callable[[int], tf.data.Dataset]
+Validate = Callable[[int], None]
+
+
+class TrainingLoop:
+    """Takes a model from its newest checkpoint to the last step.
+
+    Args:
+        model: a built model, made in the strategy's scope.
+        hparams: what to train and how often to save.
+        strategy: where it runs.
+        checkpoint_dir: the folder of checkpoints.
+        is_chief: whether this process writes.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        hparams: HParams,
+        strategy: tf.distribute.Strategy,
+        checkpoint_dir: Path,
+        is_chief: bool = True,
+    ) -> None:
+        self.hparams = hparams
+        self.strategy = strategy
+        self.checkpoint_dir = checkpoint_dir
+        self.is_chief = is_chief
+        self.weights = named_variables(model)
+        with strategy.scope():
+            step = TrainStep(model, hparams, self._accumulates())
+        self.optimizer = step.optimizer
+        self.step = 0
+        self._saved_step = -1
+        self._saved_time = time.monotonic()
+
+        @tf.function(input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)])
+        def update(
+            inputs: tf.Tensor, targets: tf.Tensor, step_number: tf.Tensor
+        ) -> list[tf.Tensor]:
+            results = strategy.run(
+                step.replica_step, args=(inputs, targets, step_number)
+            )
+            # The same on every replica.
+            return [strategy.experimental_local_results(r)[0] for r in results]
+
+        self._update = update
+
+    def _accumulates(self) -> bool:
+        """Says whether a replica's share of a batch exceeds what it may hold."""
+        bound = self.hparams.max_tokens_per_device
+        share = self.hparams.tokens_per_batch / self.strategy.num_replicas_in_sync
+        return bool(bound) and share > bound
+
+    def restore(self) -> int:
+        """Goes back to the newest full checkpoint.
+
+        Returns:
+            Its step; 0 when there is none.
+
+        Raises:
+            UserError: it is damaged or belongs to another model.
+        """
+        newest = checkpoints.newest_full_state(self.checkpoint_dir)
+        if newest is None:
+            return 0
+        newest.tensors("weights").assign_to(self.weights)
+        newest.tensors("optimizer").assign_to(self.optimizer.state())
+        self.step = self._saved_step = newest.step
+        return newest.step
+
+    def run(self, batches: Batches, monitor: Monitor, validate: Validate) -> bool:
+        """Trains to the last step, or until somebody asks it to stop.
+
+        Ctrl-C and SIGTERM finish the current update and save; a second Ctrl-C
+        interrupts at once.
+
+        Args:
+            batches: gives the global batches from a step on.
+            monitor: is told of every step.
+            validate: called with the step, ``hparams.eval_steps`` apart.
+
+        Returns:
+            Whether the last step was reached.
+
+        Raises:
+            UserError: the loss is not finite.
+        """
+        self._saved_time = time.monotonic()
+        with _stop_requests() as stop_requested:
+            for batch in batches(self.step):
+                if self.step >= self.hparams.train_steps or stop_requested():
+                    break
+                result = StepResult(
+                    *self._update(
+                        batch["inputs"], batch["targets"], tf.constant(self.step)
+                    )
+                )
+                self.step += 1
+                self._refuse_non_finite(result)
+                monitor.step_done(self.step, result)
+                with monitor.pause():
+                    self._save_if_due()
+                    every = self.hparams.eval_steps
+                    if every and self.step % every == 0:
+                        validate(self.step)
+        self.save()
+        return self.step >= self.hparams.train_steps
+
+    def save(self) -> None:
+        """Writes the full state, unless that of this step is there already."""
+        if self._saved_step == self.step:
+            return
+        if self.is_chief:
+            checkpoints.save(
+                self.checkpoint_dir, self.step, self.weights, self.optimizer.state()
+            )
+            checkpoints.prune(self.checkpoint_dir, self.hparams.keep_checkpoints)
+        self._saved_step = self.step
+        self._saved_time = time.monotonic()
+
+    def _save_if_due(self) -> None:
+        every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
+        due_by_step = every and self.step % every == 0
+        due_by_time = minutes and time.monotonic() - self._saved_time >= 60 * minutes
+        if due_by_step or due_by_time:
+            self.save()
+
+    def _refuse_non_finite(self, result: StepResult) -> None:
+        if not tf.math.is_finite(result.loss):
+            raise UserError(
+                f"the loss of step {self.step} is {float(result.loss)}: the training "
+                "diverged; lower learning_rate_scale, raise warmup_steps or set "
+                "clip_norm, and start again from the last checkpoint"
+            )
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """Turns SIGINT and SIGTERM into a question the loop asks between updates."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked = True
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, ask) for number in numbers}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

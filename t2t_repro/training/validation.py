@@ -1,0 +1,38 @@
+"""The loss on held-out pairs, without smoothing and without dropout."""
+
+import tensorflow as tf
+
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.step import BATCH_SIGNATURE
+
+
+class ValidationLoss:
+    """Computes the cross entropy per target symbol over a whole split.
+
+    Not comparable with the training loss: tensor2tensor too switches dropout and
+    label smoothing off in evaluation (t2t_model.py:set_mode).
+
+    Args:
+        model: the model, already built.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        @tf.function(input_signature=BATCH_SIGNATURE)
+        def sums(inputs: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return loss_sum(model(inputs, targets), targets, label_smoothing=0.0)
+
+        self._sums = sums
+
+    def __call__(self, batches: tf.data.Dataset) -> float:
+        """Returns the mean in nats per symbol, EOS included.
+
+        Args:
+            batches: ``inputs`` int32 (rows, source), ``targets`` int32 (rows, target).
+        """
+        total = tokens = 0.0
+        for batch in batches:
+            part, count = self._sums(batch["inputs"], batch["targets"])
+            total += float(part)
+            tokens += float(count)
+        return total / max(tokens, 1.0)
