@@ -1,0 +1,82 @@
+"""The best continuations of a sentence's hypotheses by one symbol."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t2t_repro.decoding.top_k import top_k
+
+NEVER = float("-inf")
+"""The log probability of what must not, or does not, exist."""
+
+
+class Candidates(NamedTuple):
+    """Continuations of a sentence's hypotheses, best first.
+
+    Attributes:
+        log_probs: float32 (batch, candidates), of the whole hypothesis.
+        parents: int32 (batch, candidates), the hypothesis that is continued.
+        ids: int32 (batch, candidates), the symbol that is added.
+    """
+
+    log_probs: tf.Tensor
+    parents: tf.Tensor
+    ids: tf.Tensor
+
+
+def best_candidates(
+    logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden_id: int | None
+) -> Candidates:
+    """Picks the `count` best continuations of each sentence.
+
+    They are among the `count` best of each hypothesis, which are found on the raw
+    logits: sorting and normalising the whole (beam * vocab) table is not needed. Of
+    equally good ones the lower hypothesis, then the lower id, comes first.
+
+    # T2T: beam_search.py:grow_topk sorts log probabilities divided by the penalty; all
+    hypotheses of a step share it, so that the order is the same but for rounding.
+
+    Args:
+        logits: float (batch, beam, vocab).
+        log_probs: float32 (batch, beam), of the hypotheses so far.
+        count: at most beam * vocab.
+        forbidden_id: a symbol that is never chosen. It keeps its share of the
+            probability, so that scores are the model's own log probabilities.
+    """
+    beam, vocab = logits.shape[1:]
+    if vocab is None:
+        vocab = tf.shape(logits)[2]
+    # (batch, beam, vocab) -> (batch * beam, vocab)
+    rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
+    best, ids = top_k(rows, count + (forbidden_id is not None))
+    # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
+    # largest probability, at least 1 / vocab, gives the normaliser without underflow.
+    largest = tf.gather(tf.nn.softmax(rows), ids[:, :1], batch_dims=1)
+    step_log_probs = best - best[:, :1] + tf.math.log(largest)
+    if forbidden_id is not None:
+        step_log_probs = tf.where(tf.equal(ids, forbidden_id), NEVER, step_log_probs)
+    return _merge_beams(step_log_probs, ids, log_probs, beam, count)
+
+
+def _merge_beams(
+    step_log_probs: tf.Tensor,
+    ids: tf.Tensor,
+    log_probs: tf.Tensor,
+    beam: int,
+    count: int,
+) -> Candidates:
+    """Joins the best of each hypothesis to the best of each sentence.
+
+    Args:
+        step_log_probs: float32 (batch * beam, k), of the symbol alone.
+        ids: int32 (batch * beam, k).
+        log_probs: float32 (batch, beam).
+        beam: hypotheses per sentence.
+        count: candidates per sentence.
+    """
+    k = ids.shape[1] or tf.shape(ids)[1]
+    # (batch * beam, k) -> (batch, beam, k) -> (batch, beam * k)
+    totals = log_probs[:, :, None] + tf.reshape(step_log_probs, [-1, beam, k])
+    totals, position = tf.math.top_k(tf.reshape(totals, [-1, beam * k]), count)
+    chosen = tf.gather(tf.reshape(ids, [-1, beam * k]), position, batch_dims=1)
+    return Candidates(log_probs=totals, parents=position // k, ids=chosen)

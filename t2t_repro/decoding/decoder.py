@@ -1,0 +1,53 @@
+"""What a search needs of a model: one step, and two ways to rearrange its state."""
+
+from typing import Any, Protocol, TypeAlias
+
+import tensorflow as tf
+
+State: TypeAlias = Any
+"""A nested structure of tensors that only the decoder itself looks into."""
+
+
+class Decoder(Protocol):
+    """The step function of a model, cached in a state that the search passes on.
+
+    Every tensor of the state keeps its rank through the search; its dimensions may
+    change (a cache may grow, sentences may leave), so they are unknown statically.
+    """
+
+    def step(
+        self, ids: tf.Tensor, index: tf.Tensor, state: State
+    ) -> tuple[tf.Tensor, State]:
+        """Scores the symbols that may follow.
+
+        Args:
+            ids: int32 (batch, beam), the symbol that each hypothesis ends in; the
+                start symbol at index 0.
+            index: int32 (), the position of `ids`, counted from 0.
+            state: what `select_beams` made of the last step's state.
+
+        Returns:
+            logits: float (batch, beam, vocab), the vocabulary's size known statically
+                where possible.
+            state: with this position added.
+        """
+        ...
+
+    def select_beams(self, state: State, parents: tf.Tensor) -> State:
+        """Reorders the hypotheses within each sentence.
+
+        Args:
+            state: as returned by `step`.
+            parents: int32 (batch, beam), for each new hypothesis the old one that it
+                continues; one old hypothesis may have several heirs, or none.
+        """
+        ...
+
+    def select_sentences(self, state: State, keep: tf.Tensor) -> State:
+        """Drops the sentences whose search is over.
+
+        Args:
+            state: as returned by `select_beams`.
+            keep: int32 (kept,), ascending indices into the batch; `kept` may be 0.
+        """
+        ...

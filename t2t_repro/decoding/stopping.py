@@ -1,0 +1,74 @@
+"""Length normalisation, and when a sentence's search is over.
+
+For alpha >= 0 the rule is exact. A hypothesis of log probability p <= 0 can only lose
+probability as it grows, and its penalty at any length is at most the penalty at the
+sentence's limit, so no score that it can still reach exceeds p / penalty(limit). When
+the worst of the wanted finished hypotheses is at least that good for the best p, the
+wanted hypotheses are final.
+"""
+
+import tensorflow as tf
+
+
+def length_penalty(length: tf.Tensor, alpha: float) -> tf.Tensor:
+    """Computes ((5 + length) / 6)^alpha, the divisor of log probabilities.
+
+    Paper section 6.1 after Wu et al. 2016 (arXiv:1609.08144), equation 14.
+
+    Args:
+        length: int32 of any shape, generated symbols with EOS counted.
+        alpha: 0 for plain log probabilities; larger ones favour long translations.
+
+    Returns:
+        float32 of the same shape.
+    """
+    return tf.pow((5.0 + tf.cast(length, tf.float32)) / 6.0, alpha)
+
+
+def sentences_done(
+    length: tf.Tensor,
+    limits: tf.Tensor,
+    log_probs: tf.Tensor,
+    scores: tf.Tensor,
+    *,
+    alpha: float,
+    nbest: int,
+) -> tf.Tensor:
+    """Decides for each sentence alone whether its `nbest` best are final.
+
+    Args:
+        length: int32 (), symbols generated so far.
+        limits: int32 (batch,), the most symbols of each sentence, EOS counted.
+        log_probs: float32 (batch, beam), the unfinished hypotheses, best first.
+        scores: float32 (batch, beam), the finished ones, normalised, best first.
+        alpha: of the length penalty, at least 0.
+        nbest: how many hypotheses are wanted.
+
+    Returns:
+        bool (batch,).
+    """
+    reachable = log_probs[:, 0] / length_penalty(limits, alpha)
+    return (length >= limits) | (scores[:, nbest - 1] >= reachable)
+
+
+def batch_done_tensor2tensor(
+    length: tf.Tensor,
+    limits: tf.Tensor,
+    log_probs: tf.Tensor,
+    scores: tf.Tensor,
+    *,
+    alpha: float,
+    nbest: int,
+) -> tf.Tensor:
+    """Decides for the whole batch at once, as tensor2tensor does.
+
+    # T2T: all sentences go on until the last is done, which can change the others'
+    results; for n-best the worst finished score of the whole batch is compared
+    (beam_search.py:_is_not_finished), hence its n-best is several times slower.
+
+    Args and returns as `sentences_done`; all elements are equal.
+    """
+    reachable = log_probs[:, 0] / length_penalty(limits, alpha)
+    finished = scores[:, 0] if nbest == 1 else tf.reduce_min(scores)
+    proven = tf.reduce_all(finished > reachable)
+    return (length >= limits) | proven

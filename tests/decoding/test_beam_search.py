@@ -1,0 +1,198 @@
+"""Beam search against exhaustive search, a greedy loop and itself."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from tests.decoding.toy_decoders import EOS, PAD, MemoryDecoder, TableDecoder
+
+LIMITS = [5, 3, 4, 5, 1, 2, 5, 4]
+SMALL = MemoryDecoder(vocab_size=5)
+LARGER = MemoryDecoder(vocab_size=12)
+
+
+@cache
+def traced(
+    decoder: MemoryDecoder,
+    beam_size: int,
+    nbest: int = 1,
+    leave_at: float | None = 0.25,
+) -> tf.types.experimental.PolymorphicFunction:
+    """Returns the search traced once for all batch sizes and limits."""
+
+    def search(sources: tf.Tensor, max_lengths: tf.Tensor) -> BeamSearchResult:
+        return beam_search(
+            decoder,
+            decoder.start(sources, beam_size),
+            batch_size=tf.shape(sources)[0],
+            beam_size=beam_size,
+            alpha=0.6,
+            max_lengths=max_lengths,
+            nbest=nbest,
+            leave_at=leave_at,
+        )
+
+    sources = tf.TensorSpec([None, 6], tf.float32)
+    limits = tf.TensorSpec([None], tf.int32)
+    return tf.function(search, input_signature=[sources, limits])
+
+
+def hypothesis(row: tf.Tensor) -> tuple[int, ...]:
+    """Returns the ids of a hypothesis without the padding behind it."""
+    return tuple(np.trim_zeros(np.asarray(row), "b").tolist())
+
+
+def found(result: BeamSearchResult) -> list[tuple[int, tuple[int, ...], float]]:
+    """Lists the places that are filled: sentence, ids, score."""
+    filled = np.argwhere(result.scores.numpy() > -1e6)
+    return [
+        (row, hypothesis(result.ids[row, place]), float(result.scores[row, place]))
+        for row, place in filled
+    ]
+
+
+def test_a_wide_beam_finds_what_exhaustive_search_finds() -> None:
+    sources = SMALL.sources(len(LIMITS))
+    # 3 symbols but PAD and EOS make at most 3^4 unfinished hypotheses.
+    result = traced(SMALL, beam_size=81, nbest=4)(sources, LIMITS)
+    for row, (source, limit) in enumerate(zip(sources, LIMITS, strict=True)):
+        for place, (score, ids) in enumerate(SMALL.exhaustive(source, limit, 0.6)[:4]):
+            assert hypothesis(result.ids[row, place]) == ids
+            np.testing.assert_allclose(result.scores[row, place], score, atol=1e-5)
+
+
+def test_places_that_no_hypothesis_can_fill_are_empty() -> None:
+    result = traced(SMALL, beam_size=81, nbest=4)(SMALL.sources(1), [2])
+    # Within two symbols there are EOS alone and three symbols before EOS.
+    assert np.all(result.scores[0, :4] > -1e6)
+    np.testing.assert_array_equal(result.scores[0, 4:], np.full(77, -1e7))
+    np.testing.assert_array_equal(result.ids[0, 4:], np.zeros([77, 2]))
+
+
+def test_the_best_does_not_change_when_more_are_wanted() -> None:
+    sources = LARGER.sources(32)
+    limits = [10] * 32
+    one = traced(LARGER, beam_size=4)(sources, limits)
+    four = traced(LARGER, beam_size=4, nbest=4)(sources, limits)
+    for row in range(32):
+        assert hypothesis(one.ids[row, 0]) == hypothesis(four.ids[row, 0])
+    np.testing.assert_array_equal(one.scores[:, 0], four.scores[:, 0])
+    assert np.all(np.diff(four.scores) <= 0)
+
+
+def test_every_score_is_the_hypothesis_own_log_probability_over_its_penalty() -> None:
+    sources = LARGER.sources(6)
+    result = traced(LARGER, beam_size=4, nbest=4)(sources, [7] * 6)
+    assert len(found(result)) > 6
+    for row, ids, score in found(result):
+        expected = LARGER.score(sources[row], ids, 0.6)
+        np.testing.assert_allclose(score, expected, atol=1e-5)
+
+
+def test_beam_one_is_greedy_search() -> None:
+    sources = LARGER.sources(16, seed=5)
+    limits = [9, 1, 4, 9] * 4
+    result = traced(LARGER, beam_size=1)(sources, limits)
+    for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
+        ids = LARGER.greedy(source, limit)
+        assert hypothesis(result.ids[row, 0]) == ids
+        expected = LARGER.score(source, ids, 0.6)
+        np.testing.assert_allclose(result.scores[row, 0], expected, atol=1e-5)
+
+
+def test_neighbours_and_batch_size_change_nothing() -> None:
+    sources = LARGER.sources(24, seed=6)
+    limits = np.random.default_rng(6).integers(1, 12, size=24).astype("int32")
+    search = traced(LARGER, beam_size=4)
+    together = search(sources, limits)
+    order = np.random.default_rng(0).permutation(24)
+    shuffled = search(sources[order], limits[order])
+    for place, row in enumerate(order):
+        alone = search(sources[row : row + 1], limits[row : row + 1])
+        for other in (alone.ids[0], shuffled.ids[place]):
+            for beam in range(4):
+                assert hypothesis(other[beam]) == hypothesis(together.ids[row, beam])
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)
+
+
+@pytest.mark.parametrize("leave_at", [None, 0.01, 1.0])
+def test_sentences_that_leave_early_or_late_have_the_same_results(
+    leave_at: float | None,
+) -> None:
+    sources = LARGER.sources(24, seed=6)
+    limits = np.random.default_rng(6).integers(0, 12, size=24).astype("int32")
+    expected = traced(LARGER, beam_size=4)(sources, limits)
+    result = traced(LARGER, beam_size=4, leave_at=leave_at)(sources, limits)
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
+
+
+def test_pad_is_never_produced_however_probable() -> None:
+    tables = np.random.default_rng(3).normal(size=(6, 9, 9)).astype("float32")
+    tables[:, :, PAD] = 5.0
+    result = beam_search(
+        TableDecoder(),
+        tf.constant(tables),
+        batch_size=6,
+        beam_size=3,
+        alpha=0.6,
+        max_lengths=tf.constant([8] * 6),
+        nbest=3,
+    )
+    assert len(found(result)) >= 6
+    for _, ids, _ in found(result):
+        assert ids
+        assert PAD not in ids
+
+
+def test_each_limit_holds_and_an_unfinished_hypothesis_is_scored_at_its_length() -> (
+    None
+):
+    # Symbol 2 follows with probability 1 - 1e-9 or so; EOS is out of reach.
+    table = np.full([4, 4], -30.0, "float32")
+    table[:, 2], table[:, 3] = 2.0, 1.0
+    limits = [1, 4, 0, 7]
+    result = beam_search(
+        TableDecoder(),
+        tf.constant(np.stack([table] * 4)),
+        batch_size=4,
+        beam_size=1,
+        alpha=1.0,
+        max_lengths=tf.constant(limits),
+    )
+    assert [len(hypothesis(ids)) for ids in result.ids[:, 0]] == limits
+    step = 2.0 - np.log(np.exp(2.0) + np.exp(1.0))
+    expected = [n * step / ((5 + n) / 6) for n in limits]
+    np.testing.assert_allclose(result.scores[:, 0], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_an_empty_batch_has_an_empty_result() -> None:
+    result = traced(LARGER, beam_size=4)(np.zeros([0, 6], "float32"), [])
+    assert result.ids.shape == (0, 4, 0)
+    assert result.scores.shape == (0, 4)
+
+
+def test_eos_is_kept_and_only_pad_follows() -> None:
+    result = traced(LARGER, beam_size=4, nbest=4)(LARGER.sources(8), [20] * 8)
+    ended = [ids for _, ids, _ in found(result) if len(ids) < 20]
+    assert len(ended) >= 8
+    for ids in ended:
+        assert ids.index(EOS) == len(ids) - 1
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("beam_size", 0), ("nbest", 3), ("alpha", -0.1)]
+)
+def test_an_argument_out_of_range_is_named(argument: str, value: float) -> None:
+    arguments = {"beam_size": 2, "nbest": 1, "alpha": 0.6, argument: value}
+    with pytest.raises(ValueError, match=argument):
+        beam_search(
+            TableDecoder(),
+            tf.zeros([1, 4, 4]),
+            batch_size=1,
+            max_lengths=tf.constant([3]),
+            **arguments,
+        )

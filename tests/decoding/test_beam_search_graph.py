@@ -1,0 +1,97 @@
+"""Beam search with tensor2tensor's rules, exported, and compiled by XLA."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from tests import golden
+from tests.decoding.toy_decoders import MemoryDecoder, TableDecoder
+
+# From tensor2tensor 1.15.7's utils/beam_search.py:beam_search, run with TF 1.15.5 on
+# random tables of logits; key: beam, longest, alpha, and stop_early or not.
+VECTORS = golden.load(
+    Path(__file__).parents[1] / "data" / "golden" / "beam_search_only.npz"
+)
+CASES = [name.removesuffix("/ids") for name in VECTORS if name.endswith("/ids")]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tensor2tensors_rules_give_its_hypotheses_and_scores(case: str) -> None:
+    beam, length, alpha, stop = case.split("_")
+    beam_size = int(beam.removeprefix("beam"))
+    tables = VECTORS["tables"]
+    result = beam_search(
+        TableDecoder(),
+        tf.constant(tables),
+        batch_size=len(tables),
+        beam_size=beam_size,
+        alpha=float(alpha.removeprefix("alpha")),
+        max_lengths=tf.constant(int(length.removeprefix("len"))),
+        nbest=1 if stop == "early" else beam_size,
+        tensor2tensor_rules=True,
+    )
+    # Its ids begin with the start symbol.
+    np.testing.assert_array_equal(result.ids, VECTORS[f"{case}/ids"][:, :, 1:])
+    np.testing.assert_allclose(result.scores, VECTORS[f"{case}/scores"], atol=1e-4)
+
+
+class Searcher(tf.Module):
+    """The smallest thing that can be exported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoder = MemoryDecoder(vocab_size=12)
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, 6], tf.float32),
+            tf.TensorSpec([None], tf.int32),
+        ]
+    )
+    def __call__(self, sources: tf.Tensor, limits: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Searches a batch of any size."""
+        result = beam_search(
+            self.decoder,
+            self.decoder.start(sources, 4),
+            batch_size=tf.shape(sources)[0],
+            beam_size=4,
+            alpha=0.6,
+            max_lengths=limits,
+        )
+        return result._asdict()
+
+
+def test_an_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None:
+    searcher = Searcher()
+    tf.saved_model.save(searcher, str(tmp_path / "export"))
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
+    for batch in (1, 5):
+        sources = searcher.decoder.sources(batch)
+        limits = tf.range(3, 3 + batch)
+        expected, result = searcher(sources, limits), loaded(sources, limits)
+        np.testing.assert_array_equal(result["ids"], expected["ids"])
+        np.testing.assert_array_equal(result["scores"], expected["scores"])
+
+
+def test_xla_compiles_the_search_when_the_sizes_are_fixed() -> None:
+    tables = tf.constant(VECTORS["tables"])
+
+    def search(tables: tf.Tensor) -> BeamSearchResult:
+        return beam_search(
+            TableDecoder(),
+            tables,
+            batch_size=4,
+            beam_size=3,
+            alpha=0.6,
+            max_lengths=tf.constant([6, 8, 3, 7]),
+            leave_at=None,
+            width=8,
+        )
+
+    expected = search(tables)
+    result = tf.function(search, jit_compile=True)(tables)
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)

@@ -1,0 +1,88 @@
+"""The length penalty and the two stop rules, by hand and by tensor2tensor."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.stopping import (
+    batch_done_tensor2tensor,
+    length_penalty,
+    sentences_done,
+)
+from tests import golden
+
+
+def test_penalty_is_one_for_one_symbol_and_doubles_at_seven_for_alpha_one() -> None:
+    penalty = length_penalty(tf.constant([1, 7]), 1.0)
+    np.testing.assert_allclose(penalty, [1.0, 2.0], rtol=1e-6)
+
+
+def test_penalty_equals_tensor2tensors(shared_dir: Path) -> None:
+    arrays = golden.load(shared_dir / "t2t" / "golden" / "misc.npz")
+    lengths = tf.constant(arrays["length_penalty/lengths"], tf.int32)
+    for name in ("0", "0.6", "1"):
+        expected = arrays[f"length_penalty/alpha_{name}"]
+        np.testing.assert_allclose(
+            length_penalty(lengths, float(name)), expected, rtol=1e-6
+        )
+
+
+# Limit 7 and alpha 1 make the penalty 2: log probability -2 can still reach -1.
+@pytest.mark.parametrize(
+    ("best_finished", "done"), [(-1.1, False), (-1.0, True), (-0.9, True)]
+)
+def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
+    best_finished: float, done: bool
+) -> None:
+    result = sentences_done(
+        tf.constant(3),
+        tf.constant([7]),
+        log_probs=tf.constant([[-2.0, -3.0]]),
+        scores=tf.constant([[best_finished, -9.0]]),
+        alpha=1.0,
+        nbest=1,
+    )
+    assert bool(result[0]) is done
+
+
+def test_the_limit_ends_a_sentence_and_not_its_neighbour() -> None:
+    result = sentences_done(
+        tf.constant(3),
+        tf.constant([3, 4]),
+        log_probs=tf.constant([[-2.0], [-2.0]]),
+        scores=tf.constant([[-9.0], [-9.0]]),
+        alpha=1.0,
+        nbest=1,
+    )
+    np.testing.assert_array_equal(result, [True, False])
+
+
+def test_nbest_waits_for_its_last_hypothesis() -> None:
+    done = [
+        bool(
+            sentences_done(
+                tf.constant(3),
+                tf.constant([7]),
+                log_probs=tf.constant([[-2.0, -3.0]]),
+                scores=tf.constant([[-0.5, -1.5]]),
+                alpha=1.0,
+                nbest=nbest,
+            )[0]
+        )
+        for nbest in (1, 2)
+    ]
+    assert done == [True, False]
+
+
+def test_tensor2tensors_batch_waits_for_its_slowest_sentence() -> None:
+    result = batch_done_tensor2tensor(
+        tf.constant(3),
+        tf.constant([7, 7]),
+        log_probs=tf.constant([[-2.0], [-2.0]]),
+        scores=tf.constant([[-0.5], [-1.5]]),
+        alpha=1.0,
+        nbest=1,
+    )
+    np.testing.assert_array_equal(result, [False, False])
