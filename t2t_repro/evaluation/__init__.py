@@ -1,0 +1,1 @@
+"""How good translations and parses are, by the field's own measures."""

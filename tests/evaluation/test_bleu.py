@@ -1,0 +1,174 @@
+"""BLEU against scores that other programs computed, and against hand arithmetic."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu, sacre_bleu
+from t2t_repro.text_files import read_lines
+
+# Computed with the Perl originals of mosesdecoder (tokenizer.perl of December 2016,
+# replace-unicode-punctuation.perl, multi-bleu.perl) in get_ende_bleu.sh's order.
+_PERL_PAPER_BLEU = {
+    "newstest2017.LIUM-NMT.4900.en-de": 26.83,
+    "newstest2017.LMU-nmt-reranked.4934.en-de": 27.27,
+    "newstest2017.SYSTRAN.4847.en-de": 26.93,
+    "newstest2017.online-F.0.en-de": 15.97,
+}
+
+
+def test_sacrebleus_own_test_cases_come_out(shared_dir):
+    path = shared_dir / "reference_scores/sacrebleu/bleu_cases.json"
+    cases = json.loads(path.read_text())
+    for case in cases["expected"]:
+        result = sacre_bleu(
+            cases["hyps"],
+            cases["refs"][0],
+            case["tokenize"],
+            smooth_method=case.get("smooth_method", "exp"),
+            more_references=cases["refs"][1:],
+        )
+        assert result.score == pytest.approx(case["bleu"], abs=1e-6)
+
+
+def test_tokenized_ted_scores_as_multi_bleu_perl(shared_dir):
+    folder = shared_dir / "reference_scores/compare-mt"
+    references = read_lines(folder / "ted.ref.eng")
+    first = multi_bleu(read_lines(folder / "ted.sys1.eng"), references)
+    second = multi_bleu(read_lines(folder / "ted.sys2.eng"), references)
+    # As multi-bleu.perl prints them: BLEU, precisions, penalty and lengths.
+    assert f"{first.score:.2f} {second.score:.2f}" == "22.44 24.04"
+    assert [round(p, 1) for p in first.precisions] == [59.7, 30.3, 17.2, 10.1]
+    assert round(first.brevity_penalty, 3) == 0.947
+    assert (first.hypothesis_length, first.reference_length) == (45672, 48183)
+
+
+def test_detokenized_ted_scores_as_compare_mt_expects(shared_dir):
+    folder = shared_dir / "reference_scores/compare-mt"
+    result = sacre_bleu(
+        read_lines(folder / "ted.sys1.detok.eng"),
+        read_lines(folder / "ted.ref.detok.eng"),
+    )
+    assert result.score == pytest.approx(21.7106, abs=1e-4)
+
+
+def test_wmt17_systems_score_as_published(shared_dir):
+    folder = shared_dir / "reference_scores/wmt17_en_de_systems"
+    references = read_lines(folder / "reference.de")
+    with open(folder / "EXPECTED_SCORES.tsv", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert len(rows) == 4
+    for row in rows:
+        hypotheses = read_lines(folder / f"{row['system']}.txt")
+        score = sacre_bleu(hypotheses, references).score
+        plain = sacre_bleu(hypotheses, references, "none").score
+        assert f"{score:.2f}" == row["measured_sacrebleu2.6.0_13a"]
+        assert plain == pytest.approx(float(row["measured_tokenize_none"]), abs=1e-4)
+
+
+@pytest.mark.parametrize("system", sorted(_PERL_PAPER_BLEU))
+def test_wmt17_systems_have_the_perl_scripts_paper_bleu(shared_dir, system):
+    folder = shared_dir / "reference_scores/wmt17_en_de_systems"
+    result = paper_bleu(
+        read_lines(folder / f"{system}.txt"), read_lines(folder / "reference.de"), "de"
+    )
+    assert round(result.score, 2) == _PERL_PAPER_BLEU[system]
+
+
+@pytest.mark.parametrize(
+    ("split", "expected", "expected_paper"),
+    [("test_2016_flickr", 38.47, 38.47), ("val", 39.32, 39.30)],
+)
+def test_tensor2tensors_multi30k_outputs_score_as_recorded(
+    shared_dir, split, expected, expected_paper
+):
+    hypotheses = read_lines(
+        shared_dir / f"t2t/multi30k_reference/{split}.tensor2tensor.de"
+    )
+    references = read_lines(shared_dir / f"corpora/multi30k/{split}.de")
+    result = sacre_bleu(hypotheses, references)
+    assert round(result.score, 2) == expected
+    assert result.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|")
+    assert result.sentences == len(references)
+    assert round(paper_bleu(hypotheses, references, "de").score, 2) == expected_paper
+
+
+def test_multi_bleu_is_the_geometric_mean_worked_by_hand():
+    # a b c d e | a b c d f: 4/5 words, 3/4, 2/3 and 1/2 n-grams match, no penalty.
+    result = multi_bleu(["a b c d e"], ["a b c d f"])
+    assert result.score == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert result.brevity_penalty == 1.0
+
+
+def test_a_short_output_pays_the_brevity_penalty():
+    # Every n-gram of the 4 words matches a reference of 6: exp(1 - 6/4).
+    result = multi_bleu(["a b c d"], ["a b c d e f"])
+    assert result.score == pytest.approx(100 * math.exp(1 - 6 / 4))
+    assert result.brevity_penalty == pytest.approx(math.exp(-0.5))
+
+
+def test_multi_bleu_clips_repeated_words_and_sums_over_the_corpus():
+    # Line 1: "the" counts twice at most. Line 2 matches whole. Words: (2+4)/8,
+    # pairs: (0+3)/6, triples: (0+2)/4, quadruples: (0+1)/2; 8 words against 7.
+    result = multi_bleu(["the the the the", "a b c d"], ["the x the", "a b c d"])
+    assert result.score == pytest.approx(100 * (6 / 8 * 3 / 6 * 2 / 4 * 1 / 2) ** 0.25)
+
+
+def test_multi_bleu_does_not_smooth():
+    assert multi_bleu(["a b c x"], ["a b c d"]).score == 0.0
+    assert sacre_bleu(["a b c x"], ["a b c d"], "none").score > 0.0
+
+
+def test_a_compound_is_split_once_and_a_lone_dash_is_not():
+    tokens = moses_tokens(
+        ["Der „E-Mail-Verkehr“ \u2013 nun ja - d\u2019accord…"],
+        "de",
+        split_compounds=True,
+    )
+    # The Perl scripts' own output: the low quote and the long dash are not in their
+    # table, and "-" between spaces is no compound.
+    assert tokens == [
+        "Der „ E ##AT##-##AT## Mail ##AT##-##AT## Verkehr &quot; \u2013 nun ja "
+        "- d &apos; accord ..."
+    ]
+
+
+def test_overlapping_hyphens_split_as_in_perl():
+    # perl -pe 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g' prints exactly this.
+    assert moses_tokens(["aa-b-c"], "de", split_compounds=True) == [
+        "aa ##AT##-##AT## b-c"
+    ]
+
+
+def test_only_german_compounds_are_split_and_the_signature_says_so():
+    lines = ["un rendez-vous avec la grand-mère ."]
+    german = paper_bleu(lines, lines, "de")
+    french = paper_bleu(lines, lines, "fr")
+    assert german.hypothesis_length == french.hypothesis_length + 4
+    assert "|compounds:split-at-hyphen|" in german.signature
+    assert "|tok:moses-fr-nonaggressive|compounds:whole|" in french.signature
+
+
+def test_french_elisions_are_split_as_in_french():
+    # tokenizer.perl -l fr keeps the apostrophe with the article.
+    assert moses_tokens(["l'homme d'aujourd'hui."], "fr", split_compounds=False) == [
+        "l&apos; homme d&apos; aujourd&apos; hui ."
+    ]
+
+
+@pytest.mark.parametrize("score", [sacre_bleu, multi_bleu])
+def test_unequal_numbers_of_lines_are_refused(score):
+    with pytest.raises(UserError, match="2 hypotheses and 1 references"):
+        score(["a", "b"], ["a"])
+    with pytest.raises(UserError, match="2 hypotheses and 1 references"):
+        paper_bleu(["a", "b"], ["a"], "de")
+
+
+def test_no_lines_at_all_are_refused():
+    with pytest.raises(UserError, match="at least one line"):
+        sacre_bleu([], [])
