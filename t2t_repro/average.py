@@ -1,0 +1,49 @@
+"""Averages the last checkpoints of a model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Averages the weights of the last checkpoints (paper section 6.1), reading "
+        "them one tensor at a time."
+    )
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument(
+        "--last", type=int, default=5, help="how many checkpoints (paper: 5, big 20)"
+    )
+    parser.add_argument(
+        "--output_dir", help="the checkpoint to write (default: MODEL_DIR/averaged)"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, averages and prints what was averaged."""
+    args = _parser().parse_args(argv)
+    if args.last < 1:
+        raise UserError(f"--last {args.last}: average at least one checkpoint")
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.training.averaging import average_checkpoints
+    from t2t_repro.training.checkpoints import list_checkpoints, select_last
+
+    directory = ModelDir(Path(args.model_dir))
+    directory.hparams()  # Refuses a folder that holds no model.
+    chosen = select_last(list_checkpoints(directory.checkpoint_dir), args.last)
+    output = Path(args.output_dir) if args.output_dir else directory.averaged_dir
+    average_checkpoints(chosen, output)
+    steps = [checkpoint.step for checkpoint in chosen]
+    cli.print_result(
+        f"averaged the checkpoints of steps {', '.join(map(str, steps))} into {output}",
+        {"averaged_steps": steps, "checkpoint": str(output)},
+        args.json,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

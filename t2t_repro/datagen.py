@@ -1,0 +1,67 @@
+"""Prepares a problem: its vocabulary and its encoded shards."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from t2t_repro import cli, hparams, problems
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Builds the vocabulary and the encoded shards of a problem; training does "
+        "the same by itself when they are missing."
+    )
+    parser.add_argument(
+        "--problem", required=True, help=f"one of {', '.join(problems.names())}"
+    )
+    parser.add_argument(
+        "--data_dir",
+        required=True,
+        help="folder of the data: own text files, vocabularies, encoded shards",
+    )
+    parser.add_argument(
+        "--hparams", default="base", help="the set that names the vocabulary's kind"
+    )
+    parser.add_argument("--source_lang", help="language to translate from, e.g. en")
+    parser.add_argument("--target_lang", help="language to translate into, e.g. de")
+    parser.add_argument(
+        "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, prepares the data and prints what there is."""
+    args = _parser().parse_args(argv)
+    chosen = hparams.load(args.hparams)
+    problem = problems.create(
+        args.problem, args.data_dir, args.source_lang, args.target_lang
+    )
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.prepared_data import describe, prepare
+
+    stream = sys.stderr if args.json else sys.stdout
+    prepared = prepare(
+        problem,
+        chosen,
+        Path(args.data_dir),
+        lambda line: print(line, file=stream, flush=True),
+        vocab_file=Path(args.vocab_file) if args.vocab_file else None,
+    )
+    splits = {
+        split: asdict(manifest)
+        for split, manifest in describe(prepared.directory).items()
+    }
+    cli.print_result(
+        f"{prepared.directory} is ready: vocabulary of "
+        f"{prepared.tokenizer.vocab_size:,}, {len(prepared.train):,} training pairs, "
+        f"{len(prepared.val):,} validation pairs",
+        {"directory": str(prepared.directory), "splits": splits},
+        args.json,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,46 @@
+"""Scores a model on a split of its problem."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro import cli
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Translates a split by beam search and prints sacreBLEU with its signature "
+        "and the paper's own figure."
+    )
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument("--split", default="test", help="train, val or test")
+    cli.add_decoding_flags(parser)
+    parser.add_argument("--output_file", help="write the translations here, too")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, translates the split and prints its score."""
+    args = _parser().parse_args(argv)
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.loading import load_translator
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.scoring import score
+    from t2t_repro.text_files import write_text_atomically
+
+    directory = ModelDir(Path(args.model_dir))
+    problem = directory.problem()
+    pairs = list(problem.pairs(args.split))
+    translator, checkpoint = load_translator(
+        directory, args.checkpoint, args.beam_size, args.alpha
+    )
+    found, translations = score(translator, pairs, problem.target_lang, args.batch_size)
+    if args.output_file:
+        text = "".join(f"{translation.text}\n" for translation in translations)
+        write_text_atomically(args.output_file, text)
+    where = f"{checkpoint} on {problem.description(args.split)}"
+    values = found.to_dict() | {"split": args.split, "checkpoint": checkpoint}
+    cli.print_result(f"{found.text()}\n{where}", values, args.json)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,240 @@
+"""A model directory: it describes itself, so later commands need only its path.
+
+``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data),
+the vocabulary, ``checkpoints/``, ``averaged/``, ``training_log.tsv``,
+``tensorboard/`` and ``result.json``.
+"""
+
+import json
+import random
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from t2t_repro import hparams as hparam_sets
+from t2t_repro import problems
+from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.data.tokenizers import load_tokenizer
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.problems.problem import Problem
+from t2t_repro.text_files import write_text_atomically
+from t2t_repro.training.checkpoints import (
+    Checkpoint,
+    list_checkpoints,
+    open_checkpoint,
+)
+
+HPARAMS_FILE = "hparams.yaml"
+META_FILE = "model.json"
+RESULT_FILE = "result.json"
+
+# What may differ when a training goes on: how long, how often, and how to decode.
+_FREE = {
+    "train_steps",
+    "checkpoint_steps",
+    "checkpoint_minutes",
+    "keep_checkpoints",
+    "average_last",
+    "eval_steps",
+    "max_tokens_per_device",
+    "beam_size",
+    "alpha",
+    "decode_extra_length",
+}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a model learns from.
+
+    Attributes:
+        problem: the problem's name.
+        source_lang: language of the sources.
+        target_lang: language of the targets.
+        data_dir: where the problem finds its data, absolute; None needs none.
+        problem_fingerprint: identifies the data.
+        vocabulary_fingerprint: SHA-256 of the vocabulary file.
+    """
+
+    problem: str
+    source_lang: str
+    target_lang: str
+    data_dir: str | None
+    problem_fingerprint: str
+    vocabulary_fingerprint: str
+
+
+class ModelDir:
+    """A directory that holds a model.
+
+    Args:
+        path: the directory; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """The folder of the training's checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def averaged_dir(self) -> Path:
+        """The averaged checkpoint."""
+        return self.path / "averaged"
+
+    @property
+    def result_file(self) -> Path:
+        """Where the training writes its score."""
+        return self.path / RESULT_FILE
+
+    def exists(self) -> bool:
+        """Says whether a model was begun here."""
+        return (self.path / META_FILE).exists()
+
+    def hparams(self) -> HParams:
+        """Returns the resolved hyper-parameters."""
+        self._require()
+        return hparam_sets.read(self.path / HPARAMS_FILE)
+
+    def provenance(self) -> Provenance:
+        """Returns what the model learns from.
+
+        Raises:
+            UserError: the description is damaged.
+        """
+        self._require()
+        path = self.path / META_FILE
+        try:
+            return Provenance(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise UserError(f"{path} is damaged; restore it from a copy") from None
+
+    def problem(self) -> Problem:
+        """Returns the problem the model learns from."""
+        found = self.provenance()
+        return problems.create(
+            found.problem, found.data_dir, found.source_lang, found.target_lang
+        )
+
+    def tokenizer(self) -> Tokenizer:
+        """Returns the model's vocabulary.
+
+        Raises:
+            UserError: it is not the one the model was made with.
+        """
+        tokenizer = load_tokenizer(self.path)
+        if tokenizer.fingerprint != self.provenance().vocabulary_fingerprint:
+            raise UserError(
+                f"{self.path / tokenizer.file_name} is not the vocabulary that this "
+                "model was made with; restore it from a copy"
+            )
+        return tokenizer
+
+    def begin(
+        self, hparams: HParams, provenance: Provenance, tokenizer: Tokenizer
+    ) -> None:
+        """Writes the description of a new model, or checks that of an old one.
+
+        Args:
+            hparams: the resolved set.
+            provenance: what the model learns from.
+            tokenizer: the vocabulary, which is copied into the directory.
+
+        Raises:
+            UserError: the directory holds a model of other hyper-parameters, data
+                or vocabulary, or it cannot be written.
+        """
+        if self.exists():
+            self._check_same(hparams, provenance)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--model_dir {self.path}: {error.strerror}") from None
+        tokenizer.save(self.path)
+        hparams.save(self.path / HPARAMS_FILE)
+        # Last: its presence says that the rest is there.
+        text = json.dumps(asdict(provenance), indent=2) + "\n"
+        write_text_atomically(self.path / META_FILE, text)
+
+    def checkpoint(self, spec: str = "best") -> Checkpoint:
+        """Returns a checkpoint by "latest", "averaged", or the path of its folder.
+
+        "best" is the averaged one where there is one, else the latest.
+
+        Raises:
+            UserError: there is none.
+        """
+        self._require()
+        averaged = (self.averaged_dir / "checkpoint.json").exists()
+        if spec == "averaged" or (spec == "best" and averaged):
+            if not averaged:
+                raise UserError(
+                    f"{self.path} has no averaged checkpoint yet; run "
+                    f"python -m t2t_repro.average --model_dir {self.path} --last 5"
+                )
+            return open_checkpoint(self.averaged_dir)
+        if spec not in ("latest", "best"):
+            return open_checkpoint(Path(spec))
+        found = list_checkpoints(self.checkpoint_dir)
+        if not found:
+            raise UserError(
+                f"{self.path} has no checkpoint yet; train it with "
+                "python -m t2t_repro.train"
+            )
+        return found[-1]
+
+    def model(self, checkpoint: Checkpoint) -> Transformer:
+        """Builds the model with a checkpoint's weights.
+
+        Raises:
+            UserError: the checkpoint is damaged or belongs to another model.
+        """
+        model = build_model(self.hparams(), self.tokenizer().vocab_size)
+        checkpoint.tensors().assign_to(named_variables(model))
+        return model
+
+    def _require(self) -> None:
+        if not self.exists():
+            raise UserError(
+                f"--model_dir {self.path} holds no model ({META_FILE} is missing); "
+                "train one with python -m t2t_repro.train"
+            )
+
+    def _check_same(self, hparams: HParams, provenance: Provenance) -> None:
+        """Refuses to go on with other settings; says which differ."""
+        before, now = self.hparams().to_dict(), hparams.to_dict()
+        changed = [
+            f"{key}={before[key]} there, {now[key]} here"
+            for key in now
+            if key not in _FREE and before[key] != now[key]
+        ]
+        old = self.provenance()
+        for field, name in (
+            ("problem", "problem"),
+            ("source_lang", "source language"),
+            ("target_lang", "target language"),
+            ("problem_fingerprint", "data"),
+            ("vocabulary_fingerprint", "vocabulary"),
+        ):
+            there, here = getattr(old, field), getattr(provenance, field)
+            if there != here:
+                changed.append(f"another {name} ({there[:12]} there, {here[:12]} here)")
+        if changed:
+            raise UserError(
+                f"--model_dir {self.path} holds a model of other settings: "
+                f"{'; '.join(changed)}; name another directory"
+            )
+
+
+def build_model(hparams: HParams, vocab_size: int) -> Transformer:
+    """Builds a model, its weights drawn from ``hparams.seed``."""
+    # Keras' initialisers draw their seeds from Python's generator. Its
+    # set_random_seed would seed TensorFlow too, which empties TensorFlow's cache of
+    # kernels, and with it the SentencePiece models that live in them.
+    random.seed(hparams.seed)
+    model = Transformer(hparams, vocab_size)
+    model.build()
+    return model

@@ -1,0 +1,89 @@
+"""Trains a Transformer: the paper's whole procedure in one command."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro import cli, hparams, problems
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Prepares the data, trains, averages the last checkpoints and scores the "
+        "test split. The same command goes on after an interruption."
+    )
+    parser.add_argument(
+        "--hparams",
+        required=True,
+        help="a set by name, then any overrides: big,warmup_steps=8000 "
+        f"(there are {', '.join(hparams.names())})",
+    )
+    parser.add_argument("--problem", help="the corpus; the set names its own")
+    parser.add_argument("--source_lang", help="language to translate from, e.g. en")
+    parser.add_argument("--target_lang", help="language to translate into, e.g. de")
+    parser.add_argument(
+        "--data_dir",
+        default="data",
+        help="folder of the data: own text files, vocabularies, encoded shards",
+    )
+    parser.add_argument(
+        "--model_dir", help="folder of the model (default: models/SET.PROBLEM)"
+    )
+    parser.add_argument(
+        "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
+    )
+    parser.add_argument("--train_steps", type=int, help="updates; the set has its own")
+    parser.add_argument(
+        "--strategy",
+        default="auto",
+        help="auto, one_device, mirrored (this machine's GPUs) or multi_worker",
+    )
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        default=0,
+        help="with mirrored: how many devices; without a GPU, parts of the CPU",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, runs the procedure and prints its result."""
+    args = _parser().parse_args(argv)
+    chosen = hparams.load(args.hparams)
+    if args.train_steps is not None:
+        chosen = chosen.replace(train_steps=args.train_steps)
+    if args.problem is not None:
+        chosen = chosen.replace(problem=args.problem)
+    problem = problems.create(
+        chosen.problem, args.data_dir, args.source_lang, args.target_lang
+    )
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.procedure import Run, train_and_score
+    from t2t_repro.training import strategy
+
+    name = Path(args.hparams.split(",")[0]).stem
+    run = Run(
+        hparams=chosen,
+        problem=problem,
+        data_dir=Path(args.data_dir),
+        model_dir=ModelDir(Path(args.model_dir or f"models/{name}.{problem.name}")),
+        strategy=strategy.choose(args.strategy, args.replicas),
+        # With --json, standard output holds the result alone.
+        stream=sys.stderr if args.json else sys.stdout,
+        vocab_file=Path(args.vocab_file) if args.vocab_file else None,
+    )
+    result = train_and_score(run, args.data_dir)
+    if result is None:
+        raise KeyboardInterrupt
+    text = (
+        f"BLEU {result['bleu']:.2f}  {result['signature']}\n"
+        f"the paper's BLEU {result['paper_bleu']:.2f}  {result['paper_signature']}\n"
+        f"on {result['split']}\nthe model is in {run.model_dir.path}"
+    )
+    cli.print_result(text, result, args.json)
+
+
+if __name__ == "__main__":
+    cli.run(main)

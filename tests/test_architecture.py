@@ -1,0 +1,130 @@
+"""The one direction of imports, read from the source of every module.
+
+commands -> serving -> model_dir, translator, training -> models -> the ground floor,
+whose rooms do not know each other. Inside one room, modules form no circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
+
+# Every room on its floor; whatever is not listed is a command, at the top.
+FLOORS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "text_files"}),
+    frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
+    frozenset({"models"}),
+    frozenset({"model_dir", "translator", "training"}),
+    frozenset({"serving", "interop", "analysis"}),
+)
+TOP = len(FLOORS)
+# On these floors a room may use its neighbours, in one direction (no circles).
+SOCIABLE = {0, 3, TOP}
+
+
+def modules() -> dict[str, Path]:
+    """Returns every module below the package: dotted name without it -> file."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts).removesuffix("__init__").rstrip(".")] = path
+    del found[""]  # The package itself, which imports nothing.
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """Returns what a module imports of the package, anywhere in its text."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write imports out in full"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    prefix = "t2t_repro."
+    return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+
+
+def resolved(name: str) -> str:
+    """Returns the module that holds an imported name: `hparams.HParams` -> `hparams`.
+
+    A package's own module is kept apart from the package: `hparams.sets` is itself.
+    """
+    known = modules()
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def graph() -> dict[str, set[str]]:
+    """Returns module -> the modules of the package that it imports."""
+    return {
+        name: {resolved(imported) for imported in imports(path)} - {"", name}
+        for name, path in modules().items()
+    }
+
+
+def room(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def floor(name: str) -> int:
+    return next((at for at, rooms in enumerate(FLOORS) if name in rooms), TOP)
+
+
+def test_imports_go_down_the_floors_only():
+    wrong = []
+    for module, imported in graph().items():
+        here = room(module)
+        for there in {room(name) for name in imported} - {here}:
+            level = floor(here) == floor(there) and floor(here) in SOCIABLE
+            if floor(there) >= floor(here) and not level:
+                wrong.append(f"{module} imports {there}")
+    assert wrong == []
+
+
+def test_rooms_form_no_circle():
+    rooms: dict[str, set[str]] = {}
+    for module, imported in graph().items():
+        here = room(module)
+        rooms.setdefault(here, set()).update({room(name) for name in imported} - {here})
+    assert_no_circle(rooms)
+
+
+def test_modules_form_no_circle():
+    assert_no_circle(graph())
+
+
+def assert_no_circle(edges: dict[str, set[str]]) -> None:
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("circle: " + " -> ".join(error.args[1]), pytrace=False)
+
+
+@pytest.mark.parametrize("name", ["layers", "decoding"])
+def test_layers_and_decoding_take_plain_values(name):
+    """Neither knows hyper-parameters or flags, so that both can be used alone."""
+    for module, path in modules().items():
+        if room(module) == name:
+            text = path.read_text(encoding="utf-8")
+            assert "hparams" not in text.lower(), path
+            assert "argparse" not in text, path
+
+
+def test_importing_the_package_imports_nothing():
+    assert imports(PACKAGE / "__init__.py") == set()
+
+
+def test_no_module_is_longer_than_400_lines():
+    long = {
+        name: lines
+        for name, path in modules().items()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert long == {}

@@ -1,0 +1,119 @@
+"""Translates sentences with an exported model, and writes quickstart's report.
+
+It imports nothing of t2t_repro: what it does, any program that has TensorFlow and
+tensorflow_text can do with the exported folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# Made of the built-in corpus's words; the numbers, dates and times are free.
+SENTENCES = (
+    "half past four on the twenty-first of May",
+    "the heavy table costs seventeen euros and forty-nine cents",
+    "the bus to Cologne leaves at eight minutes past eleven",
+    "she says that the teacher has picked up a bag with nine thousand flowers",
+    "on the eighteenth of June the match ended",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Translates, prints the report for people and writes it as JSON."""
+    args = _parser().parse_args(argv)
+    result = json.loads(args.result.read_text(encoding="utf-8"))
+    translations, seconds = translate(newest_version(args.export_dir), SENTENCES)
+    report = {
+        "test_bleu": result["bleu"],
+        "signature": result["signature"],
+        "sentences": result["sentences"],
+        "seconds": round(args.seconds + seconds, 1),
+        "train_seconds": args.train_seconds,
+        "reused": args.reused,
+        "translations": dict(zip(SENTENCES, translations, strict=True)),
+    }
+    write_atomically(args.report, json.dumps(report, ensure_ascii=False, indent=2))
+    for source, translation in report["translations"].items():
+        print(f"  {source}\n    -> {translation}")
+    print(
+        f"\nBLEU on the test split: {report['test_bleu']:.2f} "
+        f"({report['sentences']:,} sentences; {report['signature']})\n"
+        f"This run took {report['seconds']:.0f} s (training: "
+        f"{report['train_seconds']} s, when it was done). Report: {args.report}"
+    )
+
+
+def newest_version(export_dir: Path) -> Path:
+    """Returns the SavedModel with the greatest number in an export directory.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    versions = [path for path in export_dir.iterdir() if path.name.isdecimal()]
+    if not versions:
+        raise FileNotFoundError(f"{export_dir} holds no exported version")
+    return max(versions, key=lambda path: int(path.name))
+
+
+def translate(model: Path, sentences: Sequence[str]) -> tuple[list[str], float]:
+    """Translates sentences with a SavedModel.
+
+    Args:
+        model: the SavedModel's folder.
+        sentences: the texts.
+
+    Returns:
+        Their translations, and the seconds that loading and translating took.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    start = time.monotonic()
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  Registers the tokenizer's operations.
+
+    loaded: Any = tf.saved_model.load(str(model))
+    found = loaded.signatures["serving_default"](text=tf.constant(list(sentences)))
+    translations = [text.decode("utf-8") for text in found["translations"].numpy()]
+    return translations, time.monotonic() - start
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file that is either the old one or the whole new one."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--export_dir", type=Path, required=True, help="folder of exported versions"
+    )
+    parser.add_argument(
+        "--result", type=Path, required=True, help="what train --json printed"
+    )
+    parser.add_argument(
+        "--train_seconds", type=int, required=True, help="seconds the training took"
+    )
+    parser.add_argument(
+        "--seconds", type=float, required=True, help="seconds of this run so far"
+    )
+    parser.add_argument(
+        "--reused",
+        action="append",
+        default=[],
+        help="a part that an earlier run had made; may be repeated",
+    )
+    parser.add_argument(
+        "--report", type=Path, required=True, help="the JSON file to write"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()
