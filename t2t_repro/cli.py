@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import math
 import os
 import re
 import sys
@@ -107,14 +108,48 @@ def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         help="averaged, latest, best (averaged where there is one), or a folder",
     )
     parser.add_argument(
-        "--beam_size", type=int, help="hypotheses per sentence; the model has its own"
+        "--beam_size",
+        type=at_least(1),
+        help="hypotheses per sentence; the model has its own",
     )
     parser.add_argument(
-        "--alpha", type=float, help="of the length penalty; the model has its own"
+        "--alpha",
+        type=not_negative,
+        help="exponent of the length penalty; the model has its own",
     )
     parser.add_argument(
-        "--batch_size", type=int, default=32, help="sentences translated at once"
+        "--batch_size", type=at_least(1), default=32, help="sentences translated at once"
     )
+
+
+def at_least(minimum: int) -> Callable[[str], int]:
+    """Returns a flag's type: whole numbers from `minimum` up."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {minimum}, not {text!r}"
+            )
+        return value
+
+    return whole_number
+
+
+def not_negative(text: str) -> float:
+    """Reads a flag's value: a finite number of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"must be a finite number of at least 0, not {text!r}"
+        )
+    return value
 
 
 def run(

@@ -43,6 +43,15 @@ _FREE = {
     "decode_extra_length",
 }
 
+# What of the provenance may not differ, and what people call it.
+_COMPARED = {
+    "problem": "problem",
+    "source_lang": "source language",
+    "target_lang": "target language",
+    "problem_fingerprint": "data",
+    "vocabulary_fingerprint": "vocabulary",
+}
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -108,9 +117,12 @@ class ModelDir:
         self._require()
         path = self.path / META_FILE
         try:
-            return Provenance(**json.loads(path.read_text(encoding="utf-8")))
+            found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
+            if not all(isinstance(getattr(found, field), str) for field in _COMPARED):
+                raise TypeError
         except (ValueError, TypeError):
             raise UserError(f"{path} is damaged; restore it from a copy") from None
+        return found
 
     def problem(self) -> Problem:
         """Returns the problem the model learns from."""
@@ -148,7 +160,8 @@ class ModelDir:
                 or vocabulary, or it cannot be written.
         """
         if self.exists():
-            self._check_same(hparams, provenance)
+            self.check_hparams(hparams)
+            self._check_provenance(provenance)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -159,6 +172,26 @@ class ModelDir:
         text = json.dumps(asdict(provenance), indent=2) + "\n"
         write_text_atomically(self.path / META_FILE, text)
 
+    def check_hparams(self, hparams: HParams) -> None:
+        """Refuses to go on with hyper-parameters that make another model.
+
+        Args:
+            hparams: the resolved set; nothing is checked where no model was begun.
+
+        Raises:
+            UserError: naming what differs.
+        """
+        if not self.exists():
+            return
+        before, now = self.hparams().to_dict(), hparams.to_dict()
+        self._refuse(
+            [
+                f"{key}={before[key]} there, {now[key]} here"
+                for key in now
+                if key not in _FREE and before[key] != now[key]
+            ]
+        )
+
     def checkpoint(self, spec: str = "best") -> Checkpoint:
         """Returns a checkpoint by "latest", "averaged", or the path of its folder.
 
@@ -168,7 +201,7 @@ class ModelDir:
             UserError: there is none.
         """
         self._require()
-        averaged = (self.averaged_dir / "checkpoint.json").exists()
+        averaged = self.averaged_dir.is_dir()
         if spec == "averaged" or (spec == "best" and averaged):
             if not averaged:
                 raise UserError(
@@ -177,6 +210,11 @@ class ModelDir:
                 )
             return open_checkpoint(self.averaged_dir)
         if spec not in ("latest", "best"):
+            if not Path(spec).is_dir():
+                raise UserError(
+                    f"--checkpoint {spec}: no such folder; name one, or say "
+                    "averaged, latest or best"
+                )
             return open_checkpoint(Path(spec))
         found = list_checkpoints(self.checkpoint_dir)
         if not found:
@@ -203,25 +241,17 @@ class ModelDir:
                 "train one with python -m t2t_repro.train"
             )
 
-    def _check_same(self, hparams: HParams, provenance: Provenance) -> None:
-        """Refuses to go on with other settings; says which differ."""
-        before, now = self.hparams().to_dict(), hparams.to_dict()
-        changed = [
-            f"{key}={before[key]} there, {now[key]} here"
-            for key in now
-            if key not in _FREE and before[key] != now[key]
-        ]
-        old = self.provenance()
-        for field, name in (
-            ("problem", "problem"),
-            ("source_lang", "source language"),
-            ("target_lang", "target language"),
-            ("problem_fingerprint", "data"),
-            ("vocabulary_fingerprint", "vocabulary"),
-        ):
+    def _check_provenance(self, provenance: Provenance) -> None:
+        """Refuses to go on with other data or another vocabulary."""
+        old, changed = self.provenance(), []
+        for field, name in _COMPARED.items():
             there, here = getattr(old, field), getattr(provenance, field)
             if there != here:
-                changed.append(f"another {name} ({there[:12]} there, {here[:12]} here)")
+                # The ends of fingerprints differ, their beginnings name their kind.
+                changed.append(f"{name} {there[-24:]} there, {here[-24:]} here")
+        self._refuse(changed)
+
+    def _refuse(self, changed: list[str]) -> None:
         if changed:
             raise UserError(
                 f"--model_dir {self.path} holds a model of other settings: "

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from t2t_repro.data.manifest import Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.data.tokenizer import Tokenizer
 from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import SUFFIXES, build_vocabulary
+from t2t_repro.data.vocabulary import SUFFIXES, VocabularyTooLarge, build_vocabulary
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.problem import Problem
@@ -45,6 +46,7 @@ def prepare(
     data_dir: Path,
     say: Say,
     vocab_file: Path | None = None,
+    renew: bool = False,
 ) -> PreparedData:
     """Builds what is missing of a problem's vocabulary and shards, reuses the rest.
 
@@ -54,45 +56,86 @@ def prepare(
         data_dir: the vocabulary and shards go to a folder ``encoded`` in it.
         say: is told what happens, a line at a time.
         vocab_file: use this vocabulary instead of building one.
+        renew: where something is damaged or of other data, make everything anew.
 
     Raises:
-        UserError: the data cannot be read, a shard is damaged, or the shards were
-            made from other data or with another vocabulary.
+        UserError: the data cannot be read; or, unless it is to be renewed, a shard is
+            damaged or was made from other data or with another vocabulary.
     """
-    directory = encoded_directory(problem, hparams, data_dir, vocab_file)
-    directory.mkdir(parents=True, exist_ok=True)
-    tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
-    fingerprint = problem.fingerprint()
-    for split in ENCODED_SPLITS:
-        if (directory / split).exists():
-            say(f"reusing {directory / split}")
-        else:
-            _encode(problem, fingerprint, split, tokenizer, directory, say)
-    splits = {
-        split: load_shards(directory / split, tokenizer.fingerprint, fingerprint)
-        for split in ENCODED_SPLITS
-    }
+    given = None if vocab_file is None else load_tokenizer(vocab_file)
+    directory = encoded_directory(problem, hparams, data_dir, given)
+    fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
+    if renew:
+        _remove_unusable(directory, fingerprints, say)
+    with _folder(directory):
+        tokenizer = _vocabulary(problem, hparams, directory, say, given)
+        splits = {}
+        for split in ENCODED_SPLITS:
+            if (directory / split).exists():
+                say(f"reusing {directory / split}")
+            else:
+                _encode(problem, fingerprints[split], split, tokenizer, directory, say)
+            splits[split] = load_shards(
+                directory / split, tokenizer.fingerprint, fingerprints[split]
+            )
     return PreparedData(directory, tokenizer, splits["train"], splits["val"])
 
 
 def encoded_directory(
-    problem: Problem, hparams: HParams, data_dir: Path, vocab_file: Path | None
+    problem: Problem, hparams: HParams, data_dir: Path, given: Tokenizer | None = None
 ) -> Path:
-    """Names the folder of a problem's shards after all that decides their bytes."""
+    """Names the folder of a problem's shards after problem and vocabulary.
+
+    Args:
+        problem: the corpus.
+        hparams: kind and size of the vocabulary.
+        data_dir: the folder around it.
+        given: a vocabulary that is used instead of a built one.
+    """
     languages = f"{problem.source_lang}-{problem.target_lang}"
-    if vocab_file is None:
-        vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
-    else:
-        tokenizer_bytes = _read_vocabulary(vocab_file)
-        vocabulary = hashlib.sha256(tokenizer_bytes).hexdigest()[:12]
+    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    if given is not None:
+        vocabulary = given.fingerprint[:12]
     return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
 
 
-def _read_vocabulary(path: Path) -> bytes:
+def fingerprint(problem: Problem, split: str) -> str:
+    """Identifies the data of a split: its text, or what stands for a large one.
+
+    Raises:
+        UserError: the split cannot be read.
+    """
+    if split == "train":
+        return problem.fingerprint()
+    digest = hashlib.sha256()
+    for source, target in problem.pairs(split):
+        digest.update(f"{source}\n{target}\n".encode())
+    return digest.hexdigest()
+
+
+def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
+    """Deletes the folder if any part of it is damaged or not of these data."""
+    if not directory.exists():
+        return
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"--vocab_file {path}: {error.strerror}") from None
+        vocabulary = load_tokenizer(directory).fingerprint
+        for split in filter(lambda split: (directory / split).exists(), fingerprints):
+            load_shards(directory / split, vocabulary, fingerprints[split])
+    except UserError as error:
+        say(f"making {directory} anew: {error}")
+        shutil.rmtree(directory)
+
+
+@contextmanager
+def _folder(directory: Path) -> Iterator[None]:
+    """Makes a folder; if nothing comes to lie in it, it does not stay."""
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for empty in (directory, directory.parent):
+            with suppress(OSError):
+                empty.rmdir()
 
 
 def _vocabulary(
@@ -100,18 +143,17 @@ def _vocabulary(
     hparams: HParams,
     directory: Path,
     say: Say,
-    vocab_file: Path | None,
+    given: Tokenizer | None,
 ) -> Tokenizer:
     """Loads the folder's vocabulary, having built or copied it if there is none."""
-    suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
-    path = directory / f"vocab{suffix}"
+    if given is not None:
+        path = directory / given.file_name
+        if not path.exists():
+            given.save(directory)
+        return load_tokenizer(path)
+    path = directory / f"vocab{SUFFIXES[hparams.tokenizer]}"
     if path.exists():
         say(f"reusing {path}")
-    elif vocab_file is not None:
-        load_tokenizer(vocab_file)
-        aside = path.with_name(f".{path.name}")
-        shutil.copyfile(vocab_file, aside)
-        aside.replace(path)
     else:
         say(f"building a vocabulary of {hparams.vocab_size:,} subwords")
         build_vocabulary(hparams.tokenizer, _lines(problem), hparams.vocab_size, path)
@@ -126,7 +168,7 @@ def _lines(problem: Problem) -> Iterator[str]:
 
 def _encode(
     problem: Problem,
-    fingerprint: str,
+    data_fingerprint: str,
     split: str,
     tokenizer: Tokenizer,
     directory: Path,
@@ -144,7 +186,7 @@ def _encode(
 
     origin = Origin(
         problem.name,
-        fingerprint,
+        data_fingerprint,
         problem.description(split),
         problem.source_lang,
         problem.target_lang,

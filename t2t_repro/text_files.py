@@ -10,9 +10,11 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
+from typing import TextIO
 
 from t2t_repro.errors import UserError
 
@@ -38,25 +40,43 @@ def iterate_lines(path: str | os.PathLike[str]) -> Iterator[str]:
         UserError: the file is missing, unreadable, a directory, empty, a damaged
             gzip file, not UTF-8, or holds a NUL character.
     """
-    number = 0
-    for number, line in enumerate(_raw_lines(Path(path)), 1):
+    empty = True
+    for line in decode_lines(_raw_lines(Path(path)), str(path)):
+        empty = False
+        yield line
+    if empty:
+        raise UserError(f"{path} is empty: it needs at least one line of text.")
+
+
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yields the lines of a stream of bytes as `iterate_lines` does those of a file.
+
+    Args:
+        lines: the bytes of each line, its line end included.
+        name: what the stream is called in an error.
+
+    Yields:
+        One string per line; none for an empty stream.
+
+    Raises:
+        UserError: a line is not UTF-8 or holds a NUL character.
+    """
+    for number, line in enumerate(lines, 1):
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         if b"\0" in line:
             raise UserError(
-                f"{path}:{number}:{line.index(0) + 1}: a NUL character; this is not "
+                f"{name}:{number}:{line.index(0) + 1}: a NUL character; this is not "
                 "UTF-8 text (convert UTF-16, for example with iconv -t UTF-8)."
             )
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(
-                f"{path}:{number}:{error.start + 1}: byte 0x{line[error.start]:02x} "
+                f"{name}:{number}:{error.start + 1}: byte 0x{line[error.start]:02x} "
                 "is not valid UTF-8; convert the file, for example with "
                 "iconv -t UTF-8."
             ) from None
-    if not number:
-        raise UserError(f"{path} is empty: it needs at least one line of text.")
 
 
 def iterate_pairs(
@@ -125,28 +145,52 @@ def read_pairs(
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text file that is either the old one or the whole new one.
 
-    The text goes into a temporary file in the same folder, is forced to disk and
-    then takes the name in one step, so a crash never leaves half a file.
-
     Args:
         path: the file to write; its folder must exist.
         text: the whole contents, written as UTF-8 with line ends as they are.
 
     Raises:
+        UserError: as `new_text_file`.
+    """
+    with new_text_file(path) as file:
+        file.write(text)
+
+
+@contextmanager
+def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Opens a text file whose name is that of the old one or of the whole new one.
+
+    The text goes into a temporary file in the same folder, is forced to disk and
+    then takes the name in one step, so a crash never leaves half a file. A device
+    or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is.
+
+    Args:
+        path: the file to write; its folder must exist.
+
+    Yields:
+        The open file: UTF-8, line ends as they are.
+
+    Raises:
         UserError: the folder is missing or not writable, or the disk is full.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    final = Path(path).resolve()  # A link stays, what it leads to is replaced.
+    special = final.exists() and not final.is_file()
+    aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    opened = final if special else aside
     try:
-        with open(temporary, "wb") as file:
-            file.write(text.encode("utf-8"))
+        with open(opened, "w", encoding="utf-8", newline="") as file:
+            yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+            if not special:
+                os.fsync(file.fileno())
+        if not special:
+            os.replace(aside, final)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:

@@ -13,9 +13,12 @@ import tensorflow as tf
 from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.transformer import Transformer, named_variables
 
 MAX_INPUT_LENGTH = 512
+
+# What Python's str.isspace accepts, for the graph and for lists of lines alike.
+_BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
 class Translation(NamedTuple):
@@ -63,6 +66,7 @@ class Translator(tf.Module):
         self.alpha = alpha
         self.extra_length = extra_length
         self.max_input_length = max_input_length
+        self.model_variables = [v.value for v in named_variables(model).values()]
         self._decoder = CachedDecoder(model, beam_size)
 
     @tf.function(
@@ -91,7 +95,7 @@ class Translator(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Translates sentences; an empty one stays empty.
+        """Translates sentences; an empty or blank one becomes empty.
 
         Args:
             text: string (batch,), UTF-8.
@@ -100,11 +104,11 @@ class Translator(tf.Module):
             translations, string (batch,), and scores, float32 (batch,).
         """
         ids, scores = self.translate_ids(self.encode(text))
-        empty = tf.equal(tf.strings.length(tf.strings.strip(text)), 0)
-        translations = self.tokenizer.decode(ids[:, 0])
+        blank = tf.strings.regex_full_match(text, _BLANK)
+        translations = self.decode(ids[:, 0])
         return (
-            tf.where(empty, "", translations),
-            tf.where(empty, 0.0, scores[:, 0]),
+            tf.where(blank, "", translations),
+            tf.where(blank, 0.0, scores[:, 0]),
         )
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
@@ -120,6 +124,20 @@ class Translator(tf.Module):
         symbols = ids[:, :-1][:, : self.max_input_length - 1]
         end = tf.fill([ids.nrows(), 1], EOS_ID)
         return tf.concat([symbols, end], axis=1).to_tensor()
+
+    def decode(self, ids: tf.Tensor) -> tf.Tensor:
+        """Decodes translations to one line each.
+
+        A model can spell a line break, in bytes or as text; in a translation it would
+        shift every line that follows.
+
+        Args:
+            ids: int32 (batch, target).
+
+        Returns:
+            string (batch,), UTF-8 without line breaks.
+        """
+        return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
 
     def translate_lines(
         self,
@@ -166,7 +184,7 @@ class Translator(tf.Module):
             inputs = self.encode(tf.constant([lines[n] for n in places]))
             ids, scores = self.translate_ids(inputs)
             best = ids[:, 0]
-            texts = self.tokenizer.decode(best).numpy()
+            texts = self.decode(best).numpy()
             tokens = tf.math.count_nonzero(best, axis=1).numpy()
             for row, n in enumerate(places):
                 done[n] = Translation(

@@ -98,8 +98,8 @@ def load_shards(
     if problem_fingerprint not in (None, found.origin.fingerprint):
         raise UserError(
             f"{root} was made from other data of problem {found.origin.problem} "
-            f"(fingerprint {found.origin.fingerprint[:12]}, not "
-            f"{str(problem_fingerprint)[:12]}): {again}"
+            f"(fingerprint ends in {found.origin.fingerprint[-12:]}, not "
+            f"{str(problem_fingerprint)[-12:]}): {again}"
         )
     tokens, lengths = [], []
     for shard in found.shards:

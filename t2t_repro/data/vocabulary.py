@@ -38,6 +38,22 @@ _ESCAPE_RULES = "2581\tE000 E002\nE000\tE000 E001\n"
 _UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
 
 
+class VocabularyTooLarge(UserError):
+    """The text does not hold as many subwords as were asked for.
+
+    Attributes:
+        largest: the largest possible `vocab_size`.
+    """
+
+    def __init__(self, vocab_size: int, largest: int) -> None:
+        """Says both sizes."""
+        super().__init__(
+            f"vocab_size {vocab_size} is too large for this text: "
+            f"the largest possible is {largest}"
+        )
+        self.largest = largest
+
+
 def build_vocabulary(
     kind: str,
     lines: Iterable[str],
@@ -60,7 +76,8 @@ def build_vocabulary(
 
     Raises:
         UserError: if the kind is unknown, the file's name does not suit it, there
-            is no text, or `vocab_size` does not suit the text.
+            is no text, or `vocab_size` does not suit the text (`VocabularyTooLarge`
+            where a smaller one would).
     """
     path = os.fspath(path)
     if kind not in SUFFIXES:
@@ -118,7 +135,7 @@ def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
                 **rules,
             )
         except RuntimeError as error:
-            raise UserError(_reason(str(error), vocab_size)) from error
+            raise _reason(str(error), vocab_size) from error
     return _without_paths(model.getvalue())
 
 
@@ -133,19 +150,18 @@ def _without_paths(model: bytes) -> bytes:
     return proto.SerializeToString(deterministic=True)
 
 
-def _reason(message: str, vocab_size: int) -> str:
+def _reason(message: str, vocab_size: int) -> UserError:
     """What SentencePiece's error says, for a person who chose `vocab_size`."""
     if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
-        return (
-            f"vocab_size {vocab_size} is too large for this text: "
-            f"the largest possible is {found[1]}"
-        )
+        return VocabularyTooLarge(vocab_size, int(found[1]))
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        return (
+        return UserError(
             f"vocab_size {vocab_size} is too small for this text: it has to hold 256 "
             f"bytes and every common character, {found[1]} entries in all"
         )
-    return f"SentencePiece could not build a vocabulary of {vocab_size}: {message}"
+    return UserError(
+        f"SentencePiece could not build a vocabulary of {vocab_size}: {message}"
+    )
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:

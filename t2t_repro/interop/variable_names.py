@@ -103,3 +103,31 @@ def from_t2t(
         else:
             values[name] = t2t[t2t_name(name, norm)]
     return values
+
+
+def to_t2t(
+    values: dict[str, np.ndarray], norm: str, num_shards: int = 16
+) -> dict[str, np.ndarray]:
+    """Returns tensor2tensor's variables out of the model's values.
+
+    The inverse of `from_t2t`.
+
+    Args:
+        values: our variables' values by name.
+        norm: "post" or "pre".
+        num_shards: blocks of rows that tensor2tensor keeps each embedding table in
+            (its `symbol_modality_num_shards`); the first V % num_shards of them have
+            one row more (modalities.py:get_weights).
+
+    Raises:
+        KeyError: tensor2tensor has no such variable.
+    """
+    t2t = {}
+    for name, value in values.items():
+        if name in _TABLES:
+            scope = t2t_table_scope(name, *value.shape)
+            for shard, rows in enumerate(np.array_split(value, num_shards)):
+                t2t[f"{scope}/weights_{shard}"] = rows
+        else:
+            t2t[t2t_name(name, norm)] = value
+    return t2t

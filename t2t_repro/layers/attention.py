@@ -1,5 +1,7 @@
 """Scaled dot-product attention and its multi-head form (paper section 3.2)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -51,7 +53,7 @@ class MultiHeadAttention(keras.layers.Layer):
         d_k: int,
         d_v: int,
         dropout: float = 0.0,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads

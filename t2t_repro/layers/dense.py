@@ -1,5 +1,7 @@
 """The position-wise linear map."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -17,7 +19,7 @@ class Dense(keras.layers.Layer):
         use_bias: whether a bias is added.
     """
 
-    def __init__(self, units: int, use_bias: bool = False, **kwargs) -> None:
+    def __init__(self, units: int, use_bias: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units = units
         self.use_bias = use_bias

@@ -1,6 +1,7 @@
 """Dropout whose mask is a function of a seed, not of hidden state."""
 
 import zlib
+from typing import Any
 
 import keras
 from keras import ops
@@ -30,7 +31,7 @@ class Dropout(keras.layers.Layer):
         rate: the share of elements set to zero.
     """
 
-    def __init__(self, rate: float, **kwargs) -> None:
+    def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rate = rate
         self._salt = 0

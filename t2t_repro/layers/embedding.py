@@ -1,5 +1,7 @@
 """Token embeddings and the logits product (paper section 3.4)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -18,7 +20,7 @@ class TokenEmbedding(keras.layers.Layer):
         d_model: the number of channels.
     """
 
-    def __init__(self, vocab_size: int, d_model: int, **kwargs) -> None:
+    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
@@ -75,7 +77,7 @@ class TargetSpace(keras.layers.Layer):
 
     ROWS = 32
 
-    def __init__(self, d_model: int, target_space_id: int = 0, **kwargs) -> None:
+    def __init__(self, d_model: int, target_space_id: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.d_model = d_model
         self.target_space_id = target_space_id

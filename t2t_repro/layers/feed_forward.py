@@ -1,5 +1,7 @@
 """The position-wise feed-forward network (paper section 3.3)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -18,7 +20,9 @@ class FeedForward(keras.layers.Layer):
             the paper has none).
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0, **kwargs) -> None:
+    def __init__(
+        self, d_model: int, d_ff: int, dropout: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.d_model = d_model
         self.d_ff = d_ff

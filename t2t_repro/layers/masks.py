@@ -22,7 +22,9 @@ def non_padding(ids: Tensor, dtype: str = "float32") -> Tensor:
 
 
 def padding_bias(ids: Tensor) -> Tensor:
-    """Hides padding keys (tensor2tensor common_attention.py:attention_bias_ignore_padding).
+    """Hides padding keys.
+
+    Source: tensor2tensor common_attention.py:attention_bias_ignore_padding.
 
     Args:
         ids: int32 (batch, source), 0 is PAD.
@@ -35,7 +37,9 @@ def padding_bias(ids: Tensor) -> Tensor:
 
 
 def causal_bias(length: Tensor | int) -> Tensor:
-    """Hides later positions (paper section 3.2.3, "preserve the auto-regressive property").
+    """Hides later positions, for a decoder must not see what it predicts.
+
+    Source: paper section 3.2.3.
 
     Args:
         length: int (), the number of target positions.

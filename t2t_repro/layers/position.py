@@ -1,5 +1,7 @@
 """Position signals (paper section 3.5)."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -71,7 +73,7 @@ class LearnedPosition(keras.layers.Layer):
         d_model: the number of channels.
     """
 
-    def __init__(self, max_position: int, d_model: int, **kwargs) -> None:
+    def __init__(self, max_position: int, d_model: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.max_position = max_position
         self.d_model = d_model

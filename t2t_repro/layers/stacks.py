@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 
@@ -44,7 +45,7 @@ class StackShape:
 class _StackLayer(keras.layers.Layer):
     """What encoder and decoder layers share: how sub-layers are made and built."""
 
-    def __init__(self, shape: StackShape, **kwargs) -> None:
+    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.shape = shape
 
@@ -94,7 +95,7 @@ class EncoderLayer(_StackLayer):
         shape: the sizes of the stack.
     """
 
-    def __init__(self, shape: StackShape, **kwargs) -> None:
+    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
         self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
@@ -126,7 +127,7 @@ class DecoderLayer(_StackLayer):
         shape: the sizes of the stack.
     """
 
-    def __init__(self, shape: StackShape, **kwargs) -> None:
+    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
         self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
@@ -177,7 +178,7 @@ class Stack(keras.layers.Layer):
     """
 
     def __init__(
-        self, layer_class: type[_StackLayer], shape: StackShape, **kwargs
+        self, layer_class: type[_StackLayer], shape: StackShape, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.shape = shape

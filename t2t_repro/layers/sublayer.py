@@ -1,5 +1,7 @@
 """The residual connection around every sub-layer (paper sections 3.1 and 5.4)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -22,7 +24,7 @@ class Residual(keras.layers.Layer):
         norm: "post" or "pre".
     """
 
-    def __init__(self, d_model: int, dropout: float, norm: str, **kwargs) -> None:
+    def __init__(self, d_model: int, dropout: float, norm: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.d_model = d_model
         self.norm = norm

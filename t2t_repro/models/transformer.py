@@ -1,6 +1,7 @@
 """The Transformer (paper section 3, figure 1)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
@@ -41,7 +42,7 @@ class Transformer(keras.Model):
         hparams: HParams,
         vocab_size: int,
         target_vocab_size: int | None = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=kwargs.pop("name", "transformer"), **kwargs)
         self.d_model = hparams.d_model
@@ -65,8 +66,12 @@ class Transformer(keras.Model):
         )
         self.input_position = _position(hparams, "input_position", policy)
         self.target_position = _position(hparams, "target_position", policy)
-        self.input_dropout = Dropout(hparams.dropout, name="input_dropout")
-        self.target_dropout = Dropout(hparams.dropout, name="target_dropout")
+        self.input_dropout = Dropout(
+            hparams.dropout, name="input_dropout", dtype=policy
+        )
+        self.target_dropout = Dropout(
+            hparams.dropout, name="target_dropout", dtype=policy
+        )
         self.encoder = Stack(
             EncoderLayer,
             _stack_shape(hparams, hparams.num_layers),

@@ -56,8 +56,10 @@ class WmtProblem(Problem):
     """A WMT corpus from a TFDS folder, prepared beforehand or downloaded.
 
     Attributes:
-        tfds_dir: the folder that TFDS keeps its data sets in: `tfds` in the data
-            directory, or TFDS's own (`$TFDS_DATA_DIR`, `~/tensorflow_datasets`).
+        tfds_dir: the folder that TFDS keeps its data sets in, the first that holds
+            the corpus: `tfds` in the data directory, the data directory, or TFDS's
+            own (`$TFDS_DATA_DIR`, `~/tensorflow_datasets`). A download goes to the
+            first.
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:
@@ -71,11 +73,13 @@ class WmtProblem(Problem):
         self.name = name
         self.source_lang = self._corpus.source_lang
         self.target_lang = self._corpus.target_lang
+        default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
+        folders = [Path(default).expanduser()]
         if data_dir is not None:
-            self.tfds_dir = Path(data_dir) / "tfds"
-        else:
-            default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
-            self.tfds_dir = Path(default).expanduser()
+            folders = [Path(data_dir) / "tfds", Path(data_dir), *folders]
+        found = (_newest(folder, self._corpus) for folder in folders)
+        self._prepared = next(filter(None, found), None)
+        self.tfds_dir = self._prepared.parents[2] if self._prepared else folders[0]
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in the order in which TFDS stored them.
@@ -155,30 +159,15 @@ class WmtProblem(Problem):
         """The TFDS builder of the prepared data set, downloaded if need be."""
         import tensorflow_datasets as tfds
 
-        prepared = self._prepared_folder()
-        if prepared is None:
+        if self._prepared is None:
             return self._download()
         try:
-            return tfds.builder_from_directory(prepared)
+            return tfds.builder_from_directory(self._prepared)
         except Exception as error:
             raise UserError(
-                f"{prepared} is no readable TFDS data set ({_first_line(error)}); copy "
+                f"{self._prepared} is no readable TFDS data set ({_first_line(error)}); copy "
                 "or prepare it again."
             ) from error
-
-    def _prepared_folder(self) -> Path | None:
-        """Returns the newest version's folder, or None if nothing is prepared.
-
-        The folder is read by what it says of itself, so a copied data set needs
-        neither the network nor the code that TFDS generated it with.
-        """
-        versions = [
-            (tuple(int(part) for part in folder.name.split(".")), folder)
-            for folder in (self.tfds_dir / self._corpus.tfds_name).glob("*.*.*")
-            if re.fullmatch(r"\d+\.\d+\.\d+", folder.name)
-            and (folder / "dataset_info.json").exists()
-        ]
-        return max(versions)[1] if versions else None
 
     def _download(self) -> Any:
         """Downloads and prepares the data set with TFDS, or says how to get it."""
@@ -218,6 +207,21 @@ class WmtProblem(Problem):
         if split not in SPLITS:
             raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
         return _TFDS_SPLITS[split]
+
+
+def _newest(tfds_dir: Path, corpus: _Corpus) -> Path | None:
+    """Returns the newest prepared version's folder, or None if there is none.
+
+    The folder is read by what it says of itself, so a copied data set needs neither
+    the network nor the code that TFDS generated it with.
+    """
+    versions = [
+        (tuple(int(part) for part in folder.name.split(".")), folder)
+        for folder in (tfds_dir / corpus.tfds_name).glob("*.*.*")
+        if re.fullmatch(r"\d+\.\d+\.\d+", folder.name)
+        and (folder / "dataset_info.json").exists()
+    ]
+    return max(versions)[1] if versions else None
 
 
 def _require_network() -> None:

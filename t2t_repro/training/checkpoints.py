@@ -8,6 +8,7 @@ instead of left to object tracking, which silently skips layers held in lists.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from t2t_repro.text_files import write_text_atomically
 
 _PREFIX = "step-"
 _META = "checkpoint.json"
+_ASIDE = ".writing-"
 FULL_STATES_KEPT = 2
 
 
@@ -158,7 +160,8 @@ def save(
             before is untouched.
     """
     final = directory / (name or f"{_PREFIX}{step:08d}")
-    aside = directory / f".writing-{final.name}"
+    aside = directory / f"{_ASIDE}{final.name}"
+    replaced = directory / f"{_ASIDE}over-{final.name}"
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
@@ -167,9 +170,13 @@ def save(
             write_tensors(aside / "optimizer", optimizer)
         text = json.dumps({"step": step, **(meta or {})}, indent=2)
         write_text_atomically(aside / _META, text + "\n")
+        _force_to_disk(aside)
+        # A folder cannot be renamed over a full one: the old one steps aside.
+        shutil.rmtree(replaced, ignore_errors=True)
         if final.exists():
-            shutil.rmtree(final)
+            final.rename(replaced)
         aside.rename(final)
+        shutil.rmtree(replaced, ignore_errors=True)
     except OSError as error:
         raise UserError(f"cannot write {final}: {error.strerror}") from None
     finally:
@@ -185,7 +192,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """
     try:
         step = int(json.loads((path / _META).read_text(encoding="utf-8"))["step"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise UserError(f"{path} is not a checkpoint: it needs {_META}") from None
     return Checkpoint(path, step)
 
@@ -201,11 +208,11 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
 
 
 def prune(directory: Path, keep: int) -> None:
-    """Deletes all but the newest checkpoints, and all but the newest full states.
+    """Deletes all but the newest checkpoints, their newest full states, and debris.
 
     Twenty checkpoints of the big model with Adam's moments are 51 GB; averaging
     needs the weights alone, so the moments stay only beside the newest
-    `FULL_STATES_KEPT`.
+    `FULL_STATES_KEPT`. Debris is what an interrupted `save` left.
 
     Args:
         directory: the folder of all checkpoints.
@@ -217,6 +224,8 @@ def prune(directory: Path, keep: int) -> None:
     for checkpoint in checkpoints[-keep:][:-FULL_STATES_KEPT]:
         for file in checkpoint.path.glob("optimizer.*"):
             file.unlink()
+    for left in directory.glob(f"{_ASIDE}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def newest_full_state(directory: Path) -> Checkpoint | None:
@@ -237,6 +246,16 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
             f"{len(checkpoints)}; train longer, save more often or average fewer"
         )
     return list(checkpoints[-last:])
+
+
+def _force_to_disk(directory: Path) -> None:
+    """Waits until a folder's files would survive a power cut."""
+    for path in (*directory.iterdir(), directory):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """The training loop: the same for one device, many devices and many machines."""
 
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -95,13 +96,14 @@ class TrainingLoop:
         Args:
             batches: gives the global batches from a step on.
             monitor: is told of every step.
-            validate: called with the step, ``hparams.eval_steps`` apart.
+            validate: called with the step, ``hparams.eval_steps`` apart and at the
+                last step.
 
         Returns:
             Whether the last step was reached.
 
         Raises:
-            UserError: the loss is not finite.
+            UserError: the loss or its gradient is not finite.
         """
         self._saved_time = time.monotonic()
         with _stop_requests() as stop_requested:
@@ -118,8 +120,7 @@ class TrainingLoop:
                 monitor.step_done(self.step, result)
                 with monitor.pause():
                     self._save_if_due()
-                    every = self.hparams.eval_steps
-                    if every and self.step % every == 0:
+                    if self._validation_is_due():
                         validate(self.step)
         self.save()
         return self.step >= self.hparams.train_steps
@@ -138,17 +139,26 @@ class TrainingLoop:
 
     def _save_if_due(self) -> None:
         every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
-        due_by_step = every and self.step % every == 0
-        due_by_time = minutes and time.monotonic() - self._saved_time >= 60 * minutes
+        last = self.step == self.hparams.train_steps
+        due_by_step = last or (every > 0 and self.step % every == 0)
+        due_by_time = minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
         if due_by_step or due_by_time:
             self.save()
 
+    def _validation_is_due(self) -> bool:
+        every = self.hparams.eval_steps
+        last = self.step == self.hparams.train_steps
+        return last or (every > 0 and self.step % every == 0)
+
     def _refuse_non_finite(self, result: StepResult) -> None:
-        if not tf.math.is_finite(result.loss):
+        # The gradient too: it can overflow where the loss does not, and the weights
+        # it spoils would be saved before the next loss shows it.
+        loss, norm = float(result.loss), float(result.gradient_norm)
+        if not (math.isfinite(loss) and math.isfinite(norm)):
             raise UserError(
-                f"the loss of step {self.step} is {float(result.loss)}: the training "
-                "diverged; lower learning_rate_scale, raise warmup_steps or set "
-                "clip_norm, and start again from the last checkpoint"
+                f"the loss of step {self.step} is {loss}, its gradient's norm {norm}: "
+                "the training diverged; lower learning_rate_scale, raise warmup_steps "
+                "or set clip_norm, and start again from the last checkpoint"
             )
 
 

@@ -148,7 +148,7 @@ class TrainStep:
         return total, tokens, gradients
 
     def _dropout_seed(self, step: tf.Tensor, micro_batch: tf.Tensor | int) -> tf.Tensor:
-        """Makes a seed, int32 (2,), from the run, the step, the replica and the part."""
+        """Makes a seed, int32 (2,), from run, step, replica and micro-batch."""
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)

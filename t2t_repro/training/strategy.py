@@ -28,12 +28,14 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
     gpus = tf.config.list_physical_devices("GPU")
     if name == "auto":
         name = _automatic(len(gpus))
+    if replicas < 0 or (replicas > 1 and name != "mirrored"):
+        raise UserError(
+            f"--replicas {replicas}: only --strategy mirrored takes it, from 1 up"
+        )
     if name == "multi_worker":
         return tf.distribute.MultiWorkerMirroredStrategy()
     if name == "mirrored":
         return _mirrored(len(gpus), replicas)
-    if replicas > 1:
-        raise UserError(f"--replicas {replicas} needs --strategy mirrored")
     return tf.distribute.get_strategy()
 
 
@@ -49,17 +51,28 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Says whether this process writes checkpoints and prints."""
+    """Says whether this process writes checkpoints and prints.
+
+    It is the task "chief", or worker 0 in a cluster that names no chief.
+    """
     resolver = strategy.cluster_resolver
-    return resolver is None or not resolver.task_id
+    if resolver is None or resolver.task_type is None:
+        return True
+    if "chief" in resolver.cluster_spec().jobs:
+        return bool(resolver.task_type == "chief")
+    return resolver.task_id == 0
 
 
 def _automatic(gpus: int) -> str:
     try:
-        cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {})
-    except ValueError:
-        raise UserError("TF_CONFIG is not JSON; unset it or correct it") from None
-    if sum(len(tasks) for tasks in cluster.values()) > 1:
+        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+        tasks = sum(len(addresses) for addresses in cluster.values())
+    except (ValueError, AttributeError, TypeError):
+        raise UserError(
+            'TF_CONFIG is not JSON of the form {"cluster": {"worker": ["host:port"]}, '
+            '"task": {"type": "worker", "index": 0}}; unset it or correct it'
+        ) from None
+    if tasks > 1:
         return "multi_worker"
     return "mirrored" if gpus > 1 else "one_device"
 

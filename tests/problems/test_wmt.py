@@ -78,7 +78,17 @@ def test_the_newest_version_is_read(written, tmp_path):
     shutil.copytree(folder / "1.0.0", folder / "1.10.0")
     (folder / "1.2.0").mkdir()
     problem = wmt.WmtProblem("translate_ende_wmt14", str(tmp_path))
-    assert problem._prepared_folder() == folder / "1.10.0"
+    assert problem._prepared == folder / "1.10.0"
+
+
+def test_a_data_set_in_tfdss_own_folder_is_found_from_any_data_dir(
+    written, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(written / "tfds"))
+    problem = problems.create("translate_ende_wmt14", str(tmp_path / "elsewhere"))
+    assert next(problem.pairs("test")) == tuple(_SPLITS["test"][0])
+    own = problems.create("translate_ende_wmt14", str(written / "tfds"))
+    assert next(own.pairs("test")) == tuple(_SPLITS["test"][0])
 
 
 def test_the_fingerprint_follows_the_training_data(written, tmp_path):

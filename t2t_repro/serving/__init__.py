@@ -1,0 +1,1 @@
+"""The model as a SavedModel that takes and gives plain text."""

@@ -1,0 +1,61 @@
+"""Embeddings are scaled rows, padding is zero, logits use the same table."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
+
+
+@pytest.fixture
+def embedding():
+    layer = TokenEmbedding(vocab_size=5, d_model=4)
+    layer.build()
+    layer.table.assign(np.arange(20.0).reshape(5, 4))
+    return layer
+
+
+def test_rows_are_multiplied_by_the_root_of_d_model(embedding):
+    # d_model is 4, so row 3 (12, 13, 14, 15) comes out doubled.
+    np.testing.assert_array_equal(
+        embedding(np.array([[3, 1]])), [[[24, 26, 28, 30], [8, 10, 12, 14]]]
+    )
+
+
+def test_padding_is_the_zero_vector_whatever_its_row_holds(embedding):
+    embedding.table.assign(np.full((5, 4), 9.0))
+    vectors = np.array(embedding(np.array([[0, 2, 0]])))
+    np.testing.assert_array_equal(vectors[0, [0, 2]], np.zeros((2, 4)))
+
+
+def test_padding_gets_no_gradient(embedding):
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(embedding(np.array([[0, 2, 2]])))
+    gradient = tf.convert_to_tensor(tape.gradient(total, embedding.table.value))
+    expected = np.zeros((5, 4))
+    expected[2] = 2 * 2  # used twice, scaled by sqrt(4)
+    np.testing.assert_array_equal(gradient, expected)
+
+
+def test_logits_are_the_product_with_the_table_transposed(embedding):
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    table = np.arange(20.0).reshape(5, 4)
+    np.testing.assert_allclose(embedding.logits(x), x @ table.T, rtol=1e-5, atol=1e-5)
+
+
+def test_the_table_starts_with_deviation_one_over_root_d_model():
+    layer = TokenEmbedding(vocab_size=500, d_model=64)
+    layer.build()
+    table = layer.table.numpy()
+    assert table.std() == pytest.approx(64**-0.5, rel=0.02)
+    # A normal distribution that is not cut at two deviations.
+    assert np.abs(table).max() > 3 * 64**-0.5
+
+
+def test_the_target_space_adds_its_row_to_every_position():
+    layer = TargetSpace(d_model=4, target_space_id=2)
+    layer.build()
+    table = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    layer.table.assign(table)
+    x = np.ones((2, 3, 4), "float32")
+    np.testing.assert_array_equal(layer(x), x + table[2])
