@@ -37,7 +37,11 @@ class BatchingConfig:
         rows_multiple: Number of rows is a multiple of this (replicas x accumulated
             micro-batches); rows that are missing are filler rows, all zeros.
         max_shapes: Upper bound of the shapes of kind `buckets`. More shapes mean less
-            padding; where a corpus has few batches they also mean batches less full.
+            padding.
+        batches_per_shape: With kind `buckets`, there are at least so many full
+            batches for every shape: the last batch of each shape is not full, so a
+            small corpus in many shapes would be trained on in batches much smaller
+            than `tokens_per_batch`. 0 sets no such bound.
     """
 
     tokens_per_batch: int
@@ -45,6 +49,7 @@ class BatchingConfig:
     max_length: int = 256
     rows_multiple: int = 1
     max_shapes: int = 48
+    batches_per_shape: int = 2
 
     def __post_init__(self) -> None:
         """Refuses values that describe no batch.
@@ -213,7 +218,16 @@ def _group(
         longer = lengths[shuffled].max(axis=1)
         bucket: IntArray = np.searchsorted(widths[:, 0], longer)
     else:
-        bucket, widths = chosen_buckets(
-            lengths[shuffled], config.longest_usable, config.max_shapes
-        )
+        used = lengths[shuffled]
+        shapes = _shapes_for(used, config)
+        bucket, widths = chosen_buckets(used, config.longest_usable, shapes)
     return fill_buckets(shuffled, bucket, widths, *bounds)
+
+
+def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:
+    """Returns how many static shapes a corpus of int (pairs, 2) lengths is worth."""
+    if not config.batches_per_shape:
+        return config.max_shapes
+    positions = int(lengths.max(axis=1).sum(dtype=np.int64))
+    full_batches = positions // config.tokens_per_batch
+    return max(1, min(config.max_shapes, full_batches // config.batches_per_shape))

@@ -1,5 +1,7 @@
 """The arithmetic of batches, against numbers worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sentencepiece
@@ -125,12 +127,22 @@ def test_chosen_buckets_keep_their_number_of_shapes_and_pad_less_than_t2t_bucket
 def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
     # 40 buckets for 2,000 short pairs and 25,000 tokens: one batch each.
     lengths = some_lengths(pairs=2000)
-    config = BatchingConfig(25_000, "buckets", max_shapes=40)
+    config = BatchingConfig(25_000, "buckets", max_shapes=40, batches_per_shape=0)
     one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
     assert one.batches == 40
     unchanged = [len(batch) for batch in members(one) & members(two)]
     # What stays is at most a few pairs at the edge of the plane of lengths.
     assert sum(unchanged) <= 0.02 * len(lengths)
+
+
+def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
+    lengths = some_lengths(pairs=2000)
+    batches = int(lengths.max(axis=1).sum()) // 2500
+    config = BatchingConfig(2500)
+    full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
+    many = replace(config, kind="buckets", batches_per_shape=0)
+    assert full.distinct_shapes <= batches // 2
+    assert full.fullness > 0.75 > plan_epoch(lengths, many, 1, 0).fullness
 
 
 def test_evaluation_leaves_nothing_out_and_goes_from_short_to_long():
@@ -170,9 +182,11 @@ def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
         )
     ]
     lengths = np.array(sides).T
-    static = plan_epoch(lengths, BatchingConfig(25_000, "buckets"), 1, 0)
+    config = BatchingConfig(25_000, "buckets", batches_per_shape=0)
+    static = plan_epoch(lengths, config, 1, 0)
     assert static.distinct_shapes <= 48
     assert static.share >= 0.93
-    free = plan_epoch(lengths, BatchingConfig(25_000, "buckets", max_shapes=160), 1, 0)
+    config = replace(config, max_shapes=160)
+    free = plan_epoch(lengths, config, 1, 0)
     assert free.share >= 0.96
     assert static.dropped == free.dropped == 0
