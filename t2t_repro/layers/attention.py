@@ -26,6 +26,9 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor
     logits = ops.cast(logits, "float32")
     if bias is not None:
         logits = logits + bias
+    if logits.shape[-1] == 1:
+        # The only weight is 1; Keras warns of a softmax over it.
+        return ops.ones_like(logits, dtype=query.dtype)
     return ops.cast(ops.softmax(logits, axis=-1), query.dtype)
 
 

@@ -25,6 +25,8 @@ _PREFIX = "step-"
 _META = "checkpoint.json"
 _ASIDE = ".writing-"
 FULL_STATES_KEPT = 2
+# What TensorFlow's reader raises for missing, truncated and altered files.
+_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class TensorFile:
         self.prefix = prefix
         try:
             self._reader = tf.train.load_checkpoint(str(prefix))
-        except (tf.errors.OpError, ValueError) as error:
+        except _UNREADABLE as error:
             raise UserError(
                 f"{prefix}: missing or damaged ({_first_line(error)}); "
                 "use another checkpoint"
@@ -88,7 +90,7 @@ class TensorFile:
         """
         try:
             return np.asarray(self._reader.get_tensor(name))
-        except (tf.errors.OpError, ValueError) as error:
+        except _UNREADABLE as error:
             raise UserError(
                 f"{self.prefix}: cannot read {name} ({_first_line(error)}); "
                 "use another checkpoint"

@@ -141,7 +141,9 @@ class TrainingLoop:
         every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
         last = self.step == self.hparams.train_steps
         due_by_step = last or (every > 0 and self.step % every == 0)
-        due_by_time = minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
+        due_by_time = (
+            minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
+        )
         if due_by_step or due_by_time:
             self.save()
 

@@ -116,3 +116,10 @@ def test_projections_have_no_bias_and_the_papers_shapes():
         "value/kernel": (12, 10),
         "output/kernel": (10, 12),
     }
+
+
+def test_a_single_key_gets_all_the_weight():
+    query, key = random(2, 3, 4, 5), random(2, 3, 1, 5)
+    np.testing.assert_array_equal(
+        attention_weights(query, key, np.float32(MASKED)), np.ones((2, 3, 4, 1))
+    )

@@ -1,0 +1,198 @@
+"""The loop goes on where it stopped, saves when due and stops when asked."""
+
+import os
+import signal
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.training import checkpoints
+from t2t_repro.training import loop as loop_module
+from t2t_repro.training.step import StepResult
+from tests.training import toy
+
+
+def tensors(checkpoint):
+    """Returns everything a checkpoint holds, weights and moments."""
+    found = {}
+    for part in ("weights", "optimizer"):
+        file = checkpoint.tensors(part)
+        found |= {f"{part}/{name}": file.read(name) for name in file.shapes()}
+    return found
+
+
+def untrained(directory, **changes):
+    """A loop whose updates cost nothing, to test what surrounds them."""
+    loop = toy.loop(directory, toy.HPARAMS.replace(**changes))
+    fine = StepResult(loss=1.0, tokens=9.0, share=0.9, gradient_norm=1.0, rate=0.1)
+    loop._update = lambda *_: list(vars(fine).values())
+    return loop
+
+
+def steps_saved(directory):
+    return [c.step for c in checkpoints.list_checkpoints(directory)]
+
+
+def signalled(at, *signals):
+    """Batches that send this process signals while one of them is fetched."""
+    for step in count():
+        if step == at:
+            for number in signals:
+                os.kill(os.getpid(), number)
+        yield toy.batch(step)
+
+
+def test_three_steps_and_three_more_are_six_bit_for_bit(tmp_path):
+    """With dropout on: its masks are a function of the step."""
+    whole = toy.loop(tmp_path / "whole")
+    assert whole.run(toy.batches, toy.monitor(), toy.never)
+
+    half = toy.loop(tmp_path / "parts", toy.HPARAMS.replace(train_steps=3))
+    assert half.run(toy.batches, toy.monitor(), toy.never)
+    # Other initial weights: all that counts must come out of the checkpoint.
+    rest = toy.loop(tmp_path / "parts")
+    for weight in rest.weights.values():
+        weight.assign(weight.numpy() + 1)
+    assert rest.restore() == rest.step == 3
+    assert rest.run(toy.batches, toy.monitor(), toy.never)
+
+    (one,) = checkpoints.list_checkpoints(tmp_path / "whole")
+    other = checkpoints.list_checkpoints(tmp_path / "parts")[-1]
+    assert one.step == other.step == 6
+    expected, found = tensors(one), tensors(other)
+    assert len(expected) == 3 * len(whole.weights) == len(found)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def test_there_is_nothing_to_restore_at_first(tmp_path):
+    assert untrained(tmp_path).restore() == 0
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    untrained(tmp_path, d_ff=32).save()
+    with pytest.raises(UserError, match=r"step-00000000.*other hyper-parameters"):
+        untrained(tmp_path).restore()
+
+
+def test_checkpoints_by_steps_and_one_at_the_end(tmp_path):
+    loop = untrained(tmp_path, checkpoint_steps=4, train_steps=10)
+    assert loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [4, 8, 10]
+    found = checkpoints.list_checkpoints(tmp_path)
+    assert [c.has_optimizer for c in found] == [False, True, True]
+
+
+def test_checkpoints_by_minutes(tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    fake = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr(loop_module, "time", fake)
+    loop = untrained(tmp_path, checkpoint_minutes=1.0, train_steps=7)
+    clock.now += 1000  # Building and restoring are no part of the first interval.
+
+    def batches(step):
+        for number in count():
+            clock.now += 25
+            yield toy.batch(number)
+
+    loop.run(batches, toy.monitor(), toy.never)
+    # A minute has passed with the third update of 25 s; the seventh is the last.
+    assert steps_saved(tmp_path) == [3, 6, 7]
+
+
+def test_only_so_many_checkpoints_are_kept(tmp_path):
+    loop = untrained(
+        tmp_path, checkpoint_steps=1, keep_checkpoints=2, average_last=2, train_steps=5
+    )
+    loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"), [(4, [4, 8, 10]), (5, [5, 10]), (0, [10])]
+)
+def test_validation_keeps_its_schedule_and_ends_the_training(tmp_path, every, expected):
+    loop = untrained(tmp_path, eval_steps=every, train_steps=10)
+    asked = []
+    loop.run(toy.batches, toy.monitor(), asked.append)
+    assert asked == expected
+
+
+def test_the_last_state_is_saved_before_it_is_validated(tmp_path):
+    loop = untrained(tmp_path, train_steps=2)
+    saved = []
+    loop.run(
+        toy.batches, toy.monitor(), lambda step: saved.extend(steps_saved(tmp_path))
+    )
+    assert saved == [2]
+
+
+def test_batches_are_asked_for_from_the_step_reached(tmp_path):
+    untrained(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
+    loop = untrained(tmp_path, train_steps=4)
+    loop.restore()
+    asked = []
+
+    def batches(step):
+        asked.append(step)
+        return toy.batches(step)
+
+    loop.run(batches, toy.monitor(), toy.never)
+    assert asked == [2]
+    assert loop.step == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_stops(tmp_path, number):
+    before = signal.getsignal(number)
+    loop = untrained(tmp_path)
+    done = loop.run(lambda step: signalled(3, number), toy.monitor(), toy.never)
+    assert not done
+    assert loop.step == 3
+    assert steps_saved(tmp_path) == [3]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
+    loop = untrained(tmp_path)
+    twice = signal.SIGINT, signal.SIGINT
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(lambda step: signalled(2, *twice), toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == []
+
+
+@pytest.mark.parametrize("field", ["loss", "gradient_norm"])
+def test_a_loss_or_gradient_that_is_not_finite_stops_the_training(tmp_path, field):
+    loop = untrained(tmp_path, checkpoint_steps=1)
+    values = dict(loss=1.0, tokens=9.0, share=0.9, gradient_norm=1.0, rate=0.1)
+    results = iter([values, values, values | {field: float("nan")}])
+    loop._update = lambda *_: list(next(results).values())
+    with pytest.raises(UserError, match=r"step 3 is .*nan.*diverged"):
+        loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [1, 2]
+
+
+def test_weights_that_are_not_finite_are_noticed_by_the_real_update(tmp_path):
+    loop = toy.loop(tmp_path)
+    loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))
+    with pytest.raises(UserError, match="loss of step 1 is nan"):
+        loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == []
+
+
+def test_a_worker_that_is_not_the_chief_writes_nothing(tmp_path):
+    loop = toy.loop(tmp_path, is_chief=False)
+    loop._update = lambda *_: [1.0, 9.0, 0.9, 1.0, 0.1]
+    assert loop.run(toy.batches, toy.monitor(), toy.never)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("bound", "accumulates"), [(0, False), (63, True), (64, False), (100, False)]
+)
+def test_a_batch_is_cut_only_when_a_device_cannot_hold_it(tmp_path, bound, accumulates):
+    hparams = toy.HPARAMS.replace(tokens_per_batch=64, max_tokens_per_device=bound)
+    assert toy.loop(tmp_path, hparams)._accumulates() is accumulates

@@ -1,0 +1,115 @@
+"""What people read of a training: averages, speed and the time that is left."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training import monitor as module
+from t2t_repro.training.monitor import LOG_FILE, LOG_STEPS, Monitor
+from t2t_repro.training.step import StepResult
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands until it is set."""
+    clock = SimpleNamespace(now=1000.0)
+    fake = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr(module, "time", fake)
+    return clock
+
+
+def result(loss, tokens=1000.0):
+    values = (loss, tokens, 0.8, 2.5, 7e-4)
+    return StepResult(*(tf.constant(value) for value in values))
+
+
+def run_fifty(directory, stream, clock, start=0):
+    """Fifty updates in 100 s, with a pause of an hour in the middle."""
+    monitor = Monitor(directory, train_steps=200, start_step=start, stream=stream)
+    for number in range(LOG_STEPS):
+        clock.now += 2
+        monitor.step_done(start + number + 1, result(loss=4.0 if number % 2 else 2.0))
+        if number == 20:
+            with monitor.pause():
+                clock.now += 3600
+    return monitor
+
+
+def test_a_line_tells_means_speed_and_the_time_left(tmp_path, clock):
+    stream = io.StringIO()
+    run_fifty(tmp_path, stream, clock)
+    (line,) = stream.getvalue().splitlines()
+    # 50 * 1000 symbols in 100 s; 150 steps of 2 s are left: 5 minutes.
+    for part in (
+        "step 50/200",
+        "loss 3.0000",
+        "rate 7.00e-04",
+        "500 target tokens/s",
+        "80.0% tokens",
+        "norm 2.50",
+        "ETA 0:05:00",
+    ):
+        assert part in line
+
+
+def test_the_estimate_counts_the_steps_of_this_run_alone(tmp_path, clock):
+    stream = io.StringIO()
+    run_fifty(tmp_path, stream, clock, start=100)
+    assert "step 150/200" in stream.getvalue()
+    assert "ETA 0:01:40" in stream.getvalue()
+
+
+def test_the_last_step_is_reported_whatever_its_number(clock):
+    stream = io.StringIO()
+    monitor = Monitor(None, train_steps=3, start_step=0, stream=stream)
+    for step in (1, 2, 3):
+        clock.now += 1
+        monitor.step_done(step, result(loss=float(step)))
+    (line,) = stream.getvalue().splitlines()
+    assert "step 3/3  loss 2.0000" in line
+    assert "ETA 0:00:00" in line
+
+
+def test_the_log_is_a_table_that_a_second_run_continues(tmp_path, clock):
+    run_fifty(tmp_path, io.StringIO(), clock)
+    run_fifty(tmp_path, io.StringIO(), clock, start=50)
+    lines = (tmp_path / LOG_FILE).read_text(encoding="utf-8").splitlines()
+    header, first, second = (line.split("\t") for line in lines)
+    assert len(header) == len(first) == len(second)
+    row = dict(zip(header, first, strict=True))
+    assert (row["step"], second[0]) == ("50", "100")
+    assert float(row["loss"]) == 3
+    assert float(row["learning_rate"]) == pytest.approx(7e-4)
+    assert float(row["target_tokens_per_second"]) == 500
+    assert float(row["token_share"]) == 0.8
+    assert float(row["norm"]) == 2.5
+
+
+def test_scalars_reach_tensorboard(tmp_path, clock):
+    run_fifty(tmp_path, io.StringIO(), clock).scalars(50, {"val_loss": 1.5})
+    (path,) = (tmp_path / "tensorboard").iterdir()
+    found = {}
+    for record in tf.data.TFRecordDataset([str(path)]):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        for value in event.summary.value:
+            found[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
+    assert found["loss", 50] == 3
+    assert found["val_loss", 50] == 1.5
+    assert found["target_tokens_per_second", 50] == 500
+    assert found["learning_rate", 50] == pytest.approx(7e-4)
+
+
+def test_a_worker_writes_no_files(tmp_path, monkeypatch, clock):
+    monkeypatch.chdir(tmp_path)
+    run_fifty(None, io.StringIO(), clock).scalars(50, {"val_loss": 1.5})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0:00:00"), (59.6, "0:01:00"), (3599, "0:59:59"), (360_000, "100:00:00")],
+)
+def test_durations_are_written_as_clocks(seconds, text):
+    assert module._clock(seconds) == text

@@ -1,0 +1,186 @@
+"""Where a training runs is chosen as asked, and does not change what it learns."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.training import checkpoints, strategy
+from t2t_repro.training.loop import TrainingLoop
+from tests.training import toy
+
+ROOT = Path(__file__).resolve().parents[2]
+# Without dropout, whose masks are a replica's own.
+HPARAMS = toy.HPARAMS.replace(
+    dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, train_steps=3
+)
+TRAIN = """
+import sys
+from pathlib import Path
+from tests.training.test_strategy import train
+train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+"""
+
+
+def uneven(step):
+    """Five rows: replicas get two and three, of very different lengths."""
+    for batch in toy.batches(step):
+        keep = tf.constant([[2], [2], [8], [8], [8]]) > tf.range(8)
+        yield {name: tf.where(keep, ids, 0) for name, ids in batch.items()}
+
+
+def train(directory, name, replicas):
+    """Trains three steps under a strategy; a process of its own has just one."""
+    chosen = strategy.choose(name, replicas)
+    assert chosen.num_replicas_in_sync == (1 if name == "one_device" else 2)
+    with chosen.scope():
+        model = toy.model(HPARAMS)
+    chief = strategy.is_chief(chosen)
+    loop = TrainingLoop(model, HPARAMS, chosen, directory, chief)
+    assert loop.restore() == 0
+    assert loop.run(uneven, toy.monitor(), toy.never)
+
+
+def process(directory, name, replicas, **environment):
+    """Starts `train` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", TRAIN, str(directory), name, str(replicas)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*processes):
+    """Waits for all; none is left behind."""
+    try:
+        for process in processes:
+            _, errors = process.communicate(timeout=240)
+            assert process.returncode == 0, errors[-3000:]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def free_addresses(count):
+    """Returns addresses of this machine that nobody listens on."""
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    addresses = [f"localhost:{s.getsockname()[1]}" for s in sockets]
+    for open_socket in sockets:
+        open_socket.close()
+    return addresses
+
+
+def assert_same(found, expected):
+    """The one checkpoint of either folder holds the same weights and moments."""
+    (one,) = checkpoints.list_checkpoints(expected)
+    (two,) = checkpoints.list_checkpoints(found)
+    for part in ("weights", "optimizer"):
+        wanted, ours = one.tensors(part), two.tensors(part)
+        assert wanted.shapes() == ours.shapes()
+        for name in wanted.shapes():
+            np.testing.assert_allclose(
+                ours.read(name), wanted.read(name), atol=1e-5, err_msg=name
+            )
+
+
+def cluster(kinds, task_type, task_id):
+    """Something that knows its place in a cluster, as a strategy does."""
+    addresses = {kind: [f"host:{i}" for i in range(n)] for kind, n in kinds.items()}
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(addresses), task_type=task_type, task_id=task_id
+    )
+    return SimpleNamespace(cluster_resolver=resolver)
+
+
+@pytest.mark.medium
+def test_two_replicas_with_uneven_shares_learn_what_one_device_learns(tmp_path):
+    two = process(tmp_path / "two", "mirrored", 2)
+    train(tmp_path / "one", "one_device", 0)
+    finish(two)
+    assert_same(tmp_path / "two", tmp_path / "one")
+
+
+@pytest.mark.medium
+def test_two_workers_learn_what_one_device_learns_and_the_chief_writes(tmp_path):
+    addresses = free_addresses(2)
+    workers = []
+    for index in (0, 1):
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": addresses}, "task": task}
+        folder = tmp_path / str(index)
+        workers.append(process(folder, "auto", 0, TF_CONFIG=json.dumps(config)))
+    train(tmp_path / "one", "one_device", 0)
+    finish(*workers)
+    assert_same(tmp_path / "0", tmp_path / "one")
+    assert not (tmp_path / "1").exists()
+
+
+def test_a_machine_without_accelerators_is_one_device(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    chosen = strategy.choose("auto")
+    assert chosen is tf.distribute.get_strategy()
+    assert strategy.describe(chosen) == "strategy one_device: 1 replica on CPU"
+    assert strategy.is_chief(chosen)
+
+
+def test_a_cluster_of_one_worker_is_one_device(monkeypatch):
+    config = {"cluster": {"worker": ["localhost:1"]}, "task": {}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    assert strategy._automatic(gpus=0) == "one_device"
+    assert strategy._automatic(gpus=2) == "mirrored"
+
+
+def test_a_cluster_of_several_tasks_is_multi_worker(monkeypatch):
+    config = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    assert strategy._automatic(gpus=1) == "multi_worker"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cluster": 3}', '{"cluster": {"a": 1}}'])
+def test_a_cluster_that_cannot_be_read_is_told(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(UserError, match="TF_CONFIG is not JSON of the form"):
+        strategy.choose("auto")
+
+
+def test_an_unknown_strategy_is_told_with_the_known_ones():
+    with pytest.raises(UserError, match="--strategy tpu: use one of auto, one_device"):
+        strategy.choose("tpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas"), [("one_device", 2), ("multi_worker", 2), ("mirrored", -1)]
+)
+def test_replicas_that_cannot_be_are_refused(name, replicas):
+    with pytest.raises(UserError, match=f"--replicas {replicas}: only .* mirrored"):
+        strategy.choose(name, replicas)
+
+
+def test_more_replicas_than_accelerators_are_refused(monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * 2)
+    with pytest.raises(UserError, match="--replicas 3: this machine has 2 GPUs"):
+        strategy.choose("mirrored", 3)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "task_type", "task_id", "expected"),
+    [
+        ({"worker": 2}, "worker", 0, True),
+        ({"worker": 2}, "worker", 1, False),
+        ({"chief": 1, "worker": 2}, "chief", 0, True),
+        ({"chief": 1, "worker": 2}, "worker", 0, False),
+    ],
+)
+def test_one_task_of_a_cluster_is_the_chief(kinds, task_type, task_id, expected):
+    assert strategy.is_chief(cluster(kinds, task_type, task_id)) is expected

@@ -1,0 +1,71 @@
+"""A model that trains in a moment, and batches that are a function of the step."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.hparams import HParams
+from t2t_repro.model_dir import build_model
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
+
+VOCAB_SIZE = 30
+HPARAMS = HParams(
+    vocab_size=VOCAB_SIZE,
+    d_model=16,
+    d_ff=24,
+    num_heads=2,
+    num_layers=1,
+    dropout=0.2,
+    attention_dropout=0.1,
+    ffn_dropout=0.1,
+    warmup_steps=10,
+    max_length=8,
+    tokens_per_batch=64,
+    max_tokens_per_device=0,
+    train_steps=6,
+    checkpoint_minutes=60.0,
+    eval_steps=0,
+)
+
+
+def model(hparams: HParams = HPARAMS, vocab_size: int = VOCAB_SIZE) -> Transformer:
+    return build_model(hparams, vocab_size)
+
+
+def side(rng: np.random.Generator, rows: int) -> tf.Tensor:
+    """Returns sentences of 2 to 8 symbols that end in EOS, int32 (rows, 8)."""
+    ids = rng.integers(2, VOCAB_SIZE, [rows, 8])
+    last = rng.integers(1, 8, [rows, 1])
+    column = np.arange(8)
+    ids = np.where(column == last, 1, np.where(column < last, ids, 0))
+    return tf.constant(ids, tf.int32)
+
+
+def batch(step: int, rows: int = 5) -> dict[str, tf.Tensor]:
+    rng = np.random.default_rng(step)
+    return {"inputs": side(rng, rows), "targets": side(rng, rows)}
+
+
+def batches(step: int) -> Iterator[dict[str, tf.Tensor]]:
+    while True:
+        yield batch(step)
+        step += 1
+
+
+def loop(directory: Path, hparams: HParams = HPARAMS, **options: Any) -> TrainingLoop:
+    strategy = tf.distribute.get_strategy()
+    return TrainingLoop(model(hparams), hparams, strategy, directory, **options)
+
+
+def monitor() -> Monitor:
+    return Monitor(None, HPARAMS.train_steps, 0, io.StringIO())
+
+
+def never(step: int) -> None:
+    """A validation that does nothing."""
