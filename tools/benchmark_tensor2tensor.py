@@ -14,8 +14,9 @@ Two parts (`--only` takes one):
   before the clock starts.
 
 Every run is a process of its own, alone; `--rounds` alternates them. Both use
-TensorFlow's own choice of threads, and no GPU. tensor2tensor's environment is
-Python 3.7 with tensorflow 1.15.5 and tensor2tensor 1.15.7.
+TensorFlow's own choice of threads, and no GPU. t2t_repro must be installed;
+tensor2tensor's environment is Python 3.7 with tensorflow 1.15.5 and tensor2tensor
+1.15.7.
 """
 
 import json
@@ -112,7 +113,7 @@ class Pair:
             "inputs": self._work_dir / "sentences.npz",
             "output": self._work_dir / f"{THEIRS}.npz",
             **settings,
-            **exported.pop("peer_flags"),
+            **exported["peer_flags"],
         }
         found = summary(self._rounds("translate", flags))
         with (
@@ -120,7 +121,7 @@ class Pair:
             np.load(self._work_dir / f"{THEIRS}.npz") as theirs,
         ):
             same = compare(dict(ours), dict(theirs))
-        return found | settings | exported | {"same": same}
+        return found | settings | {"checkpoint": exported["checkpoint"], **same}
 
     def _rounds(self, task: str, flags: Result) -> list[Round]:
         found = []
@@ -164,10 +165,11 @@ class Pair:
             )
         wall = time.perf_counter() - started
         if done.returncode:
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            # Ours end with the one line that a person needs.
-            last = lines[-1].removeprefix("error: ") if lines else "it said nothing"
-            raise UserError(f"{name} failed: {last}")
+            text = log.read_text(encoding="utf-8", errors="replace").strip()
+            if done.returncode != cli.EXIT_USER_ERROR:
+                _say(text)
+            last = text.rpartition("\n")[2].removeprefix("error: ")
+            raise UserError(f"{name} failed: {last or 'it said nothing'}")
         result: Result = json.loads(done.stdout.splitlines()[-1])
         return result | {"wall_seconds": wall}
 
@@ -223,15 +225,12 @@ def table(result: Result) -> str:
         f"{machine['load_average']:.2f} at the start",
         *([f"WARNING: {machine['warning']}"] if "warning" in machine else []),
     ]
-    for part in ("train", "translate"):
-        if part in result:
-            last = result[part]["rounds"][-1]
-            versions = ", ".join(
-                f"{name} {machine[name]} on Python {machine['python'][name]} and "
-                f"TensorFlow {last[name]['tensorflow']}"
-                for name in (OURS, THEIRS)
-            )
-    lines.append(versions)
+    any_part = result["train"] if "train" in result else result["translate"]
+    lines += [
+        f"{name} {machine[name]} on Python {machine['python'][name]} and TensorFlow "
+        f"{any_part['rounds'][0][name]['tensorflow']}"
+        for name in (OURS, THEIRS)
+    ]
     if "train" in result:
         lines += ["", *_train_lines(result["train"])]
     if "translate" in result:
@@ -253,8 +252,7 @@ def _train_lines(train: Result) -> list[str]:
 
 
 def _translate_lines(translate: Result) -> list[str]:
-    same = translate["same"]
-    difference = same["largest_score_difference"]
+    difference = translate["largest_score_difference"]
     among = "" if difference is None else f"{difference:.1e} among these, "
     extra = translate["extra_length"]
     return [
@@ -265,9 +263,9 @@ def _translate_lines(translate: Result) -> list[str]:
         "  outside the clock: imports, graph, weights and the first batch once",
         f"  limit of a translation: {OURS} its own input + {extra}, {THEIRS} the "
         f"batch's padded input + {extra}",
-        f"  identical: {same['identical']:,} of {same['sentences']:,}; largest "
-        f"difference of scores: {among}"
-        f"{same['largest_score_difference_of_all']:.1e} among all",
+        f"  identical: {translate['identical']:,} of {translate['sentences']:,}; "
+        f"largest difference of scores: {among}"
+        f"{translate['largest_score_difference_of_all']:.1e} among all",
     ]
 
 

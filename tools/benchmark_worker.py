@@ -42,7 +42,7 @@ from t2t_repro.training.step import StepResult
 from t2t_repro.translator import Translator
 
 Ids = npt.NDArray[np.int32]
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Any]
 
 # What tensor2tensor's transformer_base_v1 is, beyond the sizes that it is given.
 _ARCHITECTURE = {"norm": "post", "position": "sinusoid", "share_embeddings": True}
@@ -197,7 +197,6 @@ def export(settings: Namespace) -> dict[str, Any]:
     )
     return {
         "peer_flags": {"num_heads": hparams.num_heads},
-        "sentences": len(lines),
         "checkpoint": str(checkpoint.path),
     }
 
@@ -263,7 +262,7 @@ def _translator(settings: Namespace) -> Translator:
 
 
 def _training_hparams(settings: Namespace) -> HParams:
-    """Returns the set to train, which saves at its end only, as the peer does not."""
+    """Returns the set to train; nothing is saved before the clock has stopped."""
     hparams = hparam_sets.load(settings.hparams)
     _require(hparams, _ARCHITECTURE | _TRAINING, f"--hparams {settings.hparams}")
     if hparams.decoder_layers != hparams.num_layers:

@@ -1,0 +1,40 @@
+"""Our variables and tensor2tensor's are the same numbers under two names."""
+
+import numpy as np
+import pytest
+
+from t2t_repro.interop.variable_names import from_t2t, to_t2t
+from t2t_repro.models.transformer import named_variables
+from tests import golden
+
+
+def test_a_table_is_cut_into_blocks_of_rows_the_first_ones_longer():
+    # 5 rows in 3 shards are 2, 2 and 1 (modalities.py:get_weights).
+    table = np.arange(10, dtype=np.float32).reshape(5, 2)
+    shards = to_t2t({"embedding/table": table}, "post", num_shards=3)
+    scope = "transformer/symbol_modality_5_2/shared/weights"
+    assert {name: value.tolist() for name, value in shards.items()} == {
+        f"{scope}_0": [[0, 1], [2, 3]],
+        f"{scope}_1": [[4, 5], [6, 7]],
+        f"{scope}_2": [[8, 9]],
+    }
+
+
+def test_a_variable_that_tensor2tensor_lacks_is_refused():
+    with pytest.raises(KeyError, match="rotary"):
+        to_t2t({"encoder/layer_0/rotary/kernel": np.zeros(1)}, "post")
+
+
+CASES = ["v1_postnorm", "v3_prenorm", "v1_posemb", "v3_unshared"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_there_and_back_every_variable_of_tensor2tensor_is_the_same(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    theirs = golden.t2t_variables(arrays)
+    model = golden.model_of(arrays, hparams := golden.hparams_of(arrays))
+    shapes = {name: tuple(v.shape) for name, v in named_variables(model).items()}
+    back = to_t2t(from_t2t(theirs, shapes, hparams.norm), hparams.norm)
+    assert back.keys() == theirs.keys()
+    for name, value in theirs.items():
+        np.testing.assert_array_equal(back[name], value, err_msg=name)
