@@ -14,7 +14,10 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument("--model_dir", required=True, help="folder of the model")
     parser.add_argument(
-        "--last", type=int, default=5, help="how many checkpoints (paper: 5, big 20)"
+        "--last",
+        type=cli.at_least(1),
+        default=5,
+        help="how many checkpoints (paper: 5, big 20)",
     )
     parser.add_argument(
         "--output_dir", help="the checkpoint to write (default: MODEL_DIR/averaged)"
@@ -25,8 +28,6 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, averages and prints what was averaged."""
     args = _parser().parse_args(argv)
-    if args.last < 1:
-        raise UserError(f"--last {args.last}: average at least one checkpoint")
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.training.averaging import average_checkpoints
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     directory.hparams()  # Refuses a folder that holds no model.
     chosen = select_last(list_checkpoints(directory.checkpoint_dir), args.last)
     output = Path(args.output_dir) if args.output_dir else directory.averaged_dir
+    if args.output_dir:
+        _refuse_to_replace(output)
     average_checkpoints(chosen, output)
     steps = [checkpoint.step for checkpoint in chosen]
     cli.print_result(
@@ -43,6 +46,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         {"averaged_steps": steps, "checkpoint": str(output)},
         args.json,
     )
+
+
+def _refuse_to_replace(output: Path) -> None:
+    """Refuses a file or folder that is there and not a checkpoint."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    if not (output / "checkpoint.json").exists():
+        raise UserError(
+            f"--output_dir {output} is there and no checkpoint, so it will not be "
+            "replaced; name another folder"
+        )
 
 
 if __name__ == "__main__":

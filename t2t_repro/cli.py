@@ -118,7 +118,10 @@ def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         help="exponent of the length penalty; the model has its own",
     )
     parser.add_argument(
-        "--batch_size", type=at_least(1), default=32, help="sentences translated at once"
+        "--batch_size",
+        type=at_least(1),
+        default=32,
+        help="sentences translated at once",
     )
 
 

@@ -11,7 +11,8 @@ from t2t_repro import cli, hparams, problems
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Builds the vocabulary and the encoded shards of a problem; training does "
-        "the same by itself when they are missing."
+        "the same by itself when they are missing. What is there is checked, and made "
+        "anew where it is damaged or of other data."
     )
     parser.add_argument(
         "--problem", required=True, help=f"one of {', '.join(problems.names())}"
@@ -22,7 +23,9 @@ def _parser() -> cli.ArgumentParser:
         help="folder of the data: own text files, vocabularies, encoded shards",
     )
     parser.add_argument(
-        "--hparams", default="base", help="the set that names the vocabulary's kind"
+        "--hparams",
+        help="the set that names the vocabulary's kind and size (default: base, or "
+        "the first that is meant for the problem)",
     )
     parser.add_argument("--source_lang", help="language to translate from, e.g. en")
     parser.add_argument("--target_lang", help="language to translate into, e.g. de")
@@ -35,10 +38,10 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, prepares the data and prints what there is."""
     args = _parser().parse_args(argv)
-    chosen = hparams.load(args.hparams)
     problem = problems.create(
         args.problem, args.data_dir, args.source_lang, args.target_lang
     )
+    chosen = hparams.load(args.hparams or set_of(problem.name))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.prepared_data import describe, prepare
 
@@ -49,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         Path(args.data_dir),
         lambda line: print(line, file=stream, flush=True),
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
+        renew=True,
     )
     splits = {
         split: asdict(manifest)
@@ -60,6 +64,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"{len(prepared.val):,} validation pairs",
         {"directory": str(prepared.directory), "splits": splits},
         args.json,
+    )
+
+
+def set_of(problem: str) -> str:
+    """Returns the name of the first set that is meant for a problem, base before all.
+
+    Own files are of any size, so no set is meant for them.
+    """
+    if problem == "files":
+        return "base"
+    names = ["base", *hparams.names()]
+    return next(
+        (name for name in names if hparams.load(name).problem == problem), "base"
     )
 
 

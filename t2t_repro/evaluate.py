@@ -1,9 +1,11 @@
 """Scores a model on a split of its problem."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import cli
+from t2t_repro.problems.problem import SPLITS
 
 
 def _parser() -> cli.ArgumentParser:
@@ -12,7 +14,9 @@ def _parser() -> cli.ArgumentParser:
         "and the paper's own figure."
     )
     parser.add_argument("--model_dir", required=True, help="folder of the model")
-    parser.add_argument("--split", default="test", help="train, val or test")
+    parser.add_argument(
+        "--split", default="test", choices=SPLITS, help="train, val or test"
+    )
     cli.add_decoding_flags(parser)
     parser.add_argument("--output_file", help="write the translations here, too")
     return parser
@@ -25,18 +29,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.scoring import score
-    from t2t_repro.text_files import write_text_atomically
+    from t2t_repro.text_files import new_text_file
 
     directory = ModelDir(Path(args.model_dir))
     problem = directory.problem()
     pairs = list(problem.pairs(args.split))
-    translator, checkpoint = load_translator(
-        directory, args.checkpoint, args.beam_size, args.alpha
-    )
-    found, translations = score(translator, pairs, problem.target_lang, args.batch_size)
-    if args.output_file:
-        text = "".join(f"{translation.text}\n" for translation in translations)
-        write_text_atomically(args.output_file, text)
+    # Opened first: a folder that does not exist is better noticed now than later.
+    with new_text_file(args.output_file or os.devnull) as output:
+        translator, checkpoint = load_translator(
+            directory, args.checkpoint, args.beam_size, args.alpha
+        )
+        found, translations = score(
+            translator, pairs, problem.target_lang, args.batch_size
+        )
+        output.writelines(f"{translation.text}\n" for translation in translations)
     where = f"{checkpoint} on {problem.description(args.split)}"
     values = found.to_dict() | {"split": args.split, "checkpoint": checkpoint}
     cli.print_result(f"{found.text()}\n{where}", values, args.json)

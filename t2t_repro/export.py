@@ -21,10 +21,14 @@ def _parser() -> cli.ArgumentParser:
         help="averaged, latest, best (averaged where there is one), or a folder",
     )
     parser.add_argument(
-        "--beam_size", type=int, help="hypotheses per sentence; the model has its own"
+        "--beam_size",
+        type=cli.at_least(1),
+        help="hypotheses per sentence; the model has its own",
     )
     parser.add_argument(
-        "--alpha", type=float, help="of the length penalty; the model has its own"
+        "--alpha",
+        type=cli.not_negative,
+        help="exponent of the length penalty; the model has its own",
     )
     return parser
 

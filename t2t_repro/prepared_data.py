@@ -10,9 +10,13 @@ from pathlib import Path
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
-from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.data.tokenizer import Tokenizer, write_bytes_atomically
 from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import SUFFIXES, VocabularyTooLarge, build_vocabulary
+from t2t_repro.data.vocabulary import (
+    SUFFIXES,
+    VocabularyTooLargeError,
+    build_vocabulary,
+)
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.problem import Problem
@@ -62,13 +66,15 @@ def prepare(
         UserError: the data cannot be read; or, unless it is to be renewed, a shard is
             damaged or was made from other data or with another vocabulary.
     """
+    if vocab_file is not None and vocab_file.is_dir():
+        raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
     given = None if vocab_file is None else load_tokenizer(vocab_file)
     directory = encoded_directory(problem, hparams, data_dir, given)
     fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
     if renew:
         _remove_unusable(directory, fingerprints, say)
     with _folder(directory):
-        tokenizer = _vocabulary(problem, hparams, directory, say, given)
+        tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
         splits = {}
         for split in ENCODED_SPLITS:
             if (directory / split).exists():
@@ -143,21 +149,29 @@ def _vocabulary(
     hparams: HParams,
     directory: Path,
     say: Say,
-    given: Tokenizer | None,
+    vocab_file: Path | None,
 ) -> Tokenizer:
     """Loads the folder's vocabulary, having built or copied it if there is none."""
-    if given is not None:
-        path = directory / given.file_name
-        if not path.exists():
-            given.save(directory)
-        return load_tokenizer(path)
-    path = directory / f"vocab{SUFFIXES[hparams.tokenizer]}"
+    suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
+    path = directory / f"vocab{suffix}"
     if path.exists():
         say(f"reusing {path}")
+    elif vocab_file is not None:
+        write_bytes_atomically(path, vocab_file.read_bytes())
     else:
-        say(f"building a vocabulary of {hparams.vocab_size:,} subwords")
-        build_vocabulary(hparams.tokenizer, _lines(problem), hparams.vocab_size, path)
+        _build_vocabulary(problem, hparams, path, say)
     return load_tokenizer(path)
+
+
+def _build_vocabulary(problem: Problem, hparams: HParams, path: Path, say: Say) -> None:
+    """Builds a vocabulary, smaller than asked for where the text holds no more."""
+    kind, size = hparams.tokenizer, hparams.vocab_size
+    say(f"building a vocabulary of {size:,} subwords")
+    try:
+        build_vocabulary(kind, _lines(problem), size, path)
+    except VocabularyTooLargeError as error:
+        say(f"  {error}, which is taken instead")
+        build_vocabulary(kind, _lines(problem), error.largest, path)
 
 
 def _lines(problem: Problem) -> Iterator[str]:

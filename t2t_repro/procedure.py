@@ -1,7 +1,7 @@
 """The paper's whole procedure: prepare, train, average, translate, score."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,9 +14,9 @@ from t2t_repro.hparams import HParams
 from t2t_repro.loading import translator_of
 from t2t_repro.model_dir import ModelDir, Provenance, build_model
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.prepared_data import PreparedData, prepare
+from t2t_repro.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.problems.problem import Problem
-from t2t_repro.scoring import score
+from t2t_repro.scoring import Score, score
 from t2t_repro.text_files import write_text_atomically
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.averaging import average_checkpoints
@@ -70,6 +70,9 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     Raises:
         UserError: the data, the directory or the numbers are not usable.
     """
+    run.model_dir.check_hparams(run.hparams)
+    # Unusable test data is noticed here, not when days of training are over.
+    test_fingerprint = fingerprint(run.problem, "test")
     data = prepare(
         run.problem, run.hparams, run.data_dir, run.say, vocab_file=run.vocab_file
     )
@@ -89,7 +92,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         model = build_model(run.hparams, data.tokenizer.vocab_size)
     if not _train(run, data, model):
         return None
-    return _average_and_score(run, data, model)
+    return _average_and_score(run, data, model, test_fingerprint)
 
 
 def batching_of(hparams: HParams, replicas: int) -> BatchingConfig:
@@ -150,7 +153,7 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
 
 
 def _average_and_score(
-    run: Run, data: PreparedData, model: Transformer
+    run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
 ) -> dict[str, Any]:
     """Averages the last checkpoints, scores the test split, writes the result."""
     directory, hparams, say = run.model_dir, run.hparams, run.say
@@ -163,9 +166,10 @@ def _average_and_score(
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
         "decode_extra_length": hparams.decode_extra_length,
+        "test_fingerprint": test_fingerprint,
     }
-    earlier = _read_result(directory.result_file)
-    if earlier is not None and wanted.items() <= earlier.items():
+    earlier = _earlier_result(directory, wanted)
+    if earlier is not None:
         say(f"reusing the score in {directory.result_file}")
         return earlier
     say(f"averaging the checkpoints of steps {', '.join(map(str, steps))}")
@@ -186,13 +190,20 @@ def _average_and_score(
     return result
 
 
-def _read_result(path: Path) -> dict[str, Any] | None:
-    """Returns an earlier result, or None where there is none that can be read."""
+def _earlier_result(
+    directory: ModelDir, wanted: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Returns the result of an earlier run if that did the very same, or None."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(directory.result_file.read_text(encoding="utf-8"))
+        averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
+    except (OSError, ValueError, KeyError, UserError):
         return None
-    return found if isinstance(found, dict) else None
+    # The average may have been made anew by hand, from other checkpoints.
+    if not isinstance(found, dict) or averaged != wanted["averaged_steps"]:
+        return None
+    whole = {field.name for field in fields(Score)} <= found.keys()
+    return found if whole and wanted.items() <= found.items() else None
 
 
 def _first(problem: Problem, split: str, count: int) -> list[tuple[str, str]]:

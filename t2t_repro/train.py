@@ -32,7 +32,9 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
     )
-    parser.add_argument("--train_steps", type=int, help="updates; the set has its own")
+    parser.add_argument(
+        "--train_steps", type=cli.at_least(1), help="updates; the set has its own"
+    )
     parser.add_argument(
         "--strategy",
         default="auto",
@@ -40,7 +42,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--replicas",
-        type=int,
+        type=cli.at_least(0),
         default=0,
         help="with mirrored: how many devices; without a GPU, parts of the CPU",
     )

@@ -1,13 +1,13 @@
 """Translates text, a sentence per line."""
 
-import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TextIO
 
 from t2t_repro import cli
-from t2t_repro.text_files import iterate_lines
+from t2t_repro.text_files import decode_lines, iterate_lines, new_text_file
 
 
 def _parser() -> cli.ArgumentParser:
@@ -40,53 +40,44 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
 
-    standard = args.input_file == "-"
-    lines = _stripped(sys.stdin) if standard else iterate_lines(args.input_file)
+    typed = args.input_file == "-" and sys.stdin.isatty()
+    hidden = args.output_file == "-" or not sys.stderr.isatty()
     translator, _ = load_translator(
         ModelDir(Path(args.model_dir)), args.checkpoint, args.beam_size, args.alpha
     )
-    # Somebody who types waits for each line; a file is sorted by length in windows.
-    window = 1 if standard and sys.stdin.isatty() else 4096
-    hidden = args.output_file == "-" or not sys.stderr.isatty()
     cut = 0
     with (
         _output(args.output_file) as output,
         tqdm(unit=" sentences", disable=hidden) as bar,
     ):
+        # Somebody who types waits for each line; else windows are sorted by length.
         for found in translator.translate_lines(
-            lines, args.batch_size, window, bar.update
+            _lines(args.input_file),
+            args.batch_size,
+            window=1 if typed else 4096,
+            progress=bar.update,
         ):
             cut += found.cut
             score = f"{found.score:.6f}\t" if args.scores else ""
-            print(f"{score}{found.text}", file=output, flush=window == 1)
+            print(f"{score}{found.text}", file=output, flush=typed)
     if cut:
+        longest = translator.max_input_length
         print(
-            f"{cut:,} lines were longer than {translator.max_input_length} subwords "
-            "and were cut",
+            f"cut, because longer than {longest} subwords: {cut:,} of the lines",
             file=sys.stderr,
         )
 
 
-def _stripped(stream: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a stream without their line ends."""
-    for line in stream:
-        yield line.rstrip("\n").removesuffix("\r")
-
-
-@contextlib.contextmanager
-def _output(name: str) -> Iterator[TextIO]:
-    """Opens the output; a file gets its name only when it is whole."""
+def _lines(name: str) -> Iterator[str]:
+    """Reads the lines of a file, or of standard input for "-", which may be empty."""
     if name == "-":
-        yield sys.stdout
-        return
-    path = Path(name)
-    aside = path.with_name(f".{path.name}.partial")
-    try:
-        with aside.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+        return decode_lines(sys.stdin.buffer, "standard input")
+    return iterate_lines(name)
+
+
+def _output(name: str) -> AbstractContextManager[TextIO]:
+    """Opens a file, which gets its name when it is whole, or "-", standard output."""
+    return nullcontext(sys.stdout) if name == "-" else new_text_file(name)
 
 
 if __name__ == "__main__":

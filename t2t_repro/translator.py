@@ -17,8 +17,8 @@ from t2t_repro.models.transformer import Transformer, named_variables
 
 MAX_INPUT_LENGTH = 512
 
-# What Python's str.isspace accepts, for the graph and for lists of lines alike.
-_BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
+# What Python calls space, for the graph and for lists of lines alike.
+BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
 class Translation(NamedTuple):
@@ -104,7 +104,7 @@ class Translator(tf.Module):
             translations, string (batch,), and scores, float32 (batch,).
         """
         ids, scores = self.translate_ids(self.encode(text))
-        blank = tf.strings.regex_full_match(text, _BLANK)
+        blank = tf.strings.regex_full_match(text, BLANK)
         translations = self.decode(ids[:, 0])
         return (
             tf.where(blank, "", translations),
@@ -144,7 +144,7 @@ class Translator(tf.Module):
         lines: Iterable[str],
         batch_size: int = 32,
         window: int = 4096,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], object] | None = None,
     ) -> Iterator[Translation]:
         """Translates lines in order, batched by length inside a window.
 
@@ -169,7 +169,7 @@ class Translator(tf.Module):
         self,
         lines: list[str],
         batch_size: int,
-        progress: Callable[[int], None] | None,
+        progress: Callable[[int], object] | None,
     ) -> list[Translation]:
         """Translates a list of lines, longest first."""
         if not lines:

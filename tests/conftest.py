@@ -10,6 +10,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pytest
 
+from tests import tiny
+
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
@@ -23,3 +25,15 @@ def shared_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no reference data at {path}; set T2T_REPRO_SHARED to the folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tiny.Trained:
+    """A tiny model, trained once by the real command; tests must not change it."""
+    return tiny.train(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture
+def trained_copy(trained: tiny.Trained, tmp_path: Path) -> tiny.Trained:
+    """A copy of it that a test may change."""
+    return trained.copy_to(tmp_path / "copy")

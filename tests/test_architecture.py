@@ -19,8 +19,9 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "text_files"}),
     frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
     frozenset({"models"}),
-    frozenset({"model_dir", "translator", "training"}),
-    frozenset({"serving", "interop", "analysis"}),
+    frozenset({"model_dir", "translator", "training", "prepared_data"}),
+    frozenset({"loading", "scoring"}),
+    frozenset({"procedure", "serving", "interop", "analysis"}),
 )
 TOP = len(FLOORS)
 # On these floors a room may use its neighbours, in one direction (no circles).

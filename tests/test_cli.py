@@ -76,6 +76,33 @@ def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("flag", "good", "bad"),
+    [
+        ("--beam_size", {"1": 1, "12": 12}, ("0", "-1", "1.0", "x", "")),
+        ("--batch_size", {"1": 1}, ("0", "1e3")),
+        ("--alpha", {"0": 0.0, "0.6": 0.6}, ("-0.1", "nan", "inf", "x")),
+    ],
+)
+def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
+    made = parser_of_decoding()
+    for text, value in good.items():
+        assert vars(made.parse_args([flag, text]))[flag[2:]] == value
+    for text in bad:
+        with pytest.raises(SystemExit) as stopped:
+            made.parse_args([f"{flag}={text}"])
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: argument {flag}: must be a ")
+        assert error.count("\n") == 1
+
+
+def parser_of_decoding() -> cli.ArgumentParser:
+    made = cli.ArgumentParser("Translates nothing.")
+    cli.add_decoding_flags(made)
+    return made
+
+
 def test_good_arguments_are_parsed():
     args = parser().parse_args(["--model_dir=m", "--beam_size", "2", "--json"])
     assert (args.model_dir, args.beam_size, args.json) == ("m", 2, True)

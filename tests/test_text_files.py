@@ -8,7 +8,13 @@ import os
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.text_files import read_lines, read_pairs, write_text_atomically
+from t2t_repro.text_files import (
+    decode_lines,
+    new_text_file,
+    read_lines,
+    read_pairs,
+    write_text_atomically,
+)
 
 
 def _file(tmp_path, data: bytes, name: str = "text.en"):
@@ -114,3 +120,39 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot write"):
         write_text_atomically(tmp_path / "absent" / "out.txt", "text")
+
+
+def test_a_stream_is_read_as_a_file_is_but_may_be_empty():
+    lines = [b"\xef\xbb\xbfone\r\n", b"\n", b"zw\xc3\xb6lf\x0cx"]
+    assert list(decode_lines(lines, "input")) == ["one", "", "zwölf\x0cx"]
+    assert list(decode_lines([], "input")) == []
+    with pytest.raises(UserError, match=r"^input:1:2: byte 0xff is not valid UTF-8"):
+        list(decode_lines([b"a\xff\n"], "input"))
+
+
+def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
+    path = tmp_path / "out.txt"
+    with new_text_file(path) as file:
+        file.write("ä\r\n")
+        assert not path.exists()
+    assert path.read_bytes() == "ä\r\n".encode()
+    with pytest.raises(ZeroDivisionError), new_text_file(path) as file:
+        file.write("half")
+        raise ZeroDivisionError
+    assert path.read_bytes() == "ä\r\n".encode()
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_text_atomically(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+    assert sorted(os.listdir(tmp_path)) == ["link.txt", "real.txt"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
+def test_a_device_is_written_to_and_stays_a_device():
+    write_text_atomically("/dev/null", "text")
+    assert not os.path.isfile("/dev/null")

@@ -87,7 +87,7 @@ class ShardWriter:
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
             path = stem.with_suffix(f".{suffix}.npy")
-            np.save(path, np.concatenate(parts))
+            _save_array(path, np.concatenate(parts))
             sync(path)
         self._written.append(self._waiting)
         self._tokens, self._lengths, self._waiting = [], [], 0
@@ -100,6 +100,21 @@ class ShardWriter:
             path = self._directory / f"{shard:05d}.{suffix}.npy"
             files[suffix] = DataFile.of(path.rename(self._directory / name))
         return ShardFiles(self._written[shard], files["tokens"], files["lengths"])
+
+
+def _save_array(path: Path, array: npt.NDArray[np.integer]) -> None:
+    """Writes what `np.save` writes, which hides that a disk is full.
+
+    Raises:
+        OSError: with its number, and the file's name.
+    """
+    header = np.lib.format.header_data_from_array_1_0(array)
+    try:
+        with path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(array.data)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def sync(path: Path) -> None:

@@ -38,7 +38,7 @@ _ESCAPE_RULES = "2581\tE000 E002\nE000\tE000 E001\n"
 _UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
 
 
-class VocabularyTooLarge(UserError):
+class VocabularyTooLargeError(UserError):
     """The text does not hold as many subwords as were asked for.
 
     Attributes:
@@ -76,8 +76,8 @@ def build_vocabulary(
 
     Raises:
         UserError: if the kind is unknown, the file's name does not suit it, there
-            is no text, or `vocab_size` does not suit the text (`VocabularyTooLarge`
-            where a smaller one would).
+            is no text, or `vocab_size` does not suit the text
+            (`VocabularyTooLargeError` where a smaller one would).
     """
     path = os.fspath(path)
     if kind not in SUFFIXES:
@@ -104,7 +104,8 @@ def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
-    text = _text_lines(lines)
+    failures: list[BaseException] = []
+    text = _watched(_text_lines(lines), failures)
     with tempfile.TemporaryDirectory() as directory:
         rules: dict[str, Any] = {}
         for name, rule in (
@@ -135,6 +136,8 @@ def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
                 **rules,
             )
         except RuntimeError as error:
+            if failures:
+                raise failures[0] from None
             raise _reason(str(error), vocab_size) from error
     return _without_paths(model.getvalue())
 
@@ -153,7 +156,7 @@ def _without_paths(model: bytes) -> bytes:
 def _reason(message: str, vocab_size: int) -> UserError:
     """What SentencePiece's error says, for a person who chose `vocab_size`."""
     if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
-        return VocabularyTooLarge(vocab_size, int(found[1]))
+        return VocabularyTooLargeError(vocab_size, int(found[1]))
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(
             f"vocab_size {vocab_size} is too small for this text: it has to hold 256 "
@@ -162,6 +165,18 @@ def _reason(message: str, vocab_size: int) -> UserError:
     return UserError(
         f"SentencePiece could not build a vocabulary of {vocab_size}: {message}"
     )
+
+
+def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[str]:
+    """Yields the lines and notes the exception that ends them early.
+
+    SentencePiece turns it into a text of its own, of many lines.
+    """
+    try:
+        yield from lines
+    except (Exception, KeyboardInterrupt) as error:
+        failures.append(error)
+        raise
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -165,8 +165,8 @@ class WmtProblem(Problem):
             return tfds.builder_from_directory(self._prepared)
         except Exception as error:
             raise UserError(
-                f"{self._prepared} is no readable TFDS data set ({_first_line(error)}); copy "
-                "or prepare it again."
+                f"{self._prepared} is no readable TFDS data set "
+                f"({_first_line(error)}); copy or prepare it again."
             ) from error
 
     def _download(self) -> Any:

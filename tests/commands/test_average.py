@@ -1,0 +1,56 @@
+"""The command `average`: the mean of the last checkpoints."""
+
+import json
+
+from tests import command_line
+
+
+def averaged_steps(folder):
+    meta = json.loads((folder / "checkpoint.json").read_text(encoding="utf-8"))
+    return meta["averaged_steps"]
+
+
+def test_it_averages_the_last_into_the_model_directory(trained_copy):
+    model_dir = trained_copy.model_dir
+    arguments = ("--model_dir", str(model_dir), "--last", "1")
+    done = command_line.run("average", *arguments, "--json")
+    assert (done.status, done.err) == (0, "")
+    checkpoint = str(model_dir / "averaged")
+    assert json.loads(done.out) == {"averaged_steps": [4], "checkpoint": checkpoint}
+    assert averaged_steps(model_dir / "averaged") == [4]
+
+
+def test_it_writes_where_it_is_told(trained, tmp_path):
+    output = tmp_path / "here"
+    output.mkdir()
+    arguments = ["--model_dir", str(trained.model_dir), "--output_dir", str(output)]
+    for last, steps in (("2", [2, 4]), ("1", [4])):
+        done = command_line.run("average", *arguments, "--last", last)
+        words = ", ".join(map(str, steps))
+        assert done == (
+            0,
+            f"averaged the checkpoints of steps {words} into {output}\n",
+            "",
+        )
+        assert averaged_steps(output) == steps
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def test_it_deletes_nothing_that_is_no_checkpoint(trained, tmp_path):
+    (tmp_path / "precious").write_text("text", encoding="utf-8")
+    for output in (tmp_path, tmp_path / "precious", trained.model_dir):
+        done = command_line.run(
+            "average",
+            *("--model_dir", str(trained.model_dir)),
+            *("--last", "1", "--output_dir", str(output)),
+        )
+        assert command_line.is_one_clear_line(done)
+        assert "no checkpoint, so it will not be replaced" in done.err
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
+
+
+def test_too_many_are_refused(trained):
+    arguments = ("--model_dir", str(trained.model_dir), "--last", "3")
+    done = command_line.run("average", *arguments)
+    assert command_line.is_one_clear_line(done)
+    assert "--last 3 needs as many checkpoints, but there are 2" in done.err

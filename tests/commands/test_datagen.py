@@ -1,0 +1,60 @@
+"""The command `datagen`: a vocabulary and encoded shards."""
+
+import json
+
+import pytest
+
+from t2t_repro import datagen, hparams, problems
+from tests import command_line, tiny
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    data_dir = tiny.write_corpus(tmp_path / "data")
+    spec = str(tiny.write_hparams(tmp_path))
+    return ["--problem", "files", "--data_dir", str(data_dir), "--hparams", spec]
+
+
+def test_it_prepares_what_training_reuses(arguments, tmp_path):
+    done = command_line.run("datagen", *arguments, "--json")
+    assert done.status == 0, done.err
+    assert done.err.startswith("building a vocabulary")
+    found = json.loads(done.out)
+    folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
+    assert found["directory"] == str(folder)
+    assert {name: split["pairs"] for name, split in found["splits"].items()} == {
+        "train": tiny.SIZES["train"],
+        "val": tiny.SIZES["val"],
+    }
+    again = command_line.run("datagen", *arguments)
+    assert again.err == ""
+    *reusing, last = again.out.splitlines()
+    assert all(line.startswith("reusing") for line in reusing)
+    assert last == (
+        f"{folder} is ready: vocabulary of 300, 60 training pairs, 5 validation pairs"
+    )
+
+
+def test_it_mends_what_training_refuses(arguments, tmp_path):
+    command_line.run("datagen", *arguments)
+    folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
+    (folder / "train/manifest.json").write_text("{", encoding="utf-8")
+    done = command_line.run("datagen", *arguments)
+    assert done.status == 0
+    assert done.out.startswith(f"making {folder} anew: ")
+    assert command_line.run("datagen", *arguments).out.startswith("reusing")
+
+
+@pytest.mark.parametrize(
+    ("problem", "vocab_size"),
+    [
+        ("translate_ende_numbers", 800),
+        ("translate_ende_wmt14", 37_000),
+        ("translate_enfr_wmt14", 32_000),
+        ("translate_ende_wmt_t2t", 32_768),
+        ("files", 37_000),
+    ],
+)
+def test_without_a_set_the_vocabulary_suits_the_problem(problem, vocab_size):
+    assert problem in problems.names()
+    assert hparams.load(datagen.set_of(problem)).vocab_size == vocab_size

@@ -1,0 +1,93 @@
+"""The command `train`: from text files to a score, in one line of shell."""
+
+import json
+import shutil
+import signal
+
+import pytest
+
+from tests import command_line, tiny
+
+KEYS = {"bleu", "signature", "paper_bleu", "paper_signature", "sentences", "seconds"}
+
+
+def test_json_is_one_object_on_standard_output_and_progress_on_the_other(trained):
+    assert trained.done.out.count("\n") == 1
+    assert trained.result.keys() >= KEYS
+    lines = trained.done.err.splitlines()
+    assert lines[0] == "building a vocabulary of 300 subwords"
+    assert any(line.startswith("step 4/4  loss ") for line in lines)
+    assert lines[-1] == "translating test.en and test.de, 6 lines"
+
+
+def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
+    assert sorted(path.name for path in trained.model_dir.iterdir()) == [
+        "averaged",
+        "checkpoints",
+        "hparams.yaml",
+        "model.json",
+        "result.json",
+        "tensorboard",
+        "training_log.tsv",
+        "vocab.model",
+    ]
+    names = sorted(path.name for path in trained.data_dir.iterdir())
+    assert names == [
+        "encoded",
+        *sorted(f"{s}.{x}" for s in tiny.SIZES for x in ("en", "de")),
+    ]
+
+
+def test_a_second_run_is_told_as_text(trained_copy):
+    arguments = trained_copy.arguments()[:-1]  # Without --json.
+    done = command_line.run("train", *arguments)
+    assert (done.status, done.err) == (0, "")
+    *_, bleu, paper_bleu, split, place = done.out.splitlines()
+    assert bleu.startswith(f"BLEU {trained_copy.result['bleu']:.2f}  nrefs:1|")
+    assert paper_bleu.startswith("the paper's BLEU ")
+    assert split == "on test.en and test.de, 6 lines"
+    assert place == f"the model is in {trained_copy.model_dir}"
+
+
+def test_a_vocabulary_can_be_given(trained, tmp_path):
+    folder = tmp_path / "given"
+    tiny.write_corpus(folder / "data")
+    shutil.copy(trained.model_dir / "vocab.model", folder / "mine.model")
+    copy = tiny.Trained(folder, trained.done)
+    tiny.write_hparams(folder)
+    done = command_line.run(
+        "train",
+        *copy.arguments(),
+        *("--vocab_file", str(folder / "mine.model"), "--train_steps", "1"),
+    )
+    assert done.status == 0, done.err
+    assert "building a vocabulary" not in done.err
+    assert json.loads(done.out)["steps"] == 1
+    written = (copy.model_dir / "vocab.model").read_bytes()
+    assert written == (trained.model_dir / "vocab.model").read_bytes()
+
+
+@pytest.mark.medium
+def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
+    shutil.rmtree(trained_copy.model_dir)
+    arguments = trained_copy.arguments("train_steps=100000,eval_steps=2")
+    process = command_line.start("train", *arguments)
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("step 2: validation loss"):
+            process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert process.stdout.read() == ""
+    assert lines[-1] == "interrupted.\n"
+    assert lines[-2].startswith("stopped at step ")
+    assert lines[-2].endswith(", all is saved; the same command goes on\n")
+    assert not any("Traceback" in line for line in lines)
+    assert not (trained_copy.model_dir / "result.json").exists()
+    process.stdout.close()
+    process.stderr.close()
+    shorter = [*trained_copy.arguments("eval_steps=0"), "--train_steps", "4"]
+    done = command_line.run("train", *shorter)
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["steps"] >= 2
+    assert "going on from step" in done.err or "steps are done" in done.err

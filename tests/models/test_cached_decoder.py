@@ -1,0 +1,159 @@
+"""Decoding step by step with a cache equals decoding whole targets."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.hparams import HParams
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.transformer import Transformer
+from tests import golden
+
+CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
+CASES += ["v3_enc3dec1_1shard"]
+VOCAB_SIZE = 23
+# Two sentences; the second is padded.
+INPUTS = np.array([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]], np.int32)
+SIZES = {
+    "d_model": 12,
+    "d_ff": 20,
+    "num_heads": 3,
+    "d_k": 5,
+    "d_v": 2,
+    "num_layers": 2,
+}
+
+
+@pytest.fixture(params=["post", "pre"], scope="module")
+def model(request):
+    """A model whose every weight matters: norms and biases are random, too."""
+    made = Transformer(HParams(**SIZES, norm=request.param), VOCAB_SIZE)
+    made.build()
+    generator = np.random.default_rng(1)
+    for variable in made.trainable_variables:
+        variable.assign(variable + generator.normal(0, 0.2, variable.shape))
+    return made
+
+
+def run_steps(decoder, state, hypotheses):
+    """Feeds int (batch, beam, steps) symbols; returns all logits and the state."""
+    logits = []
+    before = np.zeros(hypotheses.shape[:2], np.int32)
+    for index in range(hypotheses.shape[2]):
+        found, state = decoder.step(tf.constant(before), tf.constant(index), state)
+        logits.append(found.numpy())
+        before = hypotheses[:, :, index].astype(np.int32)
+    return np.stack(logits, axis=2), state
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_logits_of_every_step_are_those_of_whole_targets(model, beam_size):
+    targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, beam_size, 6))
+    decoder = CachedDecoder(model, beam_size)
+    stepwise, _ = run_steps(decoder, decoder.start(tf.constant(INPUTS)), targets)
+    for hypothesis in range(beam_size):
+        whole = model(INPUTS, targets[:, hypothesis].astype(np.int32))
+        np.testing.assert_allclose(stepwise[:, hypothesis], whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logits_of_every_step_are_those_of_tensor2tensor(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    targets = arrays["targets"][:, None]
+    state = decoder.start(tf.constant(arrays["inputs"]))
+    stepwise, _ = run_steps(decoder, state, targets)
+    np.testing.assert_allclose(stepwise[:, 0], arrays["logits"], atol=1e-4)
+
+
+def test_reordered_hypotheses_keep_their_own_past(model):
+    """Random parents at each step, as a beam search would choose them."""
+    generator = np.random.default_rng(3)
+    beam_size = 3
+    decoder = CachedDecoder(model, beam_size)
+    state = decoder.start(tf.constant(INPUTS))
+    hypotheses = np.zeros((2, beam_size, 0), np.int32)
+    before = np.zeros((2, beam_size), np.int32)
+    for index in range(5):
+        logits, state = decoder.step(tf.constant(before), tf.constant(index), state)
+        for number in range(beam_size):
+            # The last symbol of a target is never read, so any will do there.
+            prefix = np.pad(hypotheses[:, number], ((0, 0), (0, 1)))
+            whole = model(INPUTS, prefix)[:, -1]
+            np.testing.assert_allclose(logits[:, number], whole, atol=1e-5)
+        parents = generator.integers(0, beam_size, (2, beam_size), np.int32)
+        before = generator.integers(2, VOCAB_SIZE, (2, beam_size), np.int32)
+        state = decoder.select_beams(state, tf.constant(parents))
+        hypotheses = np.take_along_axis(hypotheses, parents[:, :, None], axis=1)
+        hypotheses = np.concatenate([hypotheses, before[:, :, None]], axis=2)
+
+
+def test_sentences_that_stay_go_on_as_if_alone(model):
+    decoder = CachedDecoder(model, 2)
+    past = np.array([[[4, 5], [6, 7]], [[8, 9], [10, 11]]], np.int32)
+    _, state = run_steps(decoder, decoder.start(tf.constant(INPUTS)), past)
+    state = decoder.select_sentences(state, tf.constant([1]))
+    last = tf.constant(past[1:, :, -1])
+    logits, state = decoder.step(last, tf.constant(2), state)
+    alone = [model(INPUTS[1:], np.pad(past[1:, n], ((0, 0), (0, 1)))) for n in (0, 1)]
+    for number in (0, 1):
+        np.testing.assert_allclose(logits[:, number], alone[number][:, -1], atol=1e-5)
+    nobody = decoder.select_sentences(state, tf.constant([], tf.int32))
+    assert {tensor.shape[0] for tensor in tf.nest.flatten(nobody)} == {0}
+
+
+def search(arrays, decoder, **settings):
+    """Searches a golden case by tensor2tensor's rules; its limit is the batch's."""
+    inputs = tf.constant(arrays["inputs"])
+    rows, width = arrays["inputs"].shape
+    limit = width + int(arrays["decode_extra_length"])
+    return beam_search(
+        decoder,
+        decoder.start(inputs),
+        batch_size=rows,
+        beam_size=decoder.beam_size,
+        max_lengths=tf.fill([rows], limit),
+        tensor2tensor_rules=True,
+        **settings,
+    )
+
+
+def padded_alike(ours, theirs):
+    """Pads the shorter of two (..., length) arrays of ids with zeros."""
+    length = max(ours.shape[-1], theirs.shape[-1])
+
+    def pad(ids):
+        sides = [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])]
+        return np.pad(ids, sides)
+
+    return pad(ours), pad(theirs)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 4)
+    best = search(arrays, decoder, alpha=0.6, nbest=1)
+    ids, expected = padded_alike(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
+    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_allclose(
+        best.scores[:, 0], arrays["beam4_top1_scores"], atol=1e-3
+    )
+    every = search(arrays, decoder, alpha=0.6, nbest=4)
+    ids, expected = padded_alike(every.ids.numpy(), arrays["beam4_all_ids"])
+    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_allclose(every.scores, arrays["beam4_all_scores"], atol=1e-3)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_greedy_search_finds_what_tensor2tensor_finds(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    # tensor2tensor's greedy score is the plain log probability up to the first EOS.
+    found = search(arrays, decoder, alpha=0.0)
+    ids, theirs = padded_alike(found.ids.numpy()[:, 0], arrays["greedy_ids"])
+    # What follows a row's first EOS is of no meaning there, and nothing here.
+    ended = np.cumsum(theirs == 1, axis=1) - (theirs == 1) > 0
+    np.testing.assert_array_equal(ids, np.where(ended, 0, theirs))
+    np.testing.assert_allclose(found.scores[:, 0], arrays["greedy_scores"], atol=1e-3)

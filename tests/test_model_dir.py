@@ -1,0 +1,231 @@
+"""A model directory describes itself, and refuses to become another model."""
+
+import json
+
+import numpy as np
+import pytest
+
+from t2t_repro.data.tokenizers import load_tokenizer
+from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.model_dir import ModelDir, Provenance, build_model
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.problems.files import FilesProblem
+from t2t_repro.training import checkpoints
+from tests import tiny
+
+HPARAMS = HParams(
+    problem="files", vocab_size=300, d_model=8, d_ff=8, num_heads=2, num_layers=1
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    """Two vocabularies, of 300 and of 290 subwords."""
+    folder = tmp_path_factory.mktemp("vocabularies")
+    lines = [side for pair in tiny.pairs("train") for side in pair]
+    made = []
+    for size in (300, 290):
+        path = folder / str(size) / "vocab.model"
+        path.parent.mkdir()
+        build_vocabulary("sentencepiece", lines, size, path)
+        made.append(load_tokenizer(path))
+    return made
+
+
+def provenance(tokenizer, **changes):
+    values = {
+        "problem": "files",
+        "source_lang": "en",
+        "target_lang": "de",
+        "data_dir": None,
+        "problem_fingerprint": "files:en-de:" + "0" * 64,
+        "vocabulary_fingerprint": tokenizer.fingerprint,
+    }
+    return Provenance(**(values | changes))
+
+
+@pytest.fixture
+def begun(tmp_path, tokenizers):
+    """A directory in which a training was begun."""
+    directory = ModelDir(tmp_path / "models" / "m")
+    directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    return directory
+
+
+def contents(directory):
+    files = (path for path in directory.path.rglob("*") if path.is_file())
+    return {path.name: path.read_bytes() for path in files}
+
+
+def save(directory, step, value, name=None):
+    """Saves a checkpoint whose every weight is `value`."""
+    variables = named_variables(build_model(HPARAMS, 300))
+    weights = {k: np.full(v.shape, value, "float32") for k, v in variables.items()}
+    parent = directory.checkpoint_dir if name is None else directory.path
+    return checkpoints.save(parent, step, weights, name=name)
+
+
+def test_what_is_written_is_read_back(begun, tokenizers):
+    again = ModelDir(begun.path)
+    assert again.hparams() == HPARAMS
+    assert again.provenance() == provenance(tokenizers[0])
+    assert again.tokenizer().fingerprint == tokenizers[0].fingerprint
+    assert sorted(contents(begun)) == ["hparams.yaml", "model.json", "vocab.model"]
+
+
+def test_the_problem_is_found_again(tmp_path, tokenizers):
+    data_dir = tiny.write_corpus(tmp_path / "data")
+    directory = ModelDir(tmp_path / "m")
+    told = provenance(tokenizers[0], data_dir=str(data_dir))
+    directory.begin(HPARAMS, told, tokenizers[0])
+    problem = directory.problem()
+    assert isinstance(problem, FilesProblem)
+    assert list(problem.pairs("test")) == tiny.pairs("test")
+
+
+def test_the_same_training_may_go_on(begun, tokenizers):
+    before = contents(begun)
+    begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert contents(begun) == before
+
+
+def test_a_training_may_go_on_longer_and_decode_otherwise(begun, tokenizers):
+    longer = HPARAMS.replace(train_steps=200_000, eval_steps=7, beam_size=1, alpha=1.0)
+    begun.check_hparams(longer)
+    begun.begin(longer, provenance(tokenizers[0]), tokenizers[0])
+    assert begun.hparams() == longer
+
+
+def test_other_hyper_parameters_are_refused_by_name(begun, tokenizers):
+    before = contents(begun)
+    other = HPARAMS.replace(d_model=10, dropout=0.2, train_steps=7)
+    with pytest.raises(UserError) as refused:
+        begun.begin(other, provenance(tokenizers[0]), tokenizers[0])
+    message = str(refused.value)
+    assert "d_model=8 there, 10 here; dropout=0.1 there, 0.2 here" in message
+    assert "train_steps" not in message
+    assert contents(begun) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"problem": "other"}, "problem files there, other here"),
+        ({"target_lang": "fr"}, "target language de there, fr here"),
+        ({"problem_fingerprint": "files:en-de:" + "1" * 64}, "data 0{24} there, 1{24}"),
+    ],
+)
+def test_other_data_are_refused(begun, tokenizers, changes, words):
+    with pytest.raises(UserError, match=words):
+        begun.begin(HPARAMS, provenance(tokenizers[0], **changes), tokenizers[0])
+
+
+def test_another_vocabulary_is_refused_and_not_written(begun, tokenizers):
+    before = contents(begun)
+    with pytest.raises(UserError, match=r"vocabulary [0-9a-f]{24} there"):
+        begun.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
+    assert contents(begun) == before
+
+
+def test_a_vocabulary_that_was_exchanged_is_noticed(begun, tokenizers):
+    tokenizers[1].save(begun.path)
+    with pytest.raises(UserError, match="not the vocabulary that this model"):
+        begun.tokenizer()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", '{"problem": "files"}', "\xff", '{"x": 1}']
+)
+def test_a_damaged_description_is_refused(begun, text):
+    path = begun.path / "model.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
+def test_a_description_of_wrong_types_is_refused(begun):
+    path = begun.path / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | {"problem": 7}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
+def test_damaged_hyper_parameters_are_refused(begun):
+    (begun.path / "hparams.yaml").write_text("d_model: [", encoding="utf-8")
+    with pytest.raises(UserError, match=r"hparams\.yaml:1: not valid YAML"):
+        begun.hparams()
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    directory = ModelDir(tmp_path)
+    for ask in (directory.hparams, directory.provenance, directory.checkpoint):
+        with pytest.raises(UserError, match="holds no model"):
+            ask()
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path, tokenizers):
+    (tmp_path / "m").write_text("x", encoding="utf-8")
+    with pytest.raises(UserError, match=r"--model_dir .*File exists"):
+        ModelDir(tmp_path / "m").begin(
+            HPARAMS, provenance(tokenizers[0]), tokenizers[0]
+        )
+
+
+def test_checkpoints_are_found_by_name_and_by_folder(begun):
+    with pytest.raises(UserError, match="has no checkpoint yet"):
+        begun.checkpoint()
+    save(begun, 5, 0.5)
+    last = save(begun, 10, 1.0)
+    assert begun.checkpoint() == begun.checkpoint("latest") == last
+    with pytest.raises(UserError, match=r"no averaged checkpoint.*t2t_repro\.average"):
+        begun.checkpoint("averaged")
+    averaged = save(begun, 10, 0.75, name="averaged")
+    assert begun.checkpoint() == begun.checkpoint("averaged") == averaged
+    assert begun.checkpoint("latest") == last
+    assert begun.checkpoint(str(begun.checkpoint_dir / "step-00000005")).step == 5
+
+
+@pytest.mark.parametrize("spec", ["averged", "step-00000005"])
+def test_an_unknown_checkpoint_is_refused(begun, spec):
+    with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):
+        begun.checkpoint(spec)
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(begun):
+    with pytest.raises(UserError, match=r"is not a checkpoint: it needs"):
+        begun.checkpoint(str(begun.path))
+
+
+def test_a_damaged_average_is_not_passed_over(begun):
+    save(begun, 5, 0.5)
+    averaged = save(begun, 5, 0.5, name="averaged")
+    (averaged.path / "checkpoint.json").unlink()
+    with pytest.raises(UserError, match="averaged is not a checkpoint"):
+        begun.checkpoint()
+
+
+def test_a_model_has_the_weights_of_its_checkpoint(begun):
+    model = begun.model(save(begun, 5, 0.25))
+    for name, variable in named_variables(model).items():
+        assert np.all(variable.numpy() == 0.25), name
+
+
+def test_a_checkpoint_of_another_model_is_refused(begun):
+    weights = {"embedding/table": np.zeros((300, 9), "float32")}
+    other = checkpoints.save(begun.checkpoint_dir, 5, weights)
+    with pytest.raises(UserError, match="made with other hyper-parameters"):
+        begun.model(other)
+
+
+def test_a_model_is_drawn_from_its_seed():
+    first, again, other = (
+        build_model(HPARAMS.replace(seed=seed), 20) for seed in (1, 1, 2)
+    )
+    for name, variable in named_variables(first).items():
+        same, differs = (named_variables(m)[name].numpy() for m in (again, other))
+        np.testing.assert_array_equal(variable.numpy(), same)
+        # Scales and offsets start at 1 and 0.
+        assert len(variable.shape) == 1 or np.abs(variable.numpy() - differs).max() > 0

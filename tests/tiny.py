@@ -1,0 +1,129 @@
+"""A corpus and a model so small that a test trains it in seconds."""
+
+import json
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests import command_line
+
+NUMBERS = (
+    ("one", "eins"),
+    ("two", "zwei"),
+    ("three", "drei"),
+    ("four", "vier"),
+    ("five", "fünf"),
+    ("six", "sechs"),
+    ("seven", "sieben"),
+    ("eight", "acht"),
+    ("nine", "neun"),
+    ("ten", "zehn"),
+)
+SIZES = {"train": 60, "val": 5, "test": 6}
+
+HPARAMS = """\
+base: base
+problem: files
+vocab_size: 300
+d_model: 16
+d_ff: 32
+num_heads: 2
+num_layers: 1
+warmup_steps: 10
+tokens_per_batch: 256
+max_length: 32
+train_steps: 4
+checkpoint_steps: 2
+checkpoint_minutes: 0.0
+average_last: 2
+eval_steps: 0
+beam_size: 2
+decode_extra_length: 2
+"""
+
+
+def pairs(split: str) -> list[tuple[str, str]]:
+    """Returns short rows of numbers in words, word for word."""
+    generator = random.Random(split)
+    rows = [
+        generator.choices(NUMBERS, k=generator.randint(2, 4))
+        for _ in range(SIZES[split])
+    ]
+    return [
+        (" ".join(en for en, _ in row), " ".join(de for _, de in row)) for row in rows
+    ]
+
+
+def write_corpus(folder: Path) -> Path:
+    """Writes `train.en`, `train.de` and so on; returns the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in SIZES:
+        for side, lang in enumerate(("en", "de")):
+            lines = [f"{pair[side]}\n" for pair in pairs(split)]
+            (folder / f"{split}.{lang}").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def write_hparams(folder: Path) -> Path:
+    """Writes the set `tiny_files.yaml`; returns its path."""
+    path = folder / "tiny_files.yaml"
+    path.write_text(HPARAMS, encoding="utf-8")
+    return path
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that was trained by the real command.
+
+    Attributes:
+        folder: holds data, hyper-parameters and model.
+        done: what the command printed.
+    """
+
+    folder: Path
+    done: command_line.Done
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the text files."""
+        return self.folder / "data"
+
+    @property
+    def model_dir(self) -> Path:
+        """The folder of the model."""
+        return self.folder / "model"
+
+    @property
+    def hparams(self) -> Path:
+        """The file of the set."""
+        return self.folder / "tiny_files.yaml"
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the command printed with `--json`."""
+        found = json.loads(self.done.out)
+        assert isinstance(found, dict)
+        return found
+
+    def arguments(self, overrides: str = "") -> list[str]:
+        """Returns the flags of `train` that made it, with some overrides."""
+        spec = f"{self.hparams},{overrides}" if overrides else str(self.hparams)
+        folders = ["--data_dir", str(self.data_dir), "--model_dir", str(self.model_dir)]
+        return ["--hparams", spec, *folders, "--json"]
+
+    def copy_to(self, folder: Path) -> "Trained":
+        """Copies everything."""
+        shutil.copytree(self.folder, folder)
+        return Trained(folder, self.done)
+
+
+def train(folder: Path) -> Trained:
+    """Trains the tiny model on its corpus by the real command, in this process."""
+    write_corpus(folder / "data")
+    write_hparams(folder)
+    arguments = Trained(folder, command_line.Done(0, "", "")).arguments()
+    done = command_line.run("train", *arguments)
+    assert done.status == 0, done.err
+    return Trained(folder, done)
