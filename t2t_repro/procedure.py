@@ -64,8 +64,9 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
             remembered for later commands.
 
     Returns:
-        The result, as written to ``result.json``; None if the training was asked to
-        stop before its last step.
+        The result, as written to ``result.json``, without a score where the last
+        step lies within the warm-up; None if the training was asked to stop before
+        its last step.
 
     Raises:
         UserError: the data, the directory or the numbers are not usable.
@@ -133,6 +134,10 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
         if not chief:
             return
         loss = validation_loss(pipeline.eval_batches(data.val, config))
+        monitor.scalars(step, {"val_loss": loss})
+        if _still_warming_up(hparams, step):
+            say(f"step {step:,}: validation loss {loss:.4f}")
+            return
         found, _ = score(
             translator, sample, run.problem.target_lang, show_progress=False
         )
@@ -140,7 +145,7 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
             f"step {step:,}: validation loss {loss:.4f}, greedy BLEU {found.bleu:.2f} "
             f"of {len(sample):,} sentences"
         )
-        monitor.scalars(step, {"val_loss": loss, "val_greedy_bleu": found.bleu})
+        monitor.scalars(step, {"val_greedy_bleu": found.bleu})
 
     done = loop.run(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step),
@@ -174,6 +179,12 @@ def _average_and_score(
         return earlier
     say(f"averaging the checkpoints of steps {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
+    if _still_warming_up(hparams, steps[-1]):
+        say(
+            f"not scored: {steps[-1]:,} steps are fewer than the {hparams.warmup_steps:,} "
+            "of the warm-up (python -m t2t_repro.evaluate scores any model)"
+        )
+        return {"problem": run.problem.name, "checkpoint": "averaged", **wanted}
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     say(f"translating {run.problem.description('test')}")
@@ -188,6 +199,15 @@ def _average_and_score(
     }
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result
+
+
+def _still_warming_up(hparams: HParams, step: int) -> bool:
+    """Says whether a model is too young to be worth translating with.
+
+    It would babble up to the length limit for every sentence: with the big model on
+    a small machine, hours for a score of zero.
+    """
+    return step < hparams.warmup_steps
 
 
 def _earlier_result(

@@ -79,11 +79,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     result = train_and_score(run, args.data_dir)
     if result is None:
         raise KeyboardInterrupt
-    text = (
-        f"BLEU {result['bleu']:.2f}  {result['signature']}\n"
-        f"the paper's BLEU {result['paper_bleu']:.2f}  {result['paper_signature']}\n"
-        f"on {result['split']}\nthe model is in {run.model_dir.path}"
-    )
+    text = f"the model is in {run.model_dir.path}"
+    if "bleu" in result:
+        text = (
+            f"BLEU {result['bleu']:.2f}  {result['signature']}\n"
+            f"the paper's BLEU {result['paper_bleu']:.2f}  "
+            f"{result['paper_signature']}\non {result['split']}\n{text}"
+        )
     cli.print_result(text, result, args.json)
 
 

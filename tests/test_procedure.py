@@ -176,3 +176,12 @@ def test_batches_are_made_as_the_hyper_parameters_say():
     config = batching_of(hparams.load("multi30k,max_length=99"), 2)
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
     assert (config.max_length, config.rows_multiple) == (99, 2)
+
+
+def test_a_model_that_is_still_warming_up_is_not_scored(trained_copy):
+    shutil.rmtree(trained_copy.model_dir)
+    result, said = run(trained_copy, "warmup_steps=5")
+    assert result["averaged_steps"] == [2, 4]
+    assert "bleu" not in result
+    assert any(line.startswith("not scored: 4 steps are fewer than") for line in said)
+    assert not (trained_copy.model_dir / "result.json").exists()

@@ -31,7 +31,8 @@ d_model: 16
 d_ff: 32
 num_heads: 2
 num_layers: 1
-warmup_steps: 10
+warmup_steps: 2
+learning_rate_scale: 0.05
 tokens_per_batch: 256
 max_length: 32
 train_steps: 4
