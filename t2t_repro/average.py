@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import cli
-from t2t_repro.errors import UserError
 
 
 def _parser() -> cli.ArgumentParser:
@@ -31,14 +30,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.training.averaging import average_checkpoints
-    from t2t_repro.training.checkpoints import list_checkpoints, select_last
+    from t2t_repro.training.checkpoints import (
+        list_checkpoints,
+        refuse_to_replace,
+        select_last,
+    )
 
     directory = ModelDir(Path(args.model_dir))
     directory.hparams()  # Refuses a folder that holds no model.
     chosen = select_last(list_checkpoints(directory.checkpoint_dir), args.last)
     output = Path(args.output_dir) if args.output_dir else directory.averaged_dir
     if args.output_dir:
-        _refuse_to_replace(output)
+        refuse_to_replace(output)
     average_checkpoints(chosen, output)
     steps = [checkpoint.step for checkpoint in chosen]
     cli.print_result(
@@ -46,17 +49,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         {"averaged_steps": steps, "checkpoint": str(output)},
         args.json,
     )
-
-
-def _refuse_to_replace(output: Path) -> None:
-    """Refuses a file or folder that is there and not a checkpoint."""
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return
-    if not (output / "checkpoint.json").exists():
-        raise UserError(
-            f"--output_dir {output} is there and no checkpoint, so it will not be "
-            "replaced; name another folder"
-        )
 
 
 if __name__ == "__main__":

@@ -186,10 +186,11 @@ class Translator(tf.Module):
             best = ids[:, 0]
             texts = self.decode(best).numpy()
             tokens = tf.math.count_nonzero(best, axis=1).numpy()
+            best_scores = scores[:, 0].numpy()
             for row, n in enumerate(places):
                 done[n] = Translation(
                     texts[row].decode(),
-                    float(scores[row, 0]),
+                    float(best_scores[row]),
                     int(tokens[row]),
                     cut=bool(lengths[n] > self.max_input_length),
                 )

@@ -236,6 +236,24 @@ def newest_full_state(directory: Path) -> Checkpoint | None:
     return full[-1] if full else None
 
 
+def refuse_to_replace(path: Path) -> None:
+    """Makes sure that writing a checkpoint destroys nothing else.
+
+    Args:
+        path: the folder that a person named for it.
+
+    Raises:
+        UserError: it is there, holds something, and is no checkpoint.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not (path / _META).exists():
+        raise UserError(
+            f"--output_dir {path} is there and no checkpoint, so it will not be "
+            "replaced; name another folder"
+        )
+
+
 def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint]:
     """Returns the newest ``last`` checkpoints.
 

@@ -1,0 +1,48 @@
+"""Averages any checkpoints, named one by one.
+
+python -m t2t_repro.average takes the last ones of a model directory; this takes
+what it is given: python tools/average_checkpoints.py A B C --output_dir D
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro import cli
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = cli.ArgumentParser("Averages the weights of checkpoints, named by folder.")
+    parser.add_argument(
+        "checkpoints",
+        nargs="+",
+        type=Path,
+        help="folders such as MODEL_DIR/checkpoints/step-00001500",
+    )
+    parser.add_argument(
+        "--output_dir", type=Path, required=True, help="the checkpoint to write"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the arguments, averages and prints what was averaged."""
+    args = _parser().parse_args(argv)
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.training.averaging import average_checkpoints
+    from t2t_repro.training.checkpoints import open_checkpoint, refuse_to_replace
+
+    refuse_to_replace(args.output_dir)
+    chosen = [open_checkpoint(path) for path in args.checkpoints]
+    averaged = average_checkpoints(chosen, args.output_dir)
+    steps = [checkpoint.step for checkpoint in chosen]
+    cli.print_result(
+        f"averaged the checkpoints of steps {', '.join(map(str, steps))} into "
+        f"{averaged.path}",
+        {"averaged_steps": steps, "checkpoint": str(averaged.path)},
+        args.json,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
