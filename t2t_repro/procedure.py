@@ -181,8 +181,9 @@ def _average_and_score(
     averaged = average_checkpoints(last, directory.averaged_dir)
     if _still_warming_up(hparams, steps[-1]):
         say(
-            f"not scored: {steps[-1]:,} steps are fewer than the {hparams.warmup_steps:,} "
-            "of the warm-up (python -m t2t_repro.evaluate scores any model)"
+            f"not scored: {steps[-1]:,} steps are fewer than the "
+            f"{hparams.warmup_steps:,} of the warm-up (python -m t2t_repro.evaluate "
+            "scores any model)"
         )
         return {"problem": run.problem.name, "checkpoint": "averaged", **wanted}
     averaged.tensors().assign_to(named_variables(model))
