@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
+    from t2t_repro.translator import give_each_batch_a_core
 
+    give_each_batch_a_core()
     typed = args.input_file == "-" and sys.stdin.isatty()
     hidden = args.output_file == "-" or not sys.stderr.isatty()
     translator, _ = load_translator(

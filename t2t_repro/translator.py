@@ -4,7 +4,10 @@ The same object translates for `translate`, `evaluate`, the validation during
 training and the exported SavedModel: what is scored is what is served.
 """
 
+import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +19,8 @@ from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer, named_variables
 
 MAX_INPUT_LENGTH = 512
+# Bounds the memory on machines of many cores.
+_MOST_BATCHES_AT_ONCE = 16
 
 # What Python calls space, for the graph and for lists of lines alike.
 BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
@@ -139,6 +144,22 @@ class Translator(tf.Module):
         """
         return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
 
+    def translate_batches(
+        self, batches: Iterable[tf.Tensor]
+    ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
+        """Searches batches, several at once on a CPU, and gives them back in order.
+
+        See `give_each_batch_a_core`. On a GPU one batch fills it.
+
+        Args:
+            batches: int32 (batch, source) each, as `translate_ids` takes them.
+
+        Yields:
+            What `translate_ids` returns for each.
+        """
+        with ThreadPoolExecutor(_batches_at_once()) as pool:
+            yield from pool.map(self.translate_ids, batches)
+
     def translate_lines(
         self,
         lines: Iterable[str],
@@ -179,21 +200,41 @@ class Translator(tf.Module):
         full = [n for n in np.argsort(-lengths, kind="stable") if lines[n].strip()]
         if progress is not None:
             progress(len(lines) - len(full))
-        for start in range(0, len(full), batch_size):
-            places = full[start : start + batch_size]
-            inputs = self.encode(tf.constant([lines[n] for n in places]))
-            ids, scores = self.translate_ids(inputs)
-            best = ids[:, 0]
+        groups = [full[n : n + batch_size] for n in range(0, len(full), batch_size)]
+        inputs = (self.encode(tf.constant([lines[n] for n in g])) for g in groups)
+        for places, found in zip(groups, self.translate_batches(inputs), strict=True):
+            best = found[0][:, 0]
+            scores = found[1][:, 0].numpy()
             texts = self.decode(best).numpy()
             tokens = tf.math.count_nonzero(best, axis=1).numpy()
-            best_scores = scores[:, 0].numpy()
             for row, n in enumerate(places):
                 done[n] = Translation(
                     texts[row].decode(),
-                    float(best_scores[row]),
+                    float(scores[row]),
                     int(tokens[row]),
                     cut=bool(lengths[n] > self.max_input_length),
                 )
             if progress is not None:
                 progress(len(places))
         return done
+
+
+def give_each_batch_a_core() -> None:
+    """Makes TensorFlow run each operation on one core, and batches side by side.
+
+    For a process that only translates, to be called before TensorFlow computes
+    anything: once it has, or on a GPU, nothing changes. A step of the search is many
+    small operations; split over two cores they take as long as on one.
+    """
+    if tf.config.list_physical_devices("GPU"):
+        return
+    with contextlib.suppress(RuntimeError):  # TensorFlow has computed something.
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(os.cpu_count() or 1)
+
+
+def _batches_at_once() -> int:
+    """Returns how many batches are searched at the same time on this machine."""
+    if tf.config.list_physical_devices("GPU"):
+        return 1
+    return min(_MOST_BATCHES_AT_ONCE, os.cpu_count() or 1)
