@@ -100,8 +100,8 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help} (default: %(default)s)"
 
 
-def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what every command that translates has in common."""
+def add_search_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds which weights a command takes and how it searches with them."""
     parser.add_argument(
         "--checkpoint",
         default="best",
@@ -117,6 +117,11 @@ def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         type=not_negative,
         help="exponent of the length penalty; the model has its own",
     )
+
+
+def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what every command that translates has in common."""
+    add_search_flags(parser)
     parser.add_argument(
         "--batch_size",
         type=at_least(1),

@@ -15,21 +15,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--export_dir", required=True, help="folder of the exported versions"
     )
-    parser.add_argument(
-        "--checkpoint",
-        default="best",
-        help="averaged, latest, best (averaged where there is one), or a folder",
-    )
-    parser.add_argument(
-        "--beam_size",
-        type=cli.at_least(1),
-        help="hypotheses per sentence; the model has its own",
-    )
-    parser.add_argument(
-        "--alpha",
-        type=cli.not_negative,
-        help="exponent of the length penalty; the model has its own",
-    )
+    cli.add_search_flags(parser)
     return parser
 
 

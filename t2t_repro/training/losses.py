@@ -24,8 +24,8 @@ def smoothed_cross_entropy(
 
     The true label gets 1 - label_smoothing, each of the V - 1 others, PAD among
     them, an equal part of the rest; the soft target's entropy is subtracted.
-    The gradient is written out: softmax minus the soft target, in one pass instead
-    of the five that differentiating the formula takes.
+    The gradient is written out: softmax minus the soft target, from the softmax that
+    TensorFlow's kernel has computed already.
 
     Args:
         logits: float (rows, V).
