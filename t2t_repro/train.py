@@ -64,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.procedure import Run, train_and_score
     from t2t_repro.training import strategy
+    from t2t_repro.training.memory import keep_freed_memory
 
+    keep_freed_memory()
     name = Path(args.hparams.split(",")[0]).stem
     run = Run(
         hparams=chosen,

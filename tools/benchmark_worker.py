@@ -37,6 +37,7 @@ from t2t_repro.procedure import batching_of
 from t2t_repro.text_files import read_lines
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.memory import keep_freed_memory
 from t2t_repro.training.monitor import LOG_STEPS, Monitor
 from t2t_repro.training.step import StepResult
 from t2t_repro.translator import Translator, give_each_batch_a_core
@@ -156,6 +157,7 @@ class StepClock(Monitor):
 
 def train(settings: Namespace) -> dict[str, Any]:
     """Trains as `python -m t2t_repro.train` does, without validation."""
+    keep_freed_memory()  # As the command does.
     hparams, data = _training_hparams(settings), _training_data(settings)
     config = batching_of(hparams, replicas=1)
     strategy = strategies.choose("one_device")
