@@ -11,9 +11,9 @@ def keep_freed_memory() -> None:
 
     A training step on the CPU allocates and frees the same hundreds of megabytes
     every time. glibc gives large blocks back at once, and the kernel hands out zeroed
-    pages again: a twentieth of the processor's time, more in a virtual machine. The price is
-    that the process holds its peak until it ends. Nothing happens where the C library
-    is another one.
+    pages again: a twentieth of the processor's time, more in a virtual machine. The
+    price is that the process holds its peak until it ends. Nothing happens where the
+    C library is another one.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
