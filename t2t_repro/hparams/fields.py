@@ -79,6 +79,12 @@ class HParams:
         "paper section 3.1; pre: tensor2tensor transformer_base_v2",
         choices=("post", "pre"),
     )
+    max_relative_position: int = setting(
+        0,
+        "Distance beyond which relative positions in self-attention are one; 0: none.",
+        "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
+        minimum=0,
+    )
     position: str = setting(
         "sinusoid",
         "Position signal: tensor2tensor's sinusoid, the paper's formula, learned.",
@@ -91,10 +97,26 @@ class HParams:
     share_embeddings: bool = setting(
         True, "One matrix for both embeddings and the softmax.", "paper section 3.4"
     )
+    scale_embeddings: bool = setting(
+        True, "Multiply embeddings by sqrt(d_model).", "paper section 3.4"
+    )
+    vocab_divisor: int = setting(
+        1,
+        "Rows of the embedding tables are rounded up to a multiple of this.",
+        "tensor2tensor basic_params1",
+        minimum=1,
+    )
     target_space_embedding: bool = setting(
         True,
-        "Add row 0 of a trained table of 32 rows to the encoder's input.",
+        "Add one row of a trained table of 32 rows to the encoder's input.",
         "tensor2tensor transformer_layers.py:transformer_prepare_encoder",
+    )
+    target_space_id: int = setting(
+        0,
+        "The row of that table: tensor2tensor's number of the target's language.",
+        "tensor2tensor problem.py:SpaceID",
+        minimum=0,
+        below=32,
     )
 
     dropout: float = setting(
@@ -273,6 +295,11 @@ def _check_together(hparams: HParams) -> None:
                 f"hparams: d_model={hparams.d_model} is not a multiple of "
                 f"num_heads={hparams.num_heads}; change one of them or set {name}"
             )
+    if hparams.max_relative_position and hparams.key_size != hparams.value_size:
+        raise UserError(
+            f"hparams: max_relative_position={hparams.max_relative_position} needs d_k "
+            f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
+        )
     if hparams.position == "sinusoid_paper" and hparams.d_model % 2:
         raise UserError(
             f"hparams: d_model={hparams.d_model} must be even for position="
