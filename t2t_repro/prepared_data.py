@@ -1,6 +1,8 @@
 """A problem made ready for training: its vocabulary and its encoded splits."""
 
+import fcntl
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -71,9 +73,9 @@ def prepare(
     given = None if vocab_file is None else load_tokenizer(vocab_file)
     directory = encoded_directory(problem, hparams, data_dir, given)
     fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
-    if renew:
-        _remove_unusable(directory, fingerprints, say)
-    with _folder(directory):
+    with _alone_in(data_dir, say), _folder(directory):
+        if renew:
+            _remove_unusable(directory, fingerprints, say)
         tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
         splits = {}
         for split in ENCODED_SPLITS:
@@ -121,7 +123,7 @@ def fingerprint(problem: Problem, split: str) -> str:
 
 def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
     """Deletes the folder if any part of it is damaged or not of these data."""
-    if not directory.exists():
+    if not any(directory.iterdir()):
         return
     try:
         vocabulary = load_tokenizer(directory).fingerprint
@@ -130,6 +132,26 @@ def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) ->
     except UserError as error:
         say(f"making {directory} anew: {error}")
         shutil.rmtree(directory)
+        directory.mkdir()
+
+
+@contextmanager
+def _alone_in(directory: Path, say: Say) -> Iterator[None]:
+    """Lets one process at a time prepare data: two trainings may share a folder.
+
+    The folder itself is locked, so that nothing is left of the lock.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that prepares data in {directory}")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 """Vocabulary and shards are made once, checked at each use, and never half made."""
 
+import fcntl
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -216,3 +219,18 @@ def test_manifests_say_where_the_splits_come_from(original):
     found = describe(original.folder)
     assert found["train"].origin.problem == "files"
     assert found["val"].origin.description == "val.en and val.de, 5 lines"
+
+
+def test_a_second_process_waits_for_the_first_and_says_so(run):
+    descriptor = os.open(run.data_dir, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # As a process that prepares here has it.
+    waiting = threading.Thread(target=run)
+    waiting.start()
+    while not run.said:
+        waiting.join(timeout=0.01)
+    assert run.said == [
+        f"waiting for another process that prepares data in {run.data_dir}"
+    ]
+    os.close(descriptor)
+    waiting.join(timeout=60)
+    assert run.said[1] == f"reusing {run.folder / 'vocab.model'}"
