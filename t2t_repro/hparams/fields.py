@@ -159,9 +159,10 @@ class HParams:
     )
     learning_rate_schedule: str = setting(
         "paper",
-        "paper: update n uses rate(n), n from 1; t2t: rate(n - 1), so the first is 0.",
+        "paper: update n uses rate(n), n from 1; t2t: rate(n - 1), so the first is 0; "
+        "rsqrt_decay: no growth.",
         "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule",
-        choices=("paper", "t2t"),
+        choices=("paper", "t2t", "rsqrt_decay"),
     )
     learning_rate_scale: float = setting(
         1.0, "Factor on the scheduled learning rate.", "paper equation 3", minimum=0

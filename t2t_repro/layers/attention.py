@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.relative import RelativeTable, distances_within
 from t2t_repro.layers.typing import Tensor
 
 
@@ -44,9 +45,12 @@ class MultiHeadAttention(keras.layers.Layer):
         d_k: channels of a query or a key, per head.
         d_v: channels of a value, per head.
         dropout: the share of attention weights dropped.
+        max_relative_position: adds relative positions, clipped at this distance;
+            0: none. For self-attention, and d_k = d_v.
 
     References:
-        Attention Is All You Need, equation (1) and section 3.2.2.
+        Attention Is All You Need, equation (1) and section 3.2.2; Shaw et al. 2018,
+        equations (3) and (4).
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class MultiHeadAttention(keras.layers.Layer):
         d_k: int,
         d_v: int,
         dropout: float = 0.0,
+        max_relative_position: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -68,13 +73,25 @@ class MultiHeadAttention(keras.layers.Layer):
         self.value = Dense(num_heads * d_v, name="value", dtype=self.dtype_policy)
         self.output_projection = Dense(d_model, name="output", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+        self.is_relative = max_relative_position > 0
+        if self.is_relative:
+            far, policy = max_relative_position, self.dtype_policy
+            self.relative_keys = RelativeTable(
+                far, d_k, name="relative_keys", dtype=policy
+            )
+            self.relative_values = RelativeTable(
+                far, d_v, name="relative_values", dtype=policy
+            )
 
     def build(self) -> None:
-        """Creates the four projections."""
+        """Creates the four projections, and the tables of relative positions."""
         for projection in (self.query, self.key, self.value):
             projection.build((None, None, self.d_model))
         self.output_projection.build((None, None, self.num_heads * self.d_v))
         self.dropout.build()
+        if self.is_relative:
+            self.relative_keys.build()
+            self.relative_values.build()
         self.built = True
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -127,6 +144,62 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         return self.output_projection(rows)
 
+    def weigh(
+        self,
+        query: Tensor,
+        key: Tensor,
+        bias: Tensor | None,
+        distances: Tensor | None = None,
+    ) -> Tensor:
+        """Computes the attention weights.
+
+        Args:
+            query: float (batch, heads, targets, d_k), from `project_query`.
+            key: float (batch, heads, sources, d_k), from `project_memory`.
+            bias: float, broadcast to (batch, heads, targets, sources), or None.
+            distances: int32 (targets, sources), the key's place less the query's;
+                needed where relative positions are used, and there only.
+
+        Returns:
+            float (batch, heads, targets, sources).
+        """
+        if self.is_relative:
+            relative = ops.einsum(
+                "bhtd,tsd->bhts", query, self.relative_keys(distances)
+            )
+            relative = ops.cast(relative, "float32")
+            bias = relative if bias is None else relative + bias
+        return attention_weights(query, key, bias)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        bias: Tensor | None,
+        distances: Tensor | None = None,
+        seed: Tensor | None = None,
+    ) -> Tensor:
+        """Attends with queries, keys and values that are projected already.
+
+        Args:
+            query: float (batch, heads, targets, d_k).
+            key: float (batch, heads, sources, d_k).
+            value: float (batch, heads, sources, d_v).
+            bias: float, broadcast to (batch, heads, targets, sources), or None.
+            distances: as `weigh` takes them.
+            seed: int32 (2,) for dropout, or None at inference.
+
+        Returns:
+            float (batch, targets, d_model).
+        """
+        weights = self.dropout(self.weigh(query, key, bias, distances), seed)
+        heads = ops.matmul(weights, value)
+        if self.is_relative:
+            relative = self.relative_values(distances)
+            heads = heads + ops.einsum("bhts,tsd->bhtd", weights, relative)
+        return self.combine_heads(heads)
+
     def call(
         self,
         x: Tensor,
@@ -146,5 +219,5 @@ class MultiHeadAttention(keras.layers.Layer):
             float (batch, targets, d_model).
         """
         key, value = self.project_memory(memory)
-        weights = attention_weights(self.project_query(x), key, bias)
-        return self.combine_heads(ops.matmul(self.dropout(weights, seed), value))
+        distances = distances_within(ops.shape(x)[1]) if self.is_relative else None
+        return self.attend(self.project_query(x), key, value, bias, distances, seed)

@@ -18,12 +18,16 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocab_size: V, PAD (0) and EOS (1) included.
         d_model: the number of channels.
+        scale: whether embeddings are multiplied by sqrt(d_model).
     """
 
-    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any) -> None:
+    def __init__(
+        self, vocab_size: int, d_model: int, scale: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.scale = d_model**0.5 if scale else 1.0
 
     def build(self) -> None:
         """Creates the table."""
@@ -35,7 +39,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.built = True
 
     def call(self, ids: Tensor) -> Tensor:
-        """Embeds symbols, multiplied by sqrt(d_model); PAD becomes a zero vector.
+        """Embeds symbols, multiplied by the scale; PAD becomes a zero vector.
 
         Args:
             ids: int32 (batch, length).
@@ -44,7 +48,7 @@ class TokenEmbedding(keras.layers.Layer):
             float (batch, length, d_model).
         """
         vectors = ops.cast(ops.take(self.table, ids, axis=0), self.compute_dtype)
-        mask = non_padding(ids, vectors.dtype) * self.d_model**0.5
+        mask = non_padding(ids, vectors.dtype) * self.scale
         return vectors * ops.expand_dims(mask, -1)
 
     def logits(self, x: Tensor) -> Tensor:

@@ -1,11 +1,27 @@
 """Attention biases: 0 where a position may be seen, -1e9 where it may not."""
 
+from typing import NamedTuple
+
 import keras
 from keras import ops
 
 from t2t_repro.layers.typing import Tensor
 
 MASKED = -1e9
+
+
+class Packing(NamedTuple):
+    """Where the examples of packed rows lie: several sentences share one row.
+
+    Each field is int32 (batch, length). Segments count from 1 and are 0 at padding;
+    positions begin at 0 again in each segment (tensor2tensor
+    generator_utils.py:pack_examples; `t2t_repro.data.packing` makes them).
+    """
+
+    inputs_segmentation: Tensor
+    inputs_position: Tensor
+    targets_segmentation: Tensor
+    targets_position: Tensor
 
 
 def non_padding(ids: Tensor, dtype: str = "float32") -> Tensor:
@@ -51,3 +67,19 @@ def causal_bias(length: Tensor | int) -> Tensor:
     later = ops.expand_dims(position, 0) > ops.expand_dims(position, 1)
     bias = ops.cast(later, keras.backend.floatx()) * MASKED
     return ops.expand_dims(ops.expand_dims(bias, 0), 0)
+
+
+def segment_bias(segments: Tensor, key_segments: Tensor) -> Tensor:
+    """Hides the keys of other segments of a packed row.
+
+    Source: tensor2tensor common_attention.py:attention_bias_same_segment.
+
+    Args:
+        segments: int32 (batch, targets), of the queries.
+        key_segments: int32 (batch, sources).
+
+    Returns:
+        float32 (batch, 1, targets, sources), to be added to attention logits.
+    """
+    differs = ops.expand_dims(segments, 2) != ops.expand_dims(key_segments, 1)
+    return ops.expand_dims(ops.cast(differs, keras.backend.floatx()) * MASKED, 1)

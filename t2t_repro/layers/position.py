@@ -31,35 +31,37 @@ def sinusoid(positions: Tensor, d_model: int) -> Tensor:
     # T2T: neither interleaved nor with the paper's divisor; its checkpoints need it.
 
     Args:
-        positions: int32 (length,), counted from 0.
+        positions: int32 (..., length), counted from 0.
         d_model: the number of channels; an odd one ends in a zero column.
 
     Returns:
-        float32 (length, d_model).
+        float32 (..., length, d_model).
     """
     positions = ops.cast(positions, "float32")
-    angle = ops.expand_dims(positions, 1) * sinusoid_rates(d_model)[None, :]
-    signal = ops.concatenate([ops.sin(angle), ops.cos(angle)], axis=1)
-    return ops.pad(signal, ((0, 0), (0, 1))) if d_model % 2 else signal
+    angle = ops.expand_dims(positions, -1) * sinusoid_rates(d_model)
+    parts = [ops.sin(angle), ops.cos(angle)]
+    if d_model % 2:
+        parts.append(ops.zeros_like(angle[..., :1]))
+    return ops.concatenate(parts, axis=-1)
 
 
 def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
     """The formula as printed in the paper's section 3.5: sines and cosines alternate.
 
     Args:
-        positions: int32 (length,), counted from 0.
+        positions: int32 (..., length), counted from 0.
         d_model: the number of channels, even.
 
     Returns:
-        float32 (length, d_model): column 2i holds sin(pos / 10000^(2i/d_model)),
+        float32 (..., length, d_model): column 2i holds sin(pos / 10000^(2i/d_model)),
         column 2i+1 the cosine of the same angle.
     """
     rates = MAX_TIMESCALE ** (-np.arange(0, d_model, 2) / d_model)
     positions = ops.cast(positions, "float32")
-    angle = ops.expand_dims(positions, 1) * rates.astype("float32")[None, :]
-    pairs = ops.stack([ops.sin(angle), ops.cos(angle)], axis=2)
-    # (length, d_model / 2, 2) -> (length, d_model)
-    return ops.reshape(pairs, (-1, d_model))
+    angle = ops.expand_dims(positions, -1) * rates.astype("float32")
+    pairs = ops.stack([ops.sin(angle), ops.cos(angle)], axis=-1)
+    # (..., length, d_model / 2, 2) -> (..., length, d_model)
+    return ops.reshape(pairs, (*ops.shape(positions), d_model))
 
 
 class LearnedPosition(keras.layers.Layer):
@@ -91,13 +93,13 @@ class LearnedPosition(keras.layers.Layer):
         """Looks positions up.
 
         Args:
-            positions: int32 (length,).
+            positions: int32 (..., length).
 
         Returns:
-            (length, d_model).
+            float (..., length, d_model).
         """
         inside = ops.cast(positions < self.max_position, self.compute_dtype)
         rows = ops.take(
             self.table, ops.minimum(positions, self.max_position - 1), axis=0
         )
-        return ops.cast(rows, self.compute_dtype) * ops.expand_dims(inside, 1)
+        return ops.cast(rows, self.compute_dtype) * ops.expand_dims(inside, -1)

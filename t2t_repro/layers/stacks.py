@@ -28,6 +28,7 @@ class StackShape:
         dropout: P_drop of sub-layer outputs (and of the stack's input).
         attention_dropout: the share of attention weights dropped.
         ffn_dropout: the share of hidden feed-forward units dropped.
+        max_relative_position: of relative positions in self-attention; 0: none.
     """
 
     num_layers: int
@@ -40,6 +41,7 @@ class StackShape:
     dropout: float = 0.0
     attention_dropout: float = 0.0
     ffn_dropout: float = 0.0
+    max_relative_position: int = 0
 
 
 class _StackLayer(keras.layers.Layer):
@@ -49,7 +51,9 @@ class _StackLayer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.shape = shape
 
-    def _attention(self, name: str) -> MultiHeadAttention:
+    def _attention(
+        self, name: str, max_relative_position: int = 0
+    ) -> MultiHeadAttention:
         shape = self.shape
         return MultiHeadAttention(
             shape.num_heads,
@@ -57,6 +61,7 @@ class _StackLayer(keras.layers.Layer):
             shape.d_k,
             shape.d_v,
             shape.attention_dropout,
+            max_relative_position,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -97,7 +102,9 @@ class EncoderLayer(_StackLayer):
 
     def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
-        self.self_attention = self._attention("self_attention")
+        self.self_attention = self._attention(
+            "self_attention", shape.max_relative_position
+        )
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
@@ -129,7 +136,9 @@ class DecoderLayer(_StackLayer):
 
     def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
-        self.self_attention = self._attention("self_attention")
+        self.self_attention = self._attention(
+            "self_attention", shape.max_relative_position
+        )
         self.self_attention_residual = self._residual("self_attention_residual")
         self.cross_attention = self._attention("cross_attention")
         self.cross_attention_residual = self._residual("cross_attention_residual")

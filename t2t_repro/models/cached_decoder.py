@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.layers.attention import MultiHeadAttention, attention_weights
 from t2t_repro.layers.masks import MASKED
 from t2t_repro.models.transformer import Transformer
 
@@ -108,6 +107,7 @@ class CachedDecoder:
         numbers = tf.broadcast_to(tf.range(self.beam_size), tf.shape(ids))
         ancestors = tf.concat([state.ancestors, numbers[:, :, None]], axis=2)
         bias = self._ancestry_bias(ancestors)
+        distances = self._distances(index)
         caches = []
         for layer, cache in zip(
             self.model.decoder.layers_in_order(), state.layers, strict=True
@@ -116,15 +116,15 @@ class CachedDecoder:
             keys, values = layer.self_attention.project_memory(y)
             keys = tf.concat([cache.self_keys, keys], axis=2)
             values = tf.concat([cache.self_values, values], axis=2)
-            y = _attend(layer.self_attention, y, keys, values, bias)
+            attention = layer.self_attention
+            query = attention.project_query(y)
+            y = attention.attend(query, keys, values, bias, distances)
             x = layer.self_attention_residual(x, y)
             y = layer.cross_attention_residual.enter(x)
-            y = _attend(
-                layer.cross_attention,
-                y,
-                cache.cross_keys,
-                cache.cross_values,
-                state.source_bias,
+            attention = layer.cross_attention
+            query = attention.project_query(y)
+            y = attention.attend(
+                query, cache.cross_keys, cache.cross_values, state.source_bias
             )
             x = layer.cross_attention_residual(x, y)
             y = layer.feed_forward(layer.feed_forward_residual.enter(x))
@@ -169,14 +169,14 @@ class CachedDecoder:
         rows, beam = tf.shape(ancestors)[0], self.beam_size
         return tf.reshape(bias, [rows, 1, beam, tf.shape(ancestors)[2] * beam])
 
+    def _distances(self, index: tf.Tensor) -> tf.Tensor:
+        """Returns how far before the step now each column of the caches lies.
 
-def _attend(
-    attention: MultiHeadAttention,
-    x: tf.Tensor,
-    keys: tf.Tensor,
-    values: tf.Tensor,
-    bias: tf.Tensor,
-) -> tf.Tensor:
-    """Attends from (batch, beam, d_model) to keys and values projected before."""
-    weights = attention_weights(attention.project_query(x), keys, bias)
-    return attention.combine_heads(tf.matmul(weights, values))
+        Args:
+            index: int32 (), the step.
+
+        Returns:
+            int32 (beam, steps * beam), for relative positions.
+        """
+        steps = tf.repeat(tf.range(index + 1), self.beam_size)
+        return tf.tile((steps - index)[None, :], [self.beam_size, 1])

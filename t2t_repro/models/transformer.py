@@ -9,7 +9,12 @@ from keras import ops
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
-from t2t_repro.layers.masks import causal_bias, padding_bias
+from t2t_repro.layers.masks import (
+    Packing,
+    causal_bias,
+    padding_bias,
+    segment_bias,
+)
 from t2t_repro.layers.position import LearnedPosition, sinusoid, sinusoid_paper
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
 from t2t_repro.layers.typing import Tensor
@@ -22,13 +27,15 @@ class Transformer(keras.Model):
 
     Args:
         hparams: the sizes and choices of the model.
-        vocab_size: V, PAD (0) and EOS (1) included.
+        vocab_size: V, PAD (0) and EOS (1) included; its tables have as many rows,
+            rounded up to a multiple of ``hparams.vocab_divisor``.
         target_vocab_size: V of the target side, when it differs.
 
     Call arguments:
         inputs: int32 (batch, source), ending in EOS, 0-padded.
         targets: int32 (batch, target), ending in EOS, 0-padded.
         seed: int32 (2,) turns dropout on; None is inference.
+        packing: where the examples of packed rows lie; None: one example a row.
 
     Returns:
         float (batch, target, V): logits of each target symbol given those before.
@@ -46,21 +53,36 @@ class Transformer(keras.Model):
     ) -> None:
         super().__init__(name=kwargs.pop("name", "transformer"), **kwargs)
         self.d_model = hparams.d_model
-        self.vocab_size = target_vocab_size or vocab_size
         policy = self.dtype_policy
-        self.shared = hparams.share_embeddings and self.vocab_size == vocab_size
+        rows = _rounded_up(vocab_size, hparams.vocab_divisor)
+        target_rows = _rounded_up(
+            target_vocab_size or vocab_size, hparams.vocab_divisor
+        )
+        self.vocab_size = target_rows
+        self.shared = hparams.share_embeddings and rows == target_rows
 
         def table(name: str, size: int) -> TokenEmbedding:
-            return TokenEmbedding(size, hparams.d_model, name=name, dtype=policy)
+            return TokenEmbedding(
+                size,
+                hparams.d_model,
+                hparams.scale_embeddings,
+                name=name,
+                dtype=policy,
+            )
 
         if self.shared:
-            self.embedding = table("embedding", vocab_size)
+            self.embedding = table("embedding", rows)
         else:
-            self.input_embedding = table("input_embedding", vocab_size)
+            self.input_embedding = table("input_embedding", rows)
             self.target_embedding = table("target_embedding", self.vocab_size)
             self.softmax = table("softmax", self.vocab_size)
         self.target_space = (
-            TargetSpace(hparams.d_model, name="target_space", dtype=policy)
+            TargetSpace(
+                hparams.d_model,
+                hparams.target_space_id,
+                name="target_space",
+                dtype=policy,
+            )
             if hparams.target_space_embedding
             else None
         )
@@ -100,41 +122,66 @@ class Transformer(keras.Model):
         return (self.embedding if self.shared else self.target_embedding)(targets)
 
     def encode(
-        self, inputs: Tensor, seed: Tensor | None = None
+        self,
+        inputs: Tensor,
+        seed: Tensor | None = None,
+        packing: Packing | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Runs the encoder.
 
         Args:
             inputs: int32 (batch, source), 0-padded.
             seed: int32 (2,) for dropout, or None.
+            packing: of packed rows, or None.
 
         Returns:
             The encoder's output, float (batch, source, d_model), and the bias that
-            hides padding, float32 (batch, 1, 1, source).
+            hides its padding, or other examples of a packed row, from the decoder:
+            float32 (batch, 1, 1, source) or (batch, 1, target, source).
         """
-        bias = padding_bias(inputs)
+        if packing is None:
+            bias = source_bias = padding_bias(inputs)
+        else:
+            segments = packing.inputs_segmentation
+            bias = segment_bias(segments, segments)
+            source_bias = segment_bias(packing.targets_segmentation, segments)
+        x = self.input_dropout(self.encoder_input(inputs, packing), seed)
+        return self.encoder(x, bias, seed=seed), source_bias
+
+    def encoder_input(self, inputs: Tensor, packing: Packing | None = None) -> Tensor:
+        """Embeds source symbols, adds the target-space vector and positions.
+
+        Args:
+            inputs: int32 (batch, source).
+            packing: of packed rows, or None.
+
+        Returns:
+            float (batch, source, d_model), before dropout.
+        """
         x = self.embed_inputs(inputs)
         if self.target_space is not None:
             x = self.target_space(x)
-        x = _add_position(x, self.input_position)
-        x = self.input_dropout(x, seed)
-        return self.encoder(x, bias, seed=seed), bias
+        positions = None if packing is None else packing.inputs_position
+        return _add_position(x, self.input_position, positions)
 
-    def decoder_input(self, targets: Tensor) -> Tensor:
+    def decoder_input(self, targets: Tensor, packing: Packing | None = None) -> Tensor:
         """Embeds targets, shifts them right by one vector of zeros, adds positions.
 
         # T2T: the shift is one of embeddings (common_layers.py:shift_right_3d), so
         the first position sees the position signal alone; there is no start symbol.
+        In a packed row the first symbol of an example sees the EOS before it.
 
         Args:
             targets: int32 (batch, target).
+            packing: of packed rows, or None.
 
         Returns:
             float (batch, target, d_model).
         """
         x = self.embed_targets(targets)
         shifted = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
-        return _add_position(shifted, self.target_position)
+        positions = None if packing is None else packing.targets_position
+        return _add_position(shifted, self.target_position, positions)
 
     def step_input(self, ids: Tensor, index: Tensor) -> Tensor:
         """Embeds the symbols that one position reads, for decoding step by step.
@@ -159,20 +206,25 @@ class Transformer(keras.Model):
         encoder_output: Tensor,
         bias: Tensor,
         seed: Tensor | None = None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """Runs the decoder over whole targets (teacher forcing).
 
         Args:
             targets: int32 (batch, target), 0-padded.
             encoder_output: float (batch, source, d_model).
-            bias: float32 (batch, 1, 1, source).
+            bias: float32, as `encode` returns it.
             seed: int32 (2,) for dropout, or None.
+            packing: of packed rows, or None.
 
         Returns:
             float (batch, target, d_model), before the logits product.
         """
-        x = self.target_dropout(self.decoder_input(targets), seed)
+        x = self.target_dropout(self.decoder_input(targets, packing), seed)
         self_bias = causal_bias(ops.shape(targets)[1])
+        if packing is not None:
+            segments = packing.targets_segmentation
+            self_bias = self_bias + segment_bias(segments, segments)
         return self.decoder(x, encoder_output, self_bias, bias, seed=seed)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
@@ -180,11 +232,15 @@ class Transformer(keras.Model):
         return (self.embedding if self.shared else self.softmax).logits(decoder_output)
 
     def call(
-        self, inputs: Tensor, targets: Tensor, seed: Tensor | None = None
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        seed: Tensor | None = None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """Computes the logits of every target position; see the class."""
-        encoder_output, bias = self.encode(inputs, seed)
-        return self.logits(self.decode(targets, encoder_output, bias, seed))
+        encoder_output, bias = self.encode(inputs, seed, packing)
+        return self.logits(self.decode(targets, encoder_output, bias, seed, packing))
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
@@ -200,6 +256,10 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     return named
 
 
+def _rounded_up(vocab_size: int, divisor: int) -> int:
+    return -(-vocab_size // divisor) * divisor
+
+
 def _stack_shape(hparams: HParams, num_layers: int) -> StackShape:
     return StackShape(
         num_layers=num_layers,
@@ -212,6 +272,7 @@ def _stack_shape(hparams: HParams, num_layers: int) -> StackShape:
         dropout=hparams.dropout,
         attention_dropout=hparams.attention_dropout,
         ffn_dropout=hparams.ffn_dropout,
+        max_relative_position=hparams.max_relative_position,
     )
 
 
@@ -228,9 +289,18 @@ def _position(hparams: HParams, name: str, policy: object) -> Position | None:
     return lambda positions: formula(positions, hparams.d_model)
 
 
-def _add_position(x: Tensor, position: Position | None) -> Tensor:
-    """Adds the signal of positions 0, 1, ... to (batch, length, d_model)."""
+def _add_position(
+    x: Tensor, position: Position | None, positions: Tensor | None
+) -> Tensor:
+    """Adds the signal of positions to (batch, length, d_model).
+
+    Args:
+        x: float (batch, length, d_model).
+        position: the signal.
+        positions: int32 (batch, length), or None for 0, 1, ... in every row.
+    """
     if position is None:
         return x
-    positions = ops.arange(ops.shape(x)[1], dtype="int32")
-    return x + ops.expand_dims(ops.cast(position(positions), x.dtype), 0)
+    if positions is None:
+        positions = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
+    return x + ops.cast(position(positions), x.dtype)

@@ -22,6 +22,12 @@ def test_rows_are_multiplied_by_the_root_of_d_model(embedding):
     )
 
 
+def test_without_a_scale_they_are_as_they_are():
+    layer = TokenEmbedding(vocab_size=3, d_model=4, scale=False)
+    layer.build()
+    np.testing.assert_array_equal(layer(np.array([[2]]))[0, 0], layer.table[2])
+
+
 def test_padding_is_the_zero_vector_whatever_its_row_holds(embedding):
     embedding.table.assign(np.full((5, 4), 9.0))
     vectors = np.array(embedding(np.array([[0, 2, 0]])))

@@ -12,7 +12,7 @@ from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy
 from tests import golden
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
-CASES += ["v3_enc3dec1_1shard"]
+CASES += ["v3_enc3dec1_1shard", "v3_notargetspace_vocabdiv", "relative"]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -84,6 +84,12 @@ def test_sets_have_the_parameters_of_tensor2tensor(shared_dir, ours, theirs):
     expected = json.loads(path.read_text())[theirs]
     total = expected["total"] if isinstance(expected, dict) else expected
     assert count(hparam_sets.load(ours), 37_000) == total
+
+
+def test_tables_have_rows_up_to_a_multiple_of_the_divisor():
+    model = Transformer(hparam_sets.load("tiny,vocab_divisor=8"), 203)
+    model.build()
+    assert model.embedding.table.shape[0] == model.vocab_size == 208
 
 
 def test_variables_of_every_layer_are_found_by_name():
