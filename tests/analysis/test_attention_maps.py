@@ -1,0 +1,51 @@
+"""Attention maps are tensor2tensor's, and look where they may."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer
+from tests import golden
+
+INPUTS = tf.constant([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
+TARGETS = tf.constant([[4, 5, 1], [6, 1, 0]])
+
+
+@pytest.mark.parametrize("far", [0, 2])
+def test_weights_sum_to_one_and_hide_padding_and_the_future(far):
+    hparams = HParams(
+        d_model=12, d_ff=20, num_heads=3, num_layers=2, max_relative_position=far
+    )
+    model = Transformer(hparams, 23)
+    model.build()
+    maps = attention_maps(model, INPUTS, TARGETS)
+    kinds = ("encoder/layer_{}/self", "decoder/layer_{}/self", "decoder/layer_{}/cross")
+    assert set(maps) == {f"{k.format(n)}_attention" for k in kinds for n in range(2)}
+    for name, weights in maps.items():
+        np.testing.assert_allclose(tf.reduce_sum(weights, -1), 1, atol=1e-6)
+        if name.startswith("encoder") or name.endswith("cross_attention"):
+            assert np.array(weights)[1, :, :, 3:].max() == 0
+        else:
+            assert np.triu(np.array(weights), 1).max() == 0
+    # One query of one head by hand: its first token sees itself alone.
+    assert maps["decoder/layer_0/self_attention"][0, 0, 0, 0] == 1
+
+
+@pytest.mark.parametrize("case", ["v1_postnorm", "v3_prenorm"])
+def test_maps_are_those_of_tensor2tensor(shared_dir, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    model = golden.model_of(arrays, golden.hparams_of(arrays))
+    inputs, targets = arrays["inputs"], arrays["targets"]
+    maps = attention_maps(model, tf.constant(inputs), tf.constant(targets))
+    theirs = {k: v for k, v in arrays.items() if k.startswith("att/")}
+    assert len(maps) == len(theirs)
+    for name, weights in maps.items():
+        scope = name.replace("cross_attention", "encdec_attention")
+        scope = f"att/transformer/body/{scope}/multihead_attention"
+        difference = np.abs(weights - theirs[f"{scope}/dot_product_attention"])
+        if name.startswith("encoder"):
+            # Where the query is padding, tensor2tensor left its sub-layers out.
+            difference *= (inputs != 0)[:, None, :, None]
+        assert difference.max() < 1e-4, name
