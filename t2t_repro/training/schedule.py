@@ -41,7 +41,23 @@ def t2t_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return growth * ops.maximum(n, float(warmup_steps)) ** -0.5 * d_model**-0.5
 
 
-FORMULAS = {"paper": paper_rate, "t2t": t2t_rate}
+def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+    """``max(step, warmup)^-0.5``: constant at first, whatever the width.
+
+    Args:
+        step: the number of updates done before, 0 for the first.
+        d_model: not used.
+        warmup_steps: updates at the first rate.
+
+    Returns:
+        float32 (). Tensor2tensor learning_rate.py:learning_rate_factor, factor
+        rsqrt_decay alone, as transformer_tpu has it.
+    """
+    n = ops.cast(step, "float32")
+    return ops.maximum(n, float(warmup_steps)) ** -0.5
+
+
+FORMULAS = {"paper": paper_rate, "t2t": t2t_rate, "rsqrt_decay": rsqrt_decay_rate}
 
 
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):

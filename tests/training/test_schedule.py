@@ -64,6 +64,11 @@ def test_tensor2tensors_later_form_by_hand():
     np.testing.assert_allclose(rates(schedule, [0, 1, 9, 16]), expected, rtol=1e-6)
 
 
+def test_decay_alone_is_constant_until_the_warm_up_ends():
+    schedule = Schedule("rsqrt_decay", 4, 9)
+    np.testing.assert_allclose(rates(schedule, [0, 9, 16]), [1 / 3, 1 / 3, 1 / 4])
+
+
 def test_its_config_makes_the_same_schedule():
     schedule = Schedule("t2t", 16, 100, 0.5)
     again = Schedule.from_config(schedule.get_config())
