@@ -70,7 +70,7 @@ def sacre_bleu(
     """
     reference_sets = [references, *more_references]
     for lines in reference_sets:
-        _check_line_counts(hypotheses, lines)
+        check_line_counts(hypotheses, lines)
     metric = BLEU(tokenize=tokenize, smooth_method=smooth_method, force=True)
     result = metric.corpus_score(hypotheses, reference_sets)
     return BleuScore(
@@ -127,7 +127,7 @@ def paper_bleu(
     Raises:
         UserError: there are no lines, or the numbers of lines differ.
     """
-    _check_line_counts(hypotheses, references)
+    check_line_counts(hypotheses, references)
     split = target_lang == "de"
     result = multi_bleu(
         moses_tokens(hypotheses, target_lang, split_compounds=split),
@@ -176,7 +176,9 @@ def moses_tokens(
     return [_HYPHEN_IN_WORD.sub(r"\1 ##AT##-##AT## \2", line) for line in tokenized]
 
 
-def _check_line_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+def check_line_counts(
+    hypotheses: Sequence[object], references: Sequence[object]
+) -> None:
     """Raises UserError unless there are as many hypotheses as references, and some."""
     if len(hypotheses) != len(references):
         raise UserError(
