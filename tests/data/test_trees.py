@@ -1,0 +1,108 @@
+"""Trees taken apart as tensor2tensor does, and put together again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from t2t_repro.data.trees import tree_of, words_and_tags
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import read_pairs
+
+
+def test_words_and_tags_are_tensor2tensors(shared_dir):
+    path = shared_dir / "t2t/golden/packing_and_trees.json"
+    cases = json.loads(path.read_text("utf-8"))["trees"]
+    assert len(cases) == 3
+    for case in cases:
+        assert words_and_tags(case["tree"]) == (case["words"], case["tags"])
+        assert tree_of(case["words"], case["tags"]) == case["tree"]
+
+
+@pytest.mark.parametrize(("split", "count"), [("train", 3396), ("dev", 273)])
+def test_the_treebanks_trees_give_its_words_and_come_back_whole(
+    shared_dir, split, count
+):
+    path = shared_dir / "corpora/wsj_treebank_sample"
+    pairs = read_pairs(path / f"{split}.clean", path / f"{split}.sent")
+    assert len(pairs) == count
+    for tree, sentence in pairs:
+        words, tags = words_and_tags(tree)
+        assert words == sentence
+        assert tree_of(words, tags) == tree
+
+
+def test_white_space_between_brackets_and_the_outermost_label_are_free():
+    # As the treebank's own files are laid out.
+    tree = "( (S \n    (NP (DT the)(NN cat) )\n    (VP (VBZ sits) )\n    (. .) ))\n"
+    words, tags = words_and_tags(tree)
+    assert (words, tags) == ("the cat sits .", "S NP DT NN /NP VP VBZ /VP . /S")
+    assert tree_of(words, tags) == (
+        "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits)) (. .)))"
+    )
+
+
+def test_several_constituents_may_stand_at_the_top():
+    tree = "(TOP (NP (NN tea)) (: ;) (NP (NP (NN cake))))"
+    assert words_and_tags(tree) == ("tea ; cake", "NP NN /NP : NP NP NN /NP /NP")
+    assert tree_of(*words_and_tags(tree)) == tree
+
+
+def test_a_label_inside_itself_is_matched_from_the_innermost_end():
+    tree = "(TOP (S (S (S (X (X a))) (CC or) (S (VB go)))))"
+    assert tree_of(*words_and_tags(tree)) == tree
+
+
+def test_a_tree_may_be_deeper_than_pythons_stack():
+    tree = "(TOP" + " (NP" * 3000 + " (NN x)" + ")" * 3001
+    assert tree_of(*words_and_tags(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("tree", "fault"),
+    [
+        ("(TOP (S (NN a))", r"the closing brackets of \(TOP are missing"),
+        ("(TOP (S (NP (NN a)", r"brackets of \(TOP, \(S, \(NP are missing"),
+        ("(TOP (S (NN a", r"the word 'a' has no part of speech of its own"),
+        ("(TOP (NN a)))", r"'\)' comes after its last closing bracket .*character 13"),
+        ("(TOP (NN a)) (TOP (NN b))", r"'\(TOP' comes after its last closing"),
+        (")", r"closes nothing \(character 1\)"),
+        ("(TOP (NP two words))", r"the word 'two' has no part of speech"),
+        ("(TOP (NN a) b)", r"the word 'b' has no part of speech .*character 13"),
+        ("(TOP (NP (NN)))", r"\(NN\) has nothing in it"),
+        ("()", r"\(\) has nothing in it"),
+        ("(TOP ((NN a)))", r"an opening bracket has no label \(character 6"),
+        ("(NN a)", r"'\(NN a\)' is in no constituent"),
+        ("words", r"the word 'words' has no part of speech"),
+        ("  ", "it is empty"),
+    ],
+)
+def test_what_is_no_tree_is_refused_in_one_line(tree, fault):
+    with pytest.raises(UserError, match=fault) as caught:
+        words_and_tags(tree)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_shows_the_beginning_of_a_long_tree_only():
+    with pytest.raises(UserError, match=r"\(TOP \(NP \(NN a\).* \.\.\.'") as caught:
+        words_and_tags("(TOP (NP" + " (NN a)" * 100)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "fault"),
+    [
+        ("a", "S NN /NP /S", r"/NP \(tag 3\) ends what has not begun"),
+        ("a", "S NP NN /S /NP", r"/NP \(tag 5\) ends what has not begun"),
+        ("a", "NN S /S", r"/S \(tag 3\) ends what has not begun or is empty"),
+        ("a", "S NP NN /S", "1 words, but 2 parts of speech or constituents"),
+        ("a b", "S NN /S", "2 words, but 1 parts of speech"),
+        ("", "", "0 words, but 0 parts"),
+        ("(", "S NN /S", "write -LRB- and -RRB- for brackets"),
+        ("a", "S N)N /S", r"'N\)N' cannot stand in a tree"),
+    ],
+)
+def test_what_makes_no_tree_is_refused(words, tags, fault):
+    with pytest.raises(UserError, match=fault):
+        tree_of(words, tags)
