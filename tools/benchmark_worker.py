@@ -124,9 +124,15 @@ class StepClock(Monitor):
         self._all: list[StepResult] = []
         self._started = self._ended = time.perf_counter()
 
-    def step_done(self, step: int, result: StepResult) -> None:
-        """Takes the result of an update; see `Monitor`."""
+    def step_done(self, step: int, result: StepResult | None) -> None:
+        """Takes the result of an update; see `Monitor`.
+
+        Raises:
+            UserError: the update was skipped, so the comparison is void.
+        """
         super().step_done(step, result)
+        if result is None:
+            raise UserError(f"step {step} was skipped: its loss is not finite")
         self._all.append(result)
         self._ended = time.perf_counter()
         if step == self._measure_from:

@@ -22,11 +22,16 @@ from t2t_repro.errors import UserError
 from t2t_repro.text_files import write_text_atomically
 
 _PREFIX = "step-"
+_DAMAGED = "damaged-"
 _META = "checkpoint.json"
 _ASIDE = ".writing-"
 FULL_STATES_KEPT = 2
 # What TensorFlow's reader raises for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+
+
+class DamagedCheckpointError(UserError):
+    """A file of a checkpoint is missing, cut short or altered."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class TensorFile:
         prefix: the path without ``.index``.
 
     Raises:
-        UserError: the file is missing or damaged.
+        DamagedCheckpointError: the file is missing or damaged.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -72,7 +77,7 @@ class TensorFile:
         try:
             self._reader = tf.train.load_checkpoint(str(prefix))
         except _UNREADABLE as error:
-            raise UserError(
+            raise DamagedCheckpointError(
                 f"{prefix}: missing or damaged ({_first_line(error)}); "
                 "use another checkpoint"
             ) from None
@@ -86,12 +91,12 @@ class TensorFile:
         """Returns one tensor, its checksum verified.
 
         Raises:
-            UserError: the tensor is missing or its bytes are damaged.
+            DamagedCheckpointError: the tensor is missing or its bytes are damaged.
         """
         try:
             return np.asarray(self._reader.get_tensor(name))
         except _UNREADABLE as error:
-            raise UserError(
+            raise DamagedCheckpointError(
                 f"{self.prefix}: cannot read {name} ({_first_line(error)}); "
                 "use another checkpoint"
             ) from None
@@ -201,10 +206,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def list_checkpoints(directory: Path) -> list[Checkpoint]:
     """Returns the checkpoints of a folder, oldest first."""
+    return [found for found in _folders(directory) if (found.path / _META).exists()]
+
+
+def _folders(directory: Path) -> list[Checkpoint]:
+    """Returns what is called a checkpoint, whatever is in it, oldest first."""
     found = [
         Checkpoint(path, int(path.name.removeprefix(_PREFIX)))
         for path in directory.glob(f"{_PREFIX}*")
-        if path.name.removeprefix(_PREFIX).isdigit() and (path / _META).exists()
+        if path.name.removeprefix(_PREFIX).isdigit()
     ]
     return sorted(found, key=lambda checkpoint: checkpoint.step)
 
@@ -230,10 +240,35 @@ def prune(directory: Path, keep: int) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def newest_full_state(directory: Path) -> Checkpoint | None:
-    """Returns the newest checkpoint from which training can go on, or None."""
-    full = [c for c in list_checkpoints(directory) if c.has_optimizer]
-    return full[-1] if full else None
+def full_states(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints from which training should go on, newest first.
+
+    They are the newest `FULL_STATES_KEPT`; whether they are whole shows when they
+    are read.
+    """
+    return _folders(directory)[: -FULL_STATES_KEPT - 1 : -1]
+
+
+def require_whole(checkpoint: Checkpoint) -> None:
+    """Makes sure that no file of a full state is missing.
+
+    Raises:
+        DamagedCheckpointError: naming the file.
+    """
+    for name in (_META, "weights.index", "optimizer.index"):
+        if not (checkpoint.path / name).exists():
+            raise DamagedCheckpointError(f"{checkpoint.path}: {name} is missing")
+
+
+def set_aside(checkpoint: Checkpoint) -> Path:
+    """Renames a damaged checkpoint, so that nothing takes it for a whole one.
+
+    Returns:
+        Where it lies now, for whoever wants to look into it.
+    """
+    aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    return checkpoint.path.rename(aside)
 
 
 def refuse_to_replace(path: Path) -> None:

@@ -3,7 +3,7 @@
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,6 +19,9 @@ from t2t_repro.training.step import BATCH_SIGNATURE, StepResult, TrainStep
 
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
+Say = Callable[[str], None]
+
+MOST_SKIPPED_IN_A_ROW = 10
 
 
 class TrainingLoop:
@@ -70,24 +73,49 @@ class TrainingLoop:
         share = self.hparams.tokens_per_batch / self.strategy.num_replicas_in_sync
         return bool(bound) and share > bound
 
-    def restore(self) -> int:
-        """Goes back to the newest full checkpoint.
+    def restore(self, say: Say = print) -> int:
+        """Goes back to the newest whole checkpoint.
+
+        A damaged one is set aside and the one before it is taken.
+
+        Args:
+            say: is told of a damaged one.
 
         Returns:
             Its step; 0 when there is none.
 
         Raises:
-            UserError: it is damaged or belongs to another model.
+            UserError: none is whole, or it belongs to another model.
         """
-        newest = checkpoints.newest_full_state(self.checkpoint_dir)
-        if newest is None:
-            return 0
-        newest.tensors("weights").assign_to(self.weights)
-        newest.tensors("optimizer").assign_to(self.optimizer.state())
-        self.step = self._saved_step = newest.step
-        return newest.step
+        damaged = []
+        for checkpoint in checkpoints.full_states(self.checkpoint_dir):
+            try:
+                checkpoints.require_whole(checkpoint)
+                checkpoint.tensors("weights").assign_to(self.weights)
+                checkpoint.tensors("optimizer").assign_to(self.optimizer.state())
+            except checkpoints.DamagedCheckpointError as error:
+                say(f"damaged: {error}")
+                damaged.append(checkpoint)
+                continue
+            for one in damaged if self.is_chief else ():
+                say(f"set aside as {checkpoints.set_aside(one)}")
+            self.step = self._saved_step = checkpoint.step
+            return checkpoint.step
+        if damaged:
+            raise UserError(
+                f"{self.checkpoint_dir}: no whole checkpoint is left from which the "
+                "training could go on; restore one from a copy, or begin anew with "
+                "another --model_dir"
+            )
+        return 0
 
-    def run(self, batches: Batches, monitor: Monitor, validate: Validate) -> bool:
+    def run(
+        self,
+        batches: Batches,
+        monitor: Monitor,
+        validate: Validate,
+        pairs_of: Callable[[int], Sequence[int]] = lambda step: (),
+    ) -> bool:
         """Trains to the last step, or until somebody asks it to stop.
 
         Ctrl-C and SIGTERM finish the current update and save; a second Ctrl-C
@@ -98,14 +126,17 @@ class TrainingLoop:
             monitor: is told of every step.
             validate: called with the step, ``hparams.eval_steps`` apart and at the
                 last step.
+            pairs_of: the numbers of the sentence pairs that the update after a step
+                reads, for the message when it is skipped.
 
         Returns:
             Whether the last step was reached.
 
         Raises:
-            UserError: the loss or its gradient is not finite.
+            UserError: too many losses or gradients in a row are not finite.
         """
         self._saved_time = time.monotonic()
+        skipped = 0
         with _stop_requests() as stop_requested:
             for batch in batches(self.step):
                 if self.step >= self.hparams.train_steps or stop_requested():
@@ -116,8 +147,11 @@ class TrainingLoop:
                     )
                 )
                 self.step += 1
-                self._refuse_non_finite(result)
-                monitor.step_done(self.step, result)
+                finite = _is_finite(result)
+                skipped = 0 if finite else skipped + 1
+                if not finite:
+                    self._tell_skipped(result, skipped, monitor, pairs_of)
+                monitor.step_done(self.step, result if finite else None)
                 with monitor.pause():
                     self._save_if_due()
                     if self._validation_is_due():
@@ -152,16 +186,31 @@ class TrainingLoop:
         last = self.step == self.hparams.train_steps
         return last or (every > 0 and self.step % every == 0)
 
-    def _refuse_non_finite(self, result: StepResult) -> None:
-        # The gradient too: it can overflow where the loss does not, and the weights
-        # it spoils would be saved before the next loss shows it.
-        loss, norm = float(result.loss), float(result.gradient_norm)
-        if not (math.isfinite(loss) and math.isfinite(norm)):
+    def _tell_skipped(
+        self,
+        result: StepResult,
+        skipped: int,
+        monitor: Monitor,
+        pairs_of: Callable[[int], Sequence[int]],
+    ) -> None:
+        """Says which update was skipped; raises UserError after too many in a row."""
+        what = (
+            f"the loss of step {self.step} is {float(result.loss)}, its gradient's "
+            f"norm {float(result.gradient_norm)}"
+        )
+        if skipped == MOST_SKIPPED_IN_A_ROW:
             raise UserError(
-                f"the loss of step {self.step} is {loss}, its gradient's norm {norm}: "
-                "the training diverged; lower learning_rate_scale, raise warmup_steps "
-                "or set clip_norm, and start again from the last checkpoint"
+                f"{what}, and the {skipped - 1} updates before were skipped too: the "
+                "training diverged; lower learning_rate_scale, raise warmup_steps or "
+                "set clip_norm, and train anew"
             )
+        pairs = ", ".join(map(str, pairs_of(self.step - 1)))
+        monitor.say(f"skipped: {what}" + (f"; sentence pairs {pairs}" if pairs else ""))
+
+
+def _is_finite(result: StepResult) -> bool:
+    """Says whether an update was made; else it was skipped."""
+    return math.isfinite(result.loss) and math.isfinite(result.gradient_norm)
 
 
 @contextmanager

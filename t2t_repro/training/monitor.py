@@ -46,15 +46,16 @@ class Monitor:
         """Prints a line at once."""
         print(line, file=self._stream, flush=True)
 
-    def step_done(self, step: int, result: StepResult) -> None:
+    def step_done(self, step: int, result: StepResult | None) -> None:
         """Takes the result of an update.
 
         Args:
             step: updates done, this one included.
-            result: what the update reported.
+            result: what the update reported; None: it was skipped.
         """
-        self._results.append(result)
-        if step % LOG_STEPS == 0 or step == self._train_steps:
+        if result is not None:
+            self._results.append(result)
+        if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
 
     def pause(self) -> "_Pause":

@@ -52,7 +52,11 @@ class Adam:
         return state
 
     def apply(
-        self, gradients: Sequence[tf.Tensor], step: tf.Tensor, rate: tf.Tensor
+        self,
+        gradients: Sequence[tf.Tensor],
+        step: tf.Tensor,
+        rate: tf.Tensor,
+        wanted: tf.Tensor | bool = True,
     ) -> None:
         """Updates every variable; to be called in a replica's context.
 
@@ -61,15 +65,19 @@ class Adam:
                 of the variables.
             step: int (), the number of updates done before.
             rate: float32 (), the learning rate.
+            wanted: bool (); where it is False nothing changes, bit for bit. The
+                gradients must be finite nevertheless.
         """
         t = tf.cast(step, tf.float32) + 1.0
-        powers = self.beta1**t, self.beta2**t
+        # Without decay and rate, the kernel leaves all three variables as they are.
+        decay = [tf.where(wanted, beta, 1.0) for beta in (self.beta1, self.beta2)]
+        settings = [self.beta1**t, self.beta2**t, *decay, tf.where(wanted, rate, 0.0)]
 
         def update_all(strategy: tf.distribute.Strategy, *gradients: tf.Tensor) -> None:
             for x, m, v, g in zip(
                 self._variables, self._m, self._v, gradients, strict=True
             ):
-                strategy.extended.update(x, self._update, args=(m, v, g, *powers, rate))
+                strategy.extended.update(x, self._update, args=(m, v, g, *settings))
 
         tf.distribute.get_replica_context().merge_call(update_all, args=gradients)
 
@@ -81,6 +89,8 @@ class Adam:
         gradient: tf.Tensor,
         beta1_power: tf.Tensor,
         beta2_power: tf.Tensor,
+        beta1: tf.Tensor,
+        beta2: tf.Tensor,
         rate: tf.Tensor,
     ) -> None:
         tf.raw_ops.ResourceApplyAdam(
@@ -90,8 +100,8 @@ class Adam:
             beta1_power=beta1_power,
             beta2_power=beta2_power,
             lr=rate,
-            beta1=self.beta1,
-            beta2=self.beta2,
+            beta1=beta1,
+            beta2=beta2,
             epsilon=self.epsilon,
             grad=gradient,
         )

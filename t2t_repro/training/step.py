@@ -20,6 +20,9 @@ BATCH_SIGNATURE = (
 class StepResult:
     """What one update reports, each float32 ().
 
+    An update whose loss or gradient is not finite is skipped: weights and moments
+    stay as they are, bit for bit.
+
     Attributes:
         loss: the mean training loss over the global batch's symbols, nats.
         tokens: the number of target symbols in the global batch, EOS included.
@@ -98,14 +101,17 @@ class TrainStep:
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
         )
         count = tf.maximum(tokens, 1.0)
-        gradients = [gradient / count for gradient in gradients]
-        norm = tf.linalg.global_norm(gradients)
+        norm = tf.linalg.global_norm(gradients) / count
+        # The gradient too: it can overflow where the loss does not.
+        finite = tf.math.is_finite(total) & tf.math.is_finite(norm)
+        divisor = count
         if self.hparams.clip_norm:
-            gradients, _ = tf.clip_by_global_norm(
-                gradients, self.hparams.clip_norm, use_norm=norm
-            )
+            divisor *= tf.maximum(norm / self.hparams.clip_norm, 1.0)
+        # A division without NaN is 0 where the divisor is, whatever is divided.
+        divisor = tf.where(finite, divisor, 0.0)
+        gradients = [tf.math.divide_no_nan(g, divisor) for g in gradients]
         rate = self.schedule(step)
-        self.optimizer.apply(gradients, step, rate)
+        self.optimizer.apply(gradients, step, rate, finite)
         return total / count, tokens, share, norm, rate
 
     def _gradients(

@@ -136,14 +136,16 @@ def test_pruning_a_few_keeps_them_all(small, tmp_path):
     small(2)
     checkpoints.prune(tmp_path, keep=20)
     assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
-    assert checkpoints.newest_full_state(tmp_path).step == 2
+    assert [c.step for c in checkpoints.full_states(tmp_path)] == [2, 1]
 
 
-def test_training_goes_on_from_the_newest_state_that_is_full(small, tmp_path):
-    assert checkpoints.newest_full_state(tmp_path) is None
-    small(1)
-    small(2, optimizer=None)
-    assert checkpoints.newest_full_state(tmp_path).step == 1
+def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
+    assert checkpoints.full_states(tmp_path) == []
+    for step in (1, 2, 3):
+        small(step)
+    (tmp_path / "step-00000003" / "checkpoint.json").unlink()
+    assert [c.step for c in checkpoints.full_states(tmp_path)] == [3, 2]
+    assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
 
 
 def test_an_interrupted_save_is_ignored_and_swept_away(small, tmp_path):
@@ -152,7 +154,7 @@ def test_an_interrupted_save_is_ignored_and_swept_away(small, tmp_path):
     aside.mkdir()
     (aside / "weights.index").write_bytes(b"half")
     assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1]
-    assert checkpoints.newest_full_state(tmp_path).step == 1
+    assert [c.step for c in checkpoints.full_states(tmp_path)] == [1]
     checkpoints.prune(tmp_path, keep=5)
     assert not aside.exists()
 

@@ -1,16 +1,20 @@
 """The loop goes on where it stopped, saves when due and stops when asked."""
 
+import io
 import os
+import shutil
 import signal
 from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.training import checkpoints
 from t2t_repro.training import loop as loop_module
+from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
 from tests.training import toy
 
@@ -76,6 +80,64 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     untrained(tmp_path, d_ff=32).save()
     with pytest.raises(UserError, match=r"step-00000000.*other hyper-parameters"):
         untrained(tmp_path).restore()
+
+
+@pytest.fixture(scope="module")
+def saved_twice(tmp_path_factory):
+    """Checkpoints of steps 3 and 6 of a training, and its state at 6."""
+    folder = tmp_path_factory.mktemp("saved")
+    loop = toy.loop(folder, toy.HPARAMS.replace(checkpoint_steps=3))
+    loop.run(toy.batches, toy.monitor(), toy.never)
+    return folder, tensors(checkpoints.list_checkpoints(folder)[-1])
+
+
+FILES = ["checkpoint.json"]
+FILES += [
+    f"{part}.{file}"
+    for part in ("weights", "optimizer")
+    for file in ("index", "data-00000-of-00001")
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
+def test_from_a_damaged_checkpoint_it_goes_on_at_the_one_before(
+    saved_twice, tmp_path, name, fault
+):
+    original, expected = saved_twice
+    if name == "checkpoint.json" and fault != "deleted":
+        pytest.skip("its step is in the folder's name as well")
+    folder = tmp_path / "copy"
+    shutil.copytree(original, folder)
+    path = folder / "step-00000006" / name
+    contents = bytearray(path.read_bytes())
+    path.unlink()
+    if fault == "cut short":
+        path.write_bytes(contents[: len(contents) // 2])
+    elif fault == "altered":
+        contents[len(contents) // 2] ^= 0x10
+        path.write_bytes(contents)
+
+    loop, said = toy.loop(folder), []
+    assert loop.restore(said.append) == 3
+    assert len(said) == 2
+    assert said[0].startswith(f"damaged: {folder / 'step-00000006'}")
+    assert said[1] == f"set aside as {folder / 'damaged-step-00000006'}"
+    assert loop.run(toy.batches, toy.monitor(), toy.never)
+    found = tensors(checkpoints.list_checkpoints(folder)[-1])
+    for tensor, value in expected.items():
+        np.testing.assert_array_equal(found[tensor], value, err_msg=tensor)
+
+
+def test_without_a_whole_checkpoint_nothing_is_renamed(saved_twice, tmp_path):
+    original, _ = saved_twice
+    folder = tmp_path / "copy"
+    shutil.copytree(original, folder)
+    for path in folder.glob("*/optimizer.index"):
+        path.unlink()
+    with pytest.raises(UserError, match="no whole checkpoint is left"):
+        toy.loop(folder).restore(print)
+    assert steps_saved(folder) == [3, 6]
 
 
 def test_checkpoints_by_steps_and_one_at_the_end(tmp_path):
@@ -165,20 +227,57 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("field", ["loss", "gradient_norm"])
-def test_a_loss_or_gradient_that_is_not_finite_stops_the_training(tmp_path, field):
-    loop = untrained(tmp_path, checkpoint_steps=1)
+def test_a_loss_or_gradient_that_is_not_finite_is_told_with_its_pairs(tmp_path, field):
+    loop = untrained(tmp_path)
     values = dict(loss=1.0, tokens=9.0, share=0.9, gradient_norm=1.0, rate=0.1)
-    results = iter([values, values, values | {field: float("nan")}])
+    results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
     loop._update = lambda *_: list(next(results).values())
-    with pytest.raises(UserError, match=r"step 3 is .*nan.*diverged"):
+    told = io.StringIO()
+    monitor = Monitor(None, 6, 0, told)
+    pairs = {2: [7, 11]}
+    assert loop.run(toy.batches, monitor, toy.never, pairs_of=pairs.__getitem__)
+    skipped, report = told.getvalue().splitlines()
+    assert skipped.startswith("skipped: the loss of step 3 is ")
+    assert skipped.endswith("; sentence pairs 7, 11")
+    assert "loss 1.0000" in report  # The mean of the updates that were made.
+
+
+def test_ten_skipped_updates_in_a_row_stop_the_training(tmp_path):
+    """Nine do not; what is saved is from before."""
+    loop = untrained(tmp_path, train_steps=30, checkpoint_steps=5)
+    fine = [1.0, 9.0, 0.9, 1.0, 0.1]
+    bad = [float("inf"), *fine[1:]]
+    results = iter([*[fine] * 5, *[bad] * 9, fine, *[bad] * 10])
+    loop._update = lambda *_: next(results)
+    with pytest.raises(UserError, match=r"step 25 is inf.*diverged"):
         loop.run(toy.batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [1, 2]
+    assert steps_saved(tmp_path) == [5, 10, 15, 20]
+
+
+def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
+    def state(loop):
+        values = {**loop.weights, **loop.optimizer.state()}
+        return {name: value.numpy() for name, value in values.items()}
+
+    loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=2))
+    loop.run(toy.batches, toy.monitor(), toy.never)
+    before = state(loop)
+    spoilt = "decoder/layer_0/feed_forward/output/bias"
+    loop.weights[spoilt].assign(np.full([16], np.inf))
+    batch = toy.batch(2)
+    result = loop._update(batch["inputs"], batch["targets"], tf.constant(2))
+    assert np.isnan(float(result[0]))
+    after = state(loop)
+    assert np.isinf(after.pop(spoilt)).all()
+    for name, value in after.items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
 def test_weights_that_are_not_finite_are_noticed_by_the_real_update(tmp_path):
     loop = toy.loop(tmp_path)
     loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))
-    with pytest.raises(UserError, match="loss of step 1 is nan"):
+    loop.hparams = toy.HPARAMS.replace(train_steps=20)
+    with pytest.raises(UserError, match="loss of step 10 is nan"):
         loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == []
 
