@@ -43,6 +43,29 @@ _FREE = {
     "decode_extra_length",
 }
 
+# What decides the function itself, which alone may not differ while nothing is known
+# of how a model was trained.
+_FUNCTION = {
+    "tokenizer",
+    "vocab_size",
+    "d_model",
+    "d_ff",
+    "num_heads",
+    "d_k",
+    "d_v",
+    "num_layers",
+    "num_decoder_layers",
+    "norm",
+    "max_relative_position",
+    "position",
+    "max_position",
+    "share_embeddings",
+    "scale_embeddings",
+    "vocab_divisor",
+    "target_space_embedding",
+    "target_space_id",
+}
+
 # What of the provenance may not differ, and what people call it.
 _COMPARED = {
     "problem": "problem",
@@ -58,20 +81,23 @@ class Provenance:
     """What a model learns from.
 
     Attributes:
-        problem: the problem's name.
+        problem: the problem's name; None: unknown, the model was imported.
         source_lang: language of the sources.
         target_lang: language of the targets.
         data_dir: where the problem finds its data, absolute; None needs none.
-        problem_fingerprint: identifies the data.
+        problem_fingerprint: identifies the data; None: unknown, as the problem.
         vocabulary_fingerprint: SHA-256 of the vocabulary file.
+        vocabulary_given: whether the vocabulary was given as a file instead of
+            being built from the data.
     """
 
-    problem: str
+    problem: str | None
     source_lang: str
     target_lang: str
     data_dir: str | None
-    problem_fingerprint: str
+    problem_fingerprint: str | None
     vocabulary_fingerprint: str
+    vocabulary_given: bool = False
 
 
 class ModelDir:
@@ -118,15 +144,28 @@ class ModelDir:
         path = self.path / META_FILE
         try:
             found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
-            if not all(isinstance(getattr(found, field), str) for field in _COMPARED):
+            unknown = {"problem", "problem_fingerprint"} if _is_unknown(found) else ()
+            known = _COMPARED.keys() - unknown
+            if not all(isinstance(getattr(found, field), str) for field in known):
                 raise TypeError
         except (ValueError, TypeError):
             raise UserError(f"{path} is damaged; restore it from a copy") from None
         return found
 
     def problem(self) -> Problem:
-        """Returns the problem the model learns from."""
+        """Returns the problem the model learns from.
+
+        Raises:
+            UserError: it is unknown.
+        """
         found = self.provenance()
+        if found.problem is None:
+            raise UserError(
+                f"--model_dir {self.path} was imported, so its data are unknown; "
+                "translate with it, or train it on (python -m t2t_repro.train "
+                f"--hparams {self.path / HPARAMS_FILE} --model_dir {self.path} "
+                "--problem NAME), which makes them known"
+            )
         return problems.create(
             found.problem, found.data_dir, found.source_lang, found.target_lang
         )
@@ -144,6 +183,18 @@ class ModelDir:
                 "model was made with; restore it from a copy"
             )
         return tokenizer
+
+    def given_vocabulary(self) -> Path | None:
+        """Returns the vocabulary file with which the training goes on.
+
+        None where no model was begun or its vocabulary is built from the data.
+
+        Raises:
+            UserError: it is not the one the model was made with.
+        """
+        if not self.exists() or not self.provenance().vocabulary_given:
+            return None
+        return self.path / self.tokenizer().file_name
 
     def begin(
         self, hparams: HParams, provenance: Provenance, tokenizer: Tokenizer
@@ -175,6 +226,8 @@ class ModelDir:
     def check_hparams(self, hparams: HParams) -> None:
         """Refuses to go on with hyper-parameters that make another model.
 
+        An imported model may be trained on as one likes, but for its function.
+
         Args:
             hparams: the resolved set; nothing is checked where no model was begun.
 
@@ -184,11 +237,12 @@ class ModelDir:
         if not self.exists():
             return
         before, now = self.hparams().to_dict(), hparams.to_dict()
+        compared = _FUNCTION if _is_unknown(self.provenance()) else now.keys() - _FREE
         self._refuse(
             [
                 f"{key}={before[key]} there, {now[key]} here"
                 for key in now
-                if key not in _FREE and before[key] != now[key]
+                if key in compared and before[key] != now[key]
             ]
         )
 
@@ -246,7 +300,7 @@ class ModelDir:
         old, changed = self.provenance(), []
         for field, name in _COMPARED.items():
             there, here = getattr(old, field), getattr(provenance, field)
-            if there != here:
+            if there is not None and there != here:
                 # The ends of fingerprints differ, their beginnings name their kind.
                 changed.append(f"{name} {there[-24:]} there, {here[-24:]} here")
         self._refuse(changed)
@@ -257,6 +311,11 @@ class ModelDir:
                 f"--model_dir {self.path} holds a model of other settings: "
                 f"{'; '.join(changed)}; name another directory"
             )
+
+
+def _is_unknown(provenance: Provenance) -> bool:
+    """Says whether nothing is known of the data a model learned from."""
+    return provenance.problem is None and provenance.problem_fingerprint is None
 
 
 def build_model(hparams: HParams, vocab_size: int) -> Transformer:

@@ -39,7 +39,8 @@ class Run:
         model_dir: where the model goes.
         strategy: where it trains.
         stream: where progress is told.
-        vocab_file: use this vocabulary instead of building one.
+        vocab_file: use this vocabulary instead of building one; None takes the
+            model's own where that was given too, or imported.
     """
 
     hparams: HParams
@@ -74,8 +75,9 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     run.model_dir.check_hparams(run.hparams)
     # Unusable test data is noticed here, not when days of training are over.
     test_fingerprint = fingerprint(run.problem, "test")
+    vocab_file = run.vocab_file or run.model_dir.given_vocabulary()
     data = prepare(
-        run.problem, run.hparams, run.data_dir, run.say, vocab_file=run.vocab_file
+        run.problem, run.hparams, run.data_dir, run.say, vocab_file=vocab_file
     )
     run.model_dir.begin(
         run.hparams,
@@ -86,6 +88,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
             data_dir=data_dir_given and str(Path(data_dir_given).resolve()),
             problem_fingerprint=run.problem.fingerprint(),
             vocabulary_fingerprint=data.tokenizer.fingerprint,
+            vocabulary_given=vocab_file is not None,
         ),
         data.tokenizer,
     )

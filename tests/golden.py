@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from t2t_repro.hparams import HParams
+from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.interop.variable_names import from_t2t
 from t2t_repro.models.transformer import Transformer, named_variables
 
@@ -25,32 +26,10 @@ def t2t_variables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def hparams_of(arrays: dict[str, np.ndarray]) -> HParams:
-    """Translates the case's tensor2tensor hparams into ours."""
+    """Translates the case's tensor2tensor hparams into ours, without dropout."""
     t2t: dict[str, Any] = json.loads(str(arrays["hparams_json"]))
-    d_model, heads = t2t["hidden_size"], t2t["num_heads"]
-    return HParams(
-        d_model=d_model,
-        d_ff=t2t["filter_size"],
-        num_heads=heads,
-        d_k=(t2t.get("attention_key_channels") or d_model) // heads,
-        d_v=(t2t.get("attention_value_channels") or d_model) // heads,
-        num_layers=t2t.get("num_encoder_layers") or t2t["num_hidden_layers"],
-        num_decoder_layers=t2t.get("num_decoder_layers") or t2t["num_hidden_layers"],
-        norm="post" if t2t["layer_preprocess_sequence"] == "none" else "pre",
-        position={"timing": "sinusoid", "emb": "learned", "none": "none"}[
-            t2t.get("pos", "timing") or "none"
-        ],
-        max_position=t2t["max_length"],
-        target_space_embedding=t2t.get("use_target_space_embedding", True),
-        share_embeddings=t2t["shared_embedding_and_softmax_weights"],
-        label_smoothing=t2t["label_smoothing"],
-        adam_beta1=t2t["optimizer_adam_beta1"],
-        adam_beta2=t2t["optimizer_adam_beta2"],
-        adam_epsilon=t2t["optimizer_adam_epsilon"],
-        warmup_steps=t2t["learning_rate_warmup_steps"],
-        dropout=0.0,
-        max_length=8,
-        vocab_size=100,
+    return to_hparams(t2t, vocab_size=100).replace(
+        dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, max_length=8
     )
 
 

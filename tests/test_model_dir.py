@@ -98,6 +98,56 @@ def test_a_training_may_go_on_longer_and_decode_otherwise(begun, tokenizers):
     assert begun.hparams() == longer
 
 
+@pytest.fixture
+def imported(tmp_path, tokenizers):
+    """The directory of a model whose data nobody knows."""
+    directory = ModelDir(tmp_path / "imported")
+    unknown = {"problem": None, "problem_fingerprint": None, "vocabulary_given": True}
+    told = provenance(tokenizers[0], **unknown)
+    directory.begin(HPARAMS, told, tokenizers[0])
+    return directory
+
+
+def test_an_imported_model_takes_the_first_data_that_it_is_given(imported, tokenizers):
+    assert imported.given_vocabulary() == imported.path / "vocab.model"
+    with pytest.raises(UserError, match=r"was imported, so its data are unknown"):
+        imported.problem()
+    told = provenance(tokenizers[0], vocabulary_given=True)
+    imported.begin(HPARAMS, told, tokenizers[0])
+    assert imported.provenance() == told
+    other = provenance(tokenizers[0], problem_fingerprint="files:en-de:" + "1" * 64)
+    with pytest.raises(UserError, match=r"data 0{24} there, 1{24} here"):
+        imported.begin(HPARAMS, other, tokenizers[0])
+
+
+def test_an_imported_model_may_learn_otherwise_but_not_become_another(
+    imported, tokenizers
+):
+    otherwise = HPARAMS.replace(problem="other", dropout=0.3, warmup_steps=7)
+    imported.check_hparams(otherwise)
+    with pytest.raises(UserError, match="d_ff=8 there, 9 here; name"):
+        imported.check_hparams(otherwise.replace(d_ff=9))
+    french = provenance(tokenizers[0], target_lang="fr")
+    with pytest.raises(UserError, match="target language de there, fr here"):
+        imported.begin(HPARAMS, french, tokenizers[0])
+    with pytest.raises(UserError, match="vocabulary "):
+        imported.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
+
+
+def test_a_vocabulary_that_was_built_is_not_given(begun, tmp_path):
+    assert begun.given_vocabulary() is None
+    assert ModelDir(tmp_path / "none").given_vocabulary() is None
+
+
+@pytest.mark.parametrize("field", ["problem", "problem_fingerprint"])
+def test_a_description_that_is_half_unknown_is_refused(begun, field):
+    path = begun.path / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | {field: None}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
 def test_other_hyper_parameters_are_refused_by_name(begun, tokenizers):
     before = contents(begun)
     other = HPARAMS.replace(d_model=10, dropout=0.2, train_steps=7)

@@ -4,6 +4,7 @@ The names are those of tensor2tensor 1.15.7's checkpoints.
 """
 
 import re
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -13,6 +14,7 @@ _ATTENTION = {
     "value": "v",
     "output": "output_transform",
 }
+_RELATIVE = {"relative_keys": "keys", "relative_values": "values"}
 _FEED_FORWARD = {"hidden": "conv1", "output": "conv2"}
 _SUBLAYERS = {
     "self_attention": "self_attention",
@@ -60,6 +62,9 @@ def t2t_name(name: str, norm: str) -> str:
         return f"{layer}/{scope}/layer_norm/layer_norm_{field}"
     if sublayer == "feed_forward":
         return f"{layer}/{_FEED_FORWARD[part]}/{field}"
+    if part in _RELATIVE:
+        scope = f"relative_positions_{_RELATIVE[part]}/embeddings"
+        return f"{layer}/multihead_attention/dot_product_attention_relative/{scope}"
     return f"{layer}/multihead_attention/{_ATTENTION[part]}/{field}"
 
 
@@ -78,8 +83,37 @@ def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
     return f"transformer/symbol_modality_{vocab_size}_{d_model}/{scope}"
 
 
+def t2t_variables_of(
+    shapes: Mapping[str, tuple[int, ...]], norm: str, found: Collection[str]
+) -> dict[str, tuple[int, ...]]:
+    """Returns the variables of tensor2tensor that make up a model.
+
+    A table lies in shards, contiguous blocks of rows of which the first ones have
+    one row more where they cannot be equal (modalities.py:get_weights).
+
+    Args:
+        shapes: our variables' shapes by name.
+        norm: "post" or "pre".
+        found: names of the checkpoint's variables, to count a table's shards.
+
+    Returns:
+        tensor2tensor's name -> the shape it must have.
+    """
+    wanted = {}
+    for name, shape in shapes.items():
+        if name not in _TABLES:
+            wanted[t2t_name(name, norm)] = shape
+            continue
+        scope = t2t_table_scope(name, *shape)
+        count = _count_shards(scope, found)
+        for shard in range(count):
+            rows = shape[0] // count + (shard < shape[0] % count)
+            wanted[f"{scope}/weights_{shard}"] = (rows, *shape[1:])
+    return wanted
+
+
 def from_t2t(
-    t2t: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]], norm: str
+    t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
     """Returns the model's values out of tensor2tensor's variables.
 
@@ -97,9 +131,9 @@ def from_t2t(
     for name, shape in shapes.items():
         if name in _TABLES:
             scope = t2t_table_scope(name, *shape)
-            count = sum(key.startswith(f"{scope}/weights_") for key in t2t)
+            count = _count_shards(scope, t2t)
             shards = [t2t[f"{scope}/weights_{i}"] for i in range(count)]
-            values[name] = np.concatenate(shards) if shards else t2t[scope]
+            values[name] = np.concatenate(shards)
         else:
             values[name] = t2t[t2t_name(name, norm)]
     return values
@@ -131,3 +165,8 @@ def to_t2t(
         else:
             t2t[t2t_name(name, norm)] = value
     return t2t
+
+
+def _count_shards(scope: str, names: Collection[str]) -> int:
+    """Returns how many shards a table has; 1 where there is none, to be missed."""
+    return sum(name.startswith(f"{scope}/weights_") for name in names) or 1

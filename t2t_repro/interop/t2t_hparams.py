@@ -1,0 +1,288 @@
+"""tensor2tensor's hyper-parameters, translated into ours or refused by name.
+
+What decides the model's function or its training is translated; where it has a
+value that this package cannot do, it is refused, never guessed.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.interop import t2t_known
+from t2t_repro.interop.t2t_sets import BASE
+from t2t_repro.text_files import read_lines
+
+# t2t-trainer's own --train_steps.
+_TRAIN_STEPS = 250_000
+
+# Without these it is not the hparams.json of a Transformer.
+_REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
+
+_NORMS = {("none", "dan"): "post", ("", "dan"): "post", ("n", "da"): "pre"}
+_POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "none"}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads an hparams.json.
+
+    Args:
+        path: the file, as t2t-trainer leaves it in its output directory.
+
+    Raises:
+        UserError: it is missing, not JSON, or not a Transformer's.
+    """
+    try:
+        found = json.loads("\n".join(read_lines(path)))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); copy it again") from None
+    values = found if isinstance(found, dict) else {}
+    missing = [key for key in _REQUIRED if key not in values]
+    if missing:
+        raise UserError(
+            f"{path}: {', '.join(missing)} missing: it is not the hparams.json of a "
+            "tensor2tensor Transformer"
+        )
+    return values
+
+
+def parse_overrides(text: str) -> dict[str, Any]:
+    """Reads `key=value,key=value` as tensor2tensor's own `--hparams` flag does.
+
+    Args:
+        text: the overrides; numbers, true, false and words. A value may hold
+            commas: `relu_dropout_broadcast_dims=0,1`.
+
+    Raises:
+        UserError: a part is not of the form key=value, or a key is given twice.
+    """
+    values: dict[str, Any] = {}
+    for part in filter(str.strip, re.split(r",(?=[^,=]*=|\s*$)", text)):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key:
+            raise UserError(
+                f"--t2t_hparams: {part.strip()!r} is not of the form key=value"
+            )
+        if key in values:
+            raise UserError(f"--t2t_hparams: {key} is given twice")
+        values[key] = _parsed(value)
+    return values
+
+
+def to_hparams(
+    t2t: Mapping[str, Any], vocab_size: int, target_space_id: int = 0
+) -> HParams:
+    """Translates tensor2tensor's hyper-parameters into ours.
+
+    Args:
+        t2t: values by name; a missing one takes tensor2tensor's default.
+        vocab_size: subwords of the vocabulary, without tensor2tensor's padding.
+        target_space_id: the target language's number (problem.py:SpaceID), which
+            tensor2tensor keeps in the problem.
+
+    Returns:
+        Our set. Decoding is as `t2t-decoder` does it, but for the 50 extra symbols
+        of the paper; the batch is that of one GPU.
+
+    Raises:
+        UserError: naming every value that this package cannot do.
+    """
+    values = {**BASE, **t2t}
+    _refuse_what_is_not_supported(t2t, values)
+    hidden, heads = values["hidden_size"], values["num_heads"]
+    layers = values["num_hidden_layers"]
+    key_channels = values["attention_key_channels"]
+    value_channels = values["attention_value_channels"]
+    relative = values["self_attention_type"] == "dot_product_relative"
+    positions = {"max_position": values["max_length"]} if values["pos"] == "emb" else {}
+    return HParams(
+        problem="files",
+        tokenizer="wordpiece",
+        vocab_size=vocab_size,
+        d_model=hidden,
+        d_ff=values["filter_size"],
+        num_heads=heads,
+        d_k=key_channels // heads if key_channels else None,
+        d_v=value_channels // heads if value_channels else None,
+        num_layers=values["num_encoder_layers"] or layers,
+        num_decoder_layers=values["num_decoder_layers"] or layers,
+        norm=_norm(values),
+        max_relative_position=values["max_relative_position"] if relative else 0,
+        position=_POSITIONS[values["pos"]],
+        **positions,
+        share_embeddings=bool(values["shared_embedding_and_softmax_weights"]),
+        scale_embeddings=values["multiply_embedding_mode"] == "sqrt_depth",
+        vocab_divisor=values["vocab_divisor"],
+        target_space_embedding=bool(values["use_target_space_embedding"]),
+        target_space_id=target_space_id,
+        dropout=values["layer_prepostprocess_dropout"],
+        attention_dropout=values["attention_dropout"],
+        ffn_dropout=values["relu_dropout"],
+        label_smoothing=values["label_smoothing"],
+        adam_beta1=values["optimizer_adam_beta1"],
+        adam_beta2=values["optimizer_adam_beta2"],
+        adam_epsilon=values["optimizer_adam_epsilon"],
+        **(_learning_rate(values) or {}),
+        warmup_steps=values["learning_rate_warmup_steps"],
+        clip_norm=values["clip_grad_norm"] or 0.0,
+        tokens_per_batch=values["batch_size"],
+        max_tokens_per_device=values["batch_size"],
+        # data_reader.py: 0 stands for the batch size.
+        max_length=values["max_length"] or values["batch_size"],
+        train_steps=t2t.get("train_steps") or _TRAIN_STEPS,
+        beam_size=4,
+        alpha=0.6,
+        decode_extra_length=50,
+    )
+
+
+def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the hyper-parameters that cannot change the model, with their values.
+
+    `to_hparams` refuses whatever it neither translates nor knows to be harmless.
+
+    Args:
+        t2t: values by name.
+    """
+    known = BASE.keys() | t2t_known.MODEL.keys() | t2t_known.TRAINING.keys()
+    return {key: t2t[key] for key in sorted(t2t.keys() - known)}
+
+
+def _refuse_what_is_not_supported(
+    t2t: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Raises UserError that names all values that cannot be translated."""
+    wrong_types = [
+        f"{key}={json.dumps(values[key])}"
+        for key, default in BASE.items()
+        if not _is_like(values[key], default, key)
+    ]
+    if wrong_types:
+        raise UserError(
+            f"tensor2tensor's {', '.join(wrong_types)}: not of the hyper-parameter's "
+            "type; correct the file or --t2t_hparams"
+        )
+    model = _unsupported(t2t, t2t_known.MODEL) + _untranslatable(values)
+    training = _unsupported(t2t, t2t_known.TRAINING)
+    if _learning_rate(values) is None:
+        keys = ("learning_rate_schedule", "learning_rate_decay_scheme")
+        training += [f"{key}={values[key]}" for key in keys]
+    unknown = [
+        f"{key}={json.dumps(value)}"
+        for key, value in ignored(t2t).items()
+        if not t2t_known.is_harmless(key, value)
+    ]
+    if not (model or training or unknown):
+        return
+    parts = [
+        (model, "change what the model computes, in a way that is not supported here"),
+        (
+            training,
+            "change only how it is trained: if it shall be trained on otherwise, or "
+            "not at all, replace them, as in --t2t_hparams "
+            "optimizer=adam,learning_rate_schedule=legacy",
+        ),
+        (
+            unknown,
+            "are unknown: if they do not change the model, say so with "
+            "--t2t_hparams KEY=none",
+        ),
+    ]
+    raise UserError(
+        "tensor2tensor's hyper-parameters cannot be taken over: "
+        + "; ".join(f"{', '.join(keys)} {why}" for keys, why in parts if keys)
+    )
+
+
+def _unsupported(
+    t2t: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]
+) -> list[str]:
+    return [
+        f"{key}={_shown(t2t[key])}"
+        for key, values in allowed.items()
+        if key in t2t and t2t[key] not in values
+    ]
+
+
+def _untranslatable(values: Mapping[str, Any]) -> list[str]:
+    """Names translated hyper-parameters whose values mean nothing here."""
+    found = []
+    if _norm(values) not in ("post", "pre"):
+        keys = ("layer_preprocess_sequence", "layer_postprocess_sequence")
+        found += [f"{key}={values[key]}" for key in keys]
+    if values["pos"] not in _POSITIONS:
+        found.append(f"pos={values['pos']}")
+    heads = values["num_heads"]
+    for key in ("attention_key_channels", "attention_value_channels"):
+        if heads < 1 or values[key] % heads:
+            found.append(f"{key}={values[key]} for num_heads={heads}")
+    relative = values["self_attention_type"] == "dot_product_relative"
+    if relative and values["max_relative_position"] < 1:
+        found.append(f"max_relative_position={values['max_relative_position']}")
+    return found
+
+
+def _norm(values: Mapping[str, Any]) -> str:
+    key = (values["layer_preprocess_sequence"], values["layer_postprocess_sequence"])
+    return _NORMS.get(key, "unknown")
+
+
+def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns our schedule and its scale, or None where there is none like it.
+
+    utils/learning_rate.py: "legacy" with "noam" is 5000 * 0.002 * learning_rate
+    times the paper's rate; else the schedule is a product of named factors.
+    """
+    factors = Counter(
+        name.strip() for name in values["learning_rate_schedule"].split("*")
+    )
+    del factors[""]
+    if factors == {"legacy": 1}:
+        if values["learning_rate_decay_scheme"] != "noam":
+            return None
+        return {
+            "learning_rate_schedule": "paper",
+            "learning_rate_scale": 10 * values["learning_rate"],
+        }
+    widths, constants = factors.pop("rsqrt_hidden_size", 0), factors.pop("constant", 0)
+    scale = values["learning_rate_constant"] ** constants
+    hidden = values["hidden_size"]
+    if factors == {"linear_warmup": 1, "rsqrt_decay": 1}:
+        # The formula has the factor d_model^-0.5 once.
+        formula, scale = "t2t", scale * hidden ** ((1 - widths) / 2)
+    elif factors == {"rsqrt_decay": 1}:
+        formula, scale = "rsqrt_decay", scale * hidden ** (-widths / 2)
+    else:
+        return None
+    return {"learning_rate_schedule": formula, "learning_rate_scale": float(scale)}
+
+
+def _is_like(value: object, default: object, key: str) -> bool:
+    """Says whether a value is of the type of tensor2tensor's default."""
+    if value is None:
+        return key in ("pos", "clip_grad_norm")
+    if isinstance(default, bool):
+        return isinstance(value, bool) or value in (0, 1)
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is type(default)
+
+
+def _parsed(text: str) -> Any:
+    """Reads a number, true or false; anything else is a word."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

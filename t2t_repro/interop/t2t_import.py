@@ -1,0 +1,225 @@
+"""From a tensor2tensor checkpoint to a model directory, whole or not at all."""
+
+import math
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.data.word_piece_tokenizer import WordPieceTokenizer
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
+from t2t_repro.interop.t2t_hparams import ignored, to_hparams
+from t2t_repro.model_dir import ModelDir, Provenance, build_model
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.training import checkpoints
+
+_VOCABULARY_NAME = "vocab.subwords"
+_NAMES_TOLD = 8
+
+
+@dataclass(frozen=True)
+class Source:
+    """What tensor2tensor left of a model.
+
+    Attributes:
+        checkpoint: the checkpoint's prefix, or the folder that holds it.
+        hparams: its hyper-parameters by name.
+        vocab_file: its subwords.
+        source_lang: language of the sources.
+        target_lang: language of the targets.
+        target_space_id: the target language's number (problem.py:SpaceID).
+    """
+
+    checkpoint: Path
+    hparams: Mapping[str, Any]
+    vocab_file: Path
+    source_lang: str
+    target_lang: str
+    target_space_id: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was imported, and what was not.
+
+    Attributes:
+        model_dir: the model directory.
+        checkpoint: the prefix that was read.
+        step: updates done.
+        vocab_size: subwords of the vocabulary.
+        table_rows: rows of the embedding tables, padding included.
+        parameters: numbers in the model.
+        used: variables of tensor2tensor that became the model.
+        unused: the names of the others by kind.
+        adam: "imported", or why Adam starts with zero moments.
+        tokens_per_batch: positions of a batch when it is trained on.
+        ignored_hparams: hyper-parameters that cannot change the model.
+    """
+
+    model_dir: str
+    checkpoint: str
+    step: int
+    vocab_size: int
+    table_rows: int
+    parameters: int
+    used: int
+    unused: dict[str, list[str]]
+    adam: str
+    tokens_per_batch: int
+    ignored_hparams: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields by name."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Describes the import for people."""
+        padded = self.table_rows - self.vocab_size
+        lines = [
+            f"imported {self.checkpoint} into {self.model_dir}",
+            f"step {self.step:,}; {self.parameters:,} parameters in {self.used:,} "
+            f"variables; {self.vocab_size:,} subwords"
+            + (f" and {padded:,} rows of padding" if padded else ""),
+        ]
+        if self.adam == "imported":
+            lines.append("Adam's moments are imported: training goes on where it was")
+        else:
+            lines.append(f"Adam will start with zero moments: {self.adam}")
+        for kind, names in self.unused.items():
+            lines.append(f"not used, {kind}: {_some(names)}")
+        if not self.unused:
+            lines.append("every variable is used")
+        if self.ignored_hparams:
+            lines.append(f"no part of the model: {_some(list(self.ignored_hparams))}")
+        lines.append(
+            f"a batch is that of one GPU, {self.tokens_per_batch:,} positions a side: "
+            "to train on as several did, set tokens_per_batch and "
+            "max_tokens_per_device"
+        )
+        return "\n".join(lines)
+
+
+def import_model(source: Source, model_dir: Path) -> Report:
+    """Makes a model directory of a tensor2tensor checkpoint.
+
+    Everything is read and checked before anything is written; the directory is built
+    aside and then renamed.
+
+    Args:
+        source: what tensor2tensor left.
+        model_dir: the directory to make; it must be absent or empty.
+
+    Raises:
+        UserError: the directory is in use, or the parts do not fit each other, are
+            damaged, or are of a model that this package does not have.
+    """
+    _refuse_to_replace(model_dir)
+    tokenizer = load_vocabulary(source.vocab_file)
+    hparams = to_hparams(source.hparams, tokenizer.vocab_size, source.target_space_id)
+    checkpoint = T2TCheckpoint(source.checkpoint)
+    model = build_model(hparams, tokenizer.vocab_size)
+    shapes = {name: tuple(v.shape) for name, v in named_variables(model).items()}
+    checkpoint.check_tables(
+        tokenizer.vocab_size, model.vocab_size, hparams.d_model, model.shared
+    )
+    names = checkpoint.sort(shapes, hparams.norm)
+    weights = checkpoint.weights(shapes, hparams.norm)
+    betas = {"beta1": hparams.adam_beta1, "beta2": hparams.adam_beta2}
+    adam = checkpoint.adam(shapes, hparams.norm, betas)
+    step = checkpoint.step()
+    report = _report(source, model_dir, checkpoint, hparams, model, names, adam)
+    provenance = Provenance(
+        problem=None,
+        source_lang=source.source_lang,
+        target_lang=source.target_lang,
+        data_dir=None,
+        problem_fingerprint=None,
+        vocabulary_fingerprint=tokenizer.fingerprint,
+        vocabulary_given=True,
+    )
+    final = model_dir.absolute()  # "." has no name.
+    aside = final.with_name(f".importing-{final.name}")
+    directory = ModelDir(aside)
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        directory.begin(hparams, provenance, tokenizer)
+        checkpoints.save(
+            directory.checkpoint_dir,
+            step,
+            weights,
+            adam.moments,
+            meta={"imported_from": str(checkpoint.prefix), "adam": report.adam},
+        )
+        aside.rename(final)
+    except OSError as error:
+        raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return report
+
+
+def load_vocabulary(path: Path) -> WordPieceTokenizer:
+    """Reads tensor2tensor's subwords, whatever their file is called.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The tokenizer, to be kept as `vocab.subwords`.
+
+    Raises:
+        UserError: the file cannot be read or is no such vocabulary.
+    """
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"--vocab_file {path}: {error.strerror}") from None
+    tokenizer = WordPieceTokenizer(contents, path)
+    tokenizer.file_name = _VOCABULARY_NAME
+    return tokenizer
+
+
+def _report(
+    source: Source,
+    model_dir: Path,
+    checkpoint: T2TCheckpoint,
+    hparams: HParams,
+    model: Transformer,
+    names: Sorted,
+    adam: AdamState,
+) -> Report:
+    """Tells what came along; moments that cannot be used are unused variables."""
+    dropped = {"Adam's moments": names.slots} if adam.missing and names.slots else {}
+    return Report(
+        model_dir=str(model_dir),
+        checkpoint=str(checkpoint.prefix),
+        step=checkpoint.step(),
+        vocab_size=hparams.vocab_size,
+        table_rows=model.vocab_size,
+        parameters=sum(
+            math.prod(variable.shape) for variable in named_variables(model).values()
+        ),
+        used=len(names.model),
+        unused=dropped | names.unused,
+        adam=adam.missing or "imported",
+        tokens_per_batch=hparams.tokens_per_batch,
+        ignored_hparams=ignored(source.hparams),
+    )
+
+
+def _refuse_to_replace(model_dir: Path) -> None:
+    """Raises UserError if the directory is there and holds something."""
+    if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
+        raise UserError(
+            f"--model_dir {model_dir} is there and not empty; name another directory"
+        )
+
+
+def _some(names: list[str]) -> str:
+    """Lists names, the first few of many."""
+    more = len(names) - _NAMES_TOLD
+    told = ", ".join(names[:_NAMES_TOLD])
+    return f"{told} and {more:,} more" if more > 0 else told

@@ -1,0 +1,204 @@
+"""tensor2tensor's hyper-parameters are translated or refused, never guessed."""
+
+import json
+
+import pytest
+
+from t2t_repro import hparams as hparam_sets
+from t2t_repro.errors import UserError
+from t2t_repro.interop import t2t_sets
+from t2t_repro.interop.t2t_hparams import (
+    ignored,
+    parse_overrides,
+    read_json,
+    to_hparams,
+)
+
+BASE = t2t_sets.load("transformer_base")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("base", "transformer_base_v1"),
+        ("t2t_base", "transformer_base"),
+        ("t2t_big", "transformer_big"),
+    ],
+)
+def test_our_own_sets_are_the_translations_of_theirs(ours, theirs):
+    expected = hparam_sets.load(ours)
+    found = to_hparams(t2t_sets.load(theirs), expected.vocab_size)
+    # How long, how much at once and what decoding adds are no part of the recipe.
+    free = {
+        "problem",
+        "tokenizer",
+        "num_decoder_layers",
+        "tokens_per_batch",
+        "max_tokens_per_device",
+        "train_steps",
+        "average_last",
+        "checkpoint_minutes",
+        "checkpoint_steps",
+        "eval_steps",
+        "keep_checkpoints",
+    }
+    for key, value in expected.to_dict().items():
+        if key not in free:
+            assert getattr(found, key) == value, key
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"attention_key_channels": 128}, {"key_size": 16, "value_size": 64}),
+        ({"attention_value_channels": 256}, {"key_size": 64, "value_size": 32}),
+        (
+            {"num_encoder_layers": 3, "num_decoder_layers": 1},
+            {"num_layers": 3, "num_decoder_layers": 1},
+        ),
+        ({"num_decoder_layers": 2}, {"num_layers": 6, "num_decoder_layers": 2}),
+        (
+            {"pos": "emb", "max_length": 9},
+            {"position": "learned", "max_position": 9, "max_length": 9},
+        ),
+        ({"pos": None}, {"position": "none"}),
+        ({"pos": "none"}, {"position": "none"}),
+        ({"max_length": 0}, {"max_length": 4096}),
+        ({"max_relative_position": 7}, {"max_relative_position": 0}),
+        (
+            {"self_attention_type": "dot_product_relative", "max_relative_position": 7},
+            {"max_relative_position": 7},
+        ),
+        ({"multiply_embedding_mode": "none"}, {"scale_embeddings": False}),
+        ({"vocab_divisor": 8}, {"vocab_divisor": 8, "vocab_size": 100}),
+        ({"use_target_space_embedding": False}, {"target_space_embedding": False}),
+        ({"shared_embedding_and_softmax_weights": 0}, {"share_embeddings": False}),
+        ({"clip_grad_norm": 2.0}, {"clip_norm": 2.0}),
+        ({"batch_size": 1024}, {"tokens_per_batch": 1024}),
+        ({"learning_rate_schedule": "legacy"}, {"learning_rate_scale": 2.0}),
+        (
+            {"learning_rate_schedule": "constant*rsqrt_decay"},
+            {"learning_rate_schedule": "rsqrt_decay", "learning_rate_scale": 2.0},
+        ),
+        # 512^0.5 takes back the width that the formula divides by.
+        (
+            {"learning_rate_schedule": "linear_warmup * rsqrt_decay"},
+            {"learning_rate_schedule": "t2t", "learning_rate_scale": 512**0.5},
+        ),
+        # The Transformer reads layer_prepostprocess_dropout.
+        ({"dropout": 0.7, "layer_prepostprocess_dropout": 0.3}, {"dropout": 0.3}),
+        ({"ffn_layer": "conv_hidden_relu"}, {"d_ff": 2048}),
+    ],
+)
+def test_a_value_is_translated(changes, expected):
+    found = to_hparams(BASE | changes, 100)
+    assert {key: getattr(found, key) for key in expected} == pytest.approx(expected)
+
+
+def test_the_target_space_and_the_decoding_are_said_outside_of_them():
+    found = to_hparams(BASE, 100, target_space_id=5)
+    assert (found.target_space_id, found.tokenizer) == (5, "wordpiece")
+    assert (found.beam_size, found.alpha, found.decode_extra_length) == (4, 0.6, 50)
+
+
+UNSUPPORTED = {
+    "self_attention_type": "local_mask_right",
+    "ffn_layer": "conv_relu_conv",
+    "norm_type": "noam",
+    "norm_epsilon": 1e-3,
+    "layer_preprocess_sequence": "na",
+    "pos": "timing_from_features",
+    "shared_embedding": True,
+    "proximity_bias": True,
+    "attention_variables_3d": True,
+    "causal_decoder_self_attention": False,
+    "unidirectional_encoder": True,
+    "factored_logits": True,
+    "prepend_mode": "prepend_inputs_full_attention",
+    "hard_attention_k": 3,
+    "num_area_layers": 1,
+    "weight_dtype": "bfloat16",
+    "symbol_modality_skip_top": True,
+    "bottom": {"inputs": "x"},
+    "optimizer": "Adafactor",
+    "learning_rate_schedule": "constant*cosdecay",
+    "weight_decay": 1e-6,
+    "symbol_dropout": 0.1,
+    "scheduled_sampling_prob": 0.5,
+    "relu_dropout_broadcast_dims": "1",
+    "use_fixed_batch_size": True,
+    "a_new_feature": 3,
+}
+
+
+@pytest.mark.parametrize("key", UNSUPPORTED)
+def test_an_unsupported_value_is_refused_by_name(key):
+    with pytest.raises(UserError, match=f"{key}="):
+        to_hparams(BASE | {key: UNSUPPORTED[key]}, 100)
+
+
+def test_all_unsupported_values_are_named_at_once_in_one_line():
+    with pytest.raises(UserError) as refused:
+        to_hparams(BASE | UNSUPPORTED, 100)
+    line = str(refused.value)
+    assert "\n" not in line
+    for key in UNSUPPORTED:
+        assert f"{key}=" in line, key
+
+
+def test_key_channels_that_the_heads_cannot_share_are_refused():
+    with pytest.raises(UserError, match="attention_key_channels=100 for num_heads=8"):
+        to_hparams(BASE | {"attention_key_channels": 100}, 100)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"hidden_size": "512"}, {"num_heads": None}, {"label_smoothing": "x"}]
+)
+def test_a_value_of_the_wrong_type_is_refused(changes):
+    with pytest.raises(UserError, match=f"{next(iter(changes))}=.* type"):
+        to_hparams(BASE | changes, 100)
+
+
+def test_an_unknown_hyper_parameter_that_is_off_is_ignored_and_reported():
+    values = BASE | {"a_new_feature": False, "moe_k": 2, "optimizer": "adam"}
+    to_hparams(values, 100)
+    assert ignored(values) == {"a_new_feature": False, "moe_k": 2}
+
+
+def test_overrides_are_read_as_tensor2tensor_reads_them():
+    text = "a=1, b=0.5,c=True,d=word,e=0,1,f=,g=none"
+    assert parse_overrides(text) == {
+        "a": 1,
+        "b": 0.5,
+        "c": True,
+        "d": "word",
+        "e": "0,1",
+        "f": "",
+        "g": "none",
+    }
+    assert parse_overrides("") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a", "'a' is not of the form"), ("a=1,a=2", "a is given twice")],
+)
+def test_damaged_overrides_are_refused(text, words):
+    with pytest.raises(UserError, match=words):
+        parse_overrides(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not JSON"),
+        ("[]", "missing: it is not the hparams.json"),
+        ("7", "missing: it is not the hparams.json"),
+        (json.dumps({"hidden_size": 8}), "filter_size, num_heads, num_hidden_layers"),
+    ],
+)
+def test_a_file_that_is_no_hparams_json_is_refused(tmp_path, text, words):
+    path = tmp_path / "hparams.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=words):
+        read_json(path)

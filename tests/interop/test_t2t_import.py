@@ -1,0 +1,264 @@
+"""An imported model is tensor2tensor's, number for number, and learns on like it."""
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.interop import t2t_sets
+from t2t_repro.interop.t2t_hparams import read_json
+from t2t_repro.interop.t2t_import import Source, import_model, load_vocabulary
+from t2t_repro.interop.variable_names import from_t2t, t2t_name
+from t2t_repro.model_dir import ModelDir
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.training.loop import TrainingLoop
+from tests import golden
+from tests.interop.t2t_run import T2TRun, write_hparams, write_run, write_vocabulary
+
+# Updates 7 to 9 from train_v1_ckpt on the batches of updates 1 to 3, by tensor2tensor
+# 1.15.7's own utils/optimize.py:optimize with TensorFlow 1.15.5 on one thread. The
+# same program repeated the six updates of train_v1.npz to 5e-7 in their losses and
+# 7e-8 in the weights.
+LATER = golden.load(
+    Path(__file__).parents[1] / "data" / "golden" / "train_v1_steps_7_to_9.npz"
+)
+
+
+def imported(run: T2TRun, model_dir: Path, **changes):
+    source = Source(
+        checkpoint=run.checkpoint,
+        hparams=read_json(run.hparams_json),
+        vocab_file=run.vocab_file,
+        source_lang="en",
+        target_lang="de",
+        **changes,
+    )
+    return import_model(source, model_dir), ModelDir(model_dir)
+
+
+@pytest.fixture(scope="module")
+def six_updates(shared_dir, tmp_path_factory):
+    """The arrays of tensor2tensor's six updates, and the model imported after them."""
+    folder = tmp_path_factory.mktemp("six")
+    golden_dir = shared_dir / "t2t" / "golden"
+    arrays = golden.load(golden_dir / "train_v1.npz")
+    run = T2TRun(
+        golden_dir / "train_v1_ckpt",
+        write_hparams(folder / "hparams.json", arrays),
+        write_vocabulary(folder / "vocab.subwords", 101),
+    )
+    return arrays, *imported(run, folder / "model")
+
+
+def test_weights_moments_and_step_are_those_of_the_checkpoint(six_updates, shared_dir):
+    arrays, report, directory = six_updates
+    checkpoint = directory.checkpoint()
+    assert checkpoint.step == report.step == 6
+    assert (report.adam, report.unused) == ("imported", {})
+    final = {k.removeprefix("final/"): v for k, v in arrays.items() if "final/" in k}
+    weights, optimizer = checkpoint.tensors(), checkpoint.tensors("optimizer")
+    expected = from_t2t(final, weights.shapes(), "post")
+    reader = tf.train.load_checkpoint(
+        str(shared_dir / "t2t/golden/train_v1_ckpt/model.ckpt-6")
+    )
+    m, v = (
+        from_t2t(
+            {name: reader.get_tensor(f"training/{name}/{slot}") for name in final},
+            weights.shapes(),
+            "post",
+        )
+        for slot in ("Adam", "Adam_1")
+    )
+    assert report.used == len(final)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(weights.read(name), value, err_msg=name)
+        np.testing.assert_array_equal(optimizer.read(f"m/{name}"), m[name])
+        np.testing.assert_array_equal(optimizer.read(f"v/{name}"), v[name])
+    assert len(optimizer.shapes()) == 2 * len(expected)
+    assert report.parameters == sum(value.size for value in final.values())
+
+
+class Recorder:
+    """Keeps what every update told."""
+
+    def __init__(self):
+        self.results = []
+
+    def step_done(self, step, result):
+        self.results.append([float(result.loss), float(result.rate)])
+
+    def pause(self):
+        return nullcontext()
+
+
+def train(loop, arrays, count):
+    """Runs updates on the golden batches, the first one first."""
+    batches = [
+        {
+            side: tf.constant(arrays[f"{side}_{number}"], tf.int32)
+            for side in ("inputs", "targets")
+        }
+        for number in range(count)
+    ]
+    recorder = Recorder()
+    loop.hparams = loop.hparams.replace(train_steps=loop.step + count)
+    loop.run(lambda step: batches, recorder, lambda step: None)
+    return np.array(recorder.results)
+
+
+def loop_of(directory, checkpoint_dir):
+    hparams = directory.hparams().replace(eval_steps=0)
+    model = directory.model(directory.checkpoint())
+    strategy = tf.distribute.get_strategy()
+    return TrainingLoop(model, hparams, strategy, checkpoint_dir)
+
+
+@pytest.mark.medium
+def test_six_updates_from_the_start_give_the_moments_of_the_checkpoint(
+    six_updates, tmp_path
+):
+    arrays, _, directory = six_updates
+    loop = loop_of(directory, tmp_path)
+    start = from_t2t(
+        golden.t2t_variables(arrays),
+        {name: tuple(v.shape) for name, v in loop.weights.items()},
+        "post",
+    )
+    for name, variable in loop.weights.items():
+        variable.assign(start[name])
+    losses, rates = train(loop, arrays, 6).T
+    np.testing.assert_allclose(losses, arrays["losses"], atol=1e-5)
+    np.testing.assert_allclose(rates, arrays["learning_rates"], rtol=1e-6)
+    theirs = directory.checkpoint().tensors("optimizer")
+    for name, moment in loop.optimizer.state().items():
+        np.testing.assert_allclose(
+            moment.numpy(), theirs.read(name), atol=1e-5, err_msg=name
+        )
+
+
+def test_further_training_goes_on_as_tensor2tensors_does(six_updates, tmp_path):
+    arrays, _, directory = six_updates
+    loop = loop_of(directory, directory.checkpoint_dir)
+    assert loop.restore() == 6
+    loop.checkpoint_dir = tmp_path
+    losses, rates = train(loop, arrays, 3).T
+    assert loop.step == int(LATER["global_step"]) == 9
+    np.testing.assert_allclose(losses, LATER["losses"], atol=1e-5)
+    np.testing.assert_allclose(rates, LATER["learning_rates"], rtol=1e-6)
+    ours = {name: v.numpy() for name, v in loop.weights.items()}
+    theirs = golden.t2t_variables(LATER)
+    some = {
+        name: array.shape
+        for name, array in ours.items()
+        if name == "embedding/table" or t2t_name(name, "post") in theirs
+    }
+    assert len(some) == 8
+    for name, value in from_t2t(theirs, some, "post").items():
+        np.testing.assert_allclose(ours[name], value, atol=1e-5, err_msg=name)
+
+
+# Each over a vocabulary of 203 subwords.
+CASES = [
+    "v1_postnorm",
+    "v3_prenorm",
+    "v1_dk",
+    "v1_posemb",
+    "v3_enc3dec1_1shard",
+    "v3_notargetspace_vocabdiv",
+    "relative",
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_model_computes_tensor2tensors_logits(shared_dir, tmp_path, case):
+    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
+    run = write_run(tmp_path, arrays, 203)
+    report, directory = imported(
+        run, tmp_path / "model", target_space_id=int(arrays["target_space_id"])
+    )
+    assert report.step == 150
+    model = directory.model(directory.checkpoint())
+    logits = model(tf.constant(arrays["inputs"]), tf.constant(arrays["targets"]))
+    np.testing.assert_allclose(logits.numpy(), arrays["logits"], atol=1e-4)
+    assert report.vocab_size == 203
+    assert report.table_rows == arrays["logits"].shape[-1]
+
+
+def test_one_that_knows_no_moments_starts_with_zeros_at_its_step(shared_dir, tmp_path):
+    arrays = golden.load(shared_dir / "t2t/golden/v1_postnorm.npz")
+    report, directory = imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
+    assert report.adam == "the checkpoint holds none"
+    assert "Adam will start with zero moments: the checkpoint holds none" in (
+        report.text()
+    )
+    checkpoint = directory.checkpoint()
+    assert checkpoint.has_optimizer and checkpoint.step == 150
+    optimizer = checkpoint.tensors("optimizer")
+    for name in optimizer.shapes():
+        assert not optimizer.read(name).any()
+
+
+def test_an_average_of_tensor2tensors_is_imported_without_its_moments(
+    shared_dir, tmp_path
+):
+    """avg_checkpoints.py averages the powers and the slots and sets the step to 0."""
+    prefix = shared_dir / "t2t" / "golden" / "avg_ckpts" / "averaged.ckpt-0"
+    reader = tf.train.load_checkpoint(str(prefix))
+    shapes = reader.get_variable_to_shape_map()
+    hidden = "transformer/body/encoder/layer_0/ffn/conv1/kernel"
+    values = t2t_sets.load("transformer_base") | {
+        "hidden_size": 8,
+        "num_heads": 2,
+        "filter_size": shapes[hidden][1],
+        "num_hidden_layers": sum(
+            re.fullmatch(r"transformer/body/encoder/layer_\d+/ffn/conv1/bias", name)
+            is not None
+            for name in shapes
+        ),
+    }
+    source = Source(
+        prefix, values, write_vocabulary(tmp_path / "vocab", 23), "en", "de"
+    )
+    report = import_model(source, tmp_path / "model")
+    assert report.step == 0
+    assert "moments are not those of step 0" in report.adam
+    assert sum(name.endswith("/Adam_1") for name in report.unused["Adam's moments"])
+    found = ModelDir(tmp_path / "model").checkpoint().tensors()
+    np.testing.assert_array_equal(
+        found.read("encoder/layer_0/feed_forward/hidden/kernel"),
+        reader.get_tensor(hidden),
+    )
+
+
+def test_two_vocabularies_are_refused(shared_dir, tmp_path):
+    arrays = golden.load(shared_dir / "t2t/golden/v3_unshared.npz")
+    with pytest.raises(UserError, match=r"vocabularies of 151, 203 subwords"):
+        imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_vocabulary_may_be_called_anything(tmp_path):
+    path = write_vocabulary(tmp_path / "vocab.translate_ende_wmt8k.8192", 20)
+    tokenizer = load_vocabulary(path)
+    assert (tokenizer.vocab_size, tokenizer.file_name) == (20, "vocab.subwords")
+    with pytest.raises(UserError, match=r"--vocab_file .*none: No such file"):
+        load_vocabulary(tmp_path / "none")
+
+
+def test_a_folder_in_use_is_left_alone(six_updates, tmp_path):
+    (tmp_path / "mine").write_text("x", encoding="utf-8")
+    source = Source(tmp_path, {}, tmp_path, "en", "de")
+    with pytest.raises(UserError, match=r"--model_dir .* is there and not empty"):
+        import_model(source, tmp_path)
+
+
+def test_an_empty_folder_is_filled(shared_dir, tmp_path):
+    arrays = golden.load(shared_dir / "t2t/golden/v1_posemb.npz")
+    (tmp_path / "model").mkdir()
+    _, directory = imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
+    model = directory.model(directory.checkpoint())
+    assert "input_position/table" in named_variables(model)
