@@ -1,0 +1,62 @@
+"""Compares t2t_repro with vectors that the real tensor2tensor computed.
+
+    python tools/check_golden.py --golden_dir FOLDER [--json]
+
+FOLDER holds model cases, training cases, tables, searches, texts and checkpoints as
+NumPy, JSON and TensorFlow files; each file's kind is read from what it holds. Every
+array is compared or used as an input; one that nobody looked at is a failure.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Compares every array of a folder of tensor2tensor's vectors with ours."
+    )
+    parser.add_argument(
+        "--golden_dir", type=Path, required=True, help="the folder of vectors"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the arguments, compares everything and prints a line per array."""
+    args = _parser().parse_args(argv)
+    if not args.golden_dir.is_dir():
+        raise UserError(f"--golden_dir {args.golden_dir}: no such folder")
+    cli.start_tensorflow(args.verbose)
+    from golden_checks.folder import checked
+
+    findings = []
+    for sheet in checked(args.golden_dir):
+        findings += sheet.findings()
+        if not args.json:
+            print("\n".join(finding.line() for finding in sheet.findings()), flush=True)
+    if not findings:
+        raise UserError(f"--golden_dir {args.golden_dir}: it holds no vectors")
+    failed = [finding for finding in findings if not finding.passed]
+    compared = sum(finding.difference is not None for finding in findings)
+    inputs = sum(finding.difference is None and finding.seen for finding in findings)
+    text = (
+        f"{len(findings):,} arrays: {compared:,} compared, {inputs:,} inputs, "
+        f"{len(failed):,} failed"
+    )
+    arrays = [asdict(finding) | {"passed": finding.passed} for finding in findings]
+    values = {"passed": not failed, "failed": len(failed), "arrays": arrays}
+    cli.print_result(text, values, args.json)
+    if failed:
+        names = ", ".join(f"{finding.file} {finding.array}" for finding in failed[:3])
+        raise UserError(
+            f"{len(failed)} arrays differ or were not looked at, the first: {names}"
+        )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,67 @@
+"""tensor2tensor's checkpoints: of a model case, of a training case, averaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from golden_checks.sheet import Sheet
+from golden_checks.training_cases import Training
+from t2t_repro.training.averaging import mean
+from t2t_repro.training.checkpoints import TensorFile
+
+MOMENTS = 1e-5  # Adam's, after all updates.
+BETA_POWERS = 1e-6
+_AVERAGED = "averaged.ckpt-0"
+
+
+def read(prefix: Path, name: str) -> Sheet:
+    """Opens a checkpoint as a sheet of its variables."""
+    file = TensorFile(prefix)
+    return Sheet(name, {variable: file.read(variable) for variable in file.shapes()})
+
+
+def check_weights(sheet: Sheet, case: Sheet) -> None:
+    """Compares a checkpoint with the weights that a model case holds."""
+    for name, value in case.group("var/").items():
+        sheet.compare(name, value, 0.0)
+    # The weights were made by hand: what the checkpoint calls its step is free.
+    sheet.take("global_step")
+
+
+def check_training(sheet: Sheet, case: Sheet) -> None:
+    """Compares a checkpoint with our weights and moments after the same updates."""
+    training = Training(case)
+    for number in range(training.updates):
+        training.update(number)
+    for name, value in training.in_t2t(training.weights()).items():
+        sheet.compare(name, value, MOMENTS)
+    for kind, slot in (("m", "Adam"), ("v", "Adam_1")):
+        for name, value in training.in_t2t(training.moments(kind)).items():
+            sheet.compare(f"training/{name}/{slot}", value, MOMENTS)
+    hparams = training.hparams
+    # tensor2tensor keeps the powers that the next update needs.
+    power = training.updates + 1
+    for name, beta in (("beta1", hparams.adam_beta1), ("beta2", hparams.adam_beta2)):
+        expected = np.float32(beta**power)
+        sheet.compare(f"training/{name}_power", expected, BETA_POWERS)
+    sheet.compare("global_step", training.updates, 0.0)
+
+
+def check_averaged(sheet: Sheet, parts: list[Sheet]) -> None:
+    """Compares averaged variables with our mean of the others'."""
+    for name in sheet.arrays:
+        if name != "global_step":
+            # One unit in the last place: both sum in float64.
+            ours = mean(part.take(name) for part in parts)
+            sheet.compare(name, ours, 1e-7)
+    # avg_checkpoints.py starts counting anew.
+    sheet.compare("global_step", 0, 0.0)
+    for part in parts:
+        part.take("global_step")
+
+
+def is_averaged(prefix: Path) -> bool:
+    """Says whether a checkpoint is the mean of the others in its folder."""
+    return prefix.name == _AVERAGED

@@ -1,0 +1,129 @@
+"""A folder of vectors: which file is of which kind, and what checks it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from golden_checks import (
+    checkpoints,
+    model_cases,
+    parameters,
+    search,
+    tables,
+    texts,
+    training_cases,
+)
+from golden_checks.sheet import Sheet
+from t2t_repro.errors import UserError
+
+_CHECKPOINTS_OF = "_ckpt"  # CASE_ckpt/ holds the checkpoints of CASE.npz.
+_READ_BY_OTHERS = (".md", ".txt", ".subwords")
+
+
+def checked(folder: Path) -> Iterator[Sheet]:
+    """Compares file after file and yields its sheet when done.
+
+    Args:
+        folder: NumPy and JSON files, and folders of checkpoints.
+
+    Raises:
+        UserError: a file is damaged, or of no kind that is known.
+    """
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            yield from _checked_checkpoints(path)
+        elif path.suffix == ".npz":
+            yield _checked_arrays(path)
+        elif path.suffix == ".json":
+            yield _checked_values(path)
+        elif path.suffix not in _READ_BY_OTHERS:
+            raise UserError(f"{path}: nobody knows what to do with this file")
+
+
+def _checked_arrays(path: Path) -> Sheet:
+    sheet = _read_arrays(path)
+    for is_kind, check in (
+        (model_cases.is_model_case, model_cases.check),
+        (training_cases.is_training_case, training_cases.check),
+        (tables.is_tables, tables.check),
+        (search.is_search, search.check),
+    ):
+        if is_kind(sheet.arrays):
+            check(sheet)
+            return sheet
+    raise UserError(f"{path}: its arrays are of no kind that is known")
+
+
+def _checked_values(path: Path) -> Sheet:
+    sheet = Sheet(path.name, texts.columns(_read_json(path)))
+    values = sheet.arrays
+    if texts.is_bleu(values):
+        texts.check_bleu(sheet)
+    elif texts.is_packing_and_trees(values):
+        texts.check_packing_and_trees(sheet)
+    elif texts.is_built_vocabulary(values):
+        texts.check_built_vocabulary(sheet, path.parent)
+    elif texts.is_subwords(values):
+        texts.check_subwords(sheet, path.parent)
+    elif parameters.is_parameter_counts(values):
+        parameters.check(sheet)
+    else:
+        raise UserError(f"{path}: its values are of no kind that is known")
+    return sheet
+
+
+def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
+    prefixes = sorted(path.with_suffix("") for path in folder.glob("*.index"))
+    sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
+    if not sheets:
+        raise UserError(f"{folder}: it holds no checkpoint")
+    averaged = [prefix for prefix in prefixes if checkpoints.is_averaged(prefix)]
+    if averaged:
+        parts = [sheets[prefix] for prefix in prefixes if prefix not in averaged]
+        for prefix in averaged:
+            checkpoints.check_averaged(sheets[prefix], parts)
+    else:
+        case = _read_arrays(folder.parent / f"{_case_of(folder)}.npz")
+        check = (
+            checkpoints.check_training
+            if training_cases.is_training_case(case.arrays)
+            else checkpoints.check_weights
+        )
+        for sheet in sheets.values():
+            check(sheet, case)
+    yield from sheets.values()
+
+
+def _case_of(folder: Path) -> str:
+    """Returns the name of the case that a folder of checkpoints belongs to."""
+    name = folder.name.removesuffix(_CHECKPOINTS_OF)
+    if name == folder.name or not (folder.parent / f"{name}.npz").exists():
+        raise UserError(
+            f"{folder}: it holds no averaged checkpoint, and there is no case of "
+            "whose name it is (CASE_ckpt belongs to CASE.npz)"
+        )
+    return name
+
+
+def _read_arrays(path: Path) -> Sheet:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return Sheet(path.name, {name: file[name] for name in file.files})
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: damaged ({error}); copy it again") from None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); copy it again") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: its values are of no kind that is known")
+    return found

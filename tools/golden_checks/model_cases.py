@@ -1,0 +1,170 @@
+"""A whole model: every stage of it, its losses, its attention and its searches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from golden_checks.sheet import Array, Sheet
+from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.hparams import HParams
+from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.interop.variable_names import from_t2t, t2t_name, to_t2t
+from t2t_repro.layers.masks import Packing
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy
+
+ACTIVATIONS = 1e-4
+LOSSES = 1e-5
+SCORES = 1e-3
+_BEAM, _ALPHA = 4, 0.6  # Of every search in the folder.
+
+
+def is_model_case(arrays: Any) -> bool:
+    """Says whether a file holds such a case."""
+    return "hparams_json" in arrays and "logits" in arrays
+
+
+def check(sheet: Sheet) -> None:
+    """Compares everything that a model case holds."""
+    case = json.loads(str(sheet.take("case_json")))
+    model, hparams = build(sheet, case["input_vocab"], case["target_vocab"])
+    inputs, targets = sheet.take("inputs"), sheet.take("targets")
+    packing = _packing(sheet)
+    _check_stages(sheet, model, inputs, targets, packing)
+    _check_losses(sheet, model(inputs, targets, packing=packing), targets)
+    if any(name.startswith("att/") for name in sheet.arrays):
+        _check_attention(sheet, model, hparams, inputs, targets)
+    if "decode_extra_length" in sheet:
+        _check_searches(sheet, model, inputs)
+
+
+def build(
+    sheet: Sheet, vocab_size: int, target_vocab_size: int
+) -> tuple[Transformer, HParams]:
+    """Builds the model of a case with its weights, which must fit without rest.
+
+    Args:
+        sheet: the file; its `var/` arrays are compared with the model's variables.
+        vocab_size: V of the source.
+        target_vocab_size: V of the target.
+    """
+    t2t = json.loads(str(sheet.take("hparams_json")))
+    hparams = to_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
+    model = Transformer(hparams, vocab_size, target_vocab_size)
+    model.build()
+    variables = named_variables(model)
+    fill(model, sheet.group("var/"), hparams)
+    shards = int(t2t["symbol_modality_num_shards"])
+    values = {name: v.value.numpy() for name, v in variables.items()}
+    for name, value in to_t2t(values, hparams.norm, shards).items():
+        sheet.compare(f"var/{name}", value, 0.0)
+    return model, hparams
+
+
+def fill(model: Transformer, values: dict[str, Array], hparams: HParams) -> None:
+    """Gives a model the variables of tensor2tensor."""
+    variables = named_variables(model)
+    shapes = {name: tuple(v.shape) for name, v in variables.items()}
+    for name, value in from_t2t(values, shapes, hparams.norm).items():
+        variables[name].assign(value)
+
+
+def _packing(sheet: Sheet) -> Packing | None:
+    if "inputs_segmentation" not in sheet:
+        return None
+    return Packing(*(tf.constant(sheet.take(field)) for field in Packing._fields))
+
+
+def _check_stages(
+    sheet: Sheet,
+    model: Transformer,
+    inputs: Array,
+    targets: Array,
+    packing: Packing | None,
+) -> None:
+    encoder_output, bias = model.encode(inputs, packing=packing)
+    decoder_output = model.decode(targets, encoder_output, bias, packing=packing)
+    # tensor2tensor leaves the encoder's feed-forward network out at padding (its pad
+    # remover). Nothing sees that but the padding of packed targets.
+    source = (inputs != 0)[..., None]
+    target = None if packing is None else (targets != 0)[..., None]
+    for name, ours, mask in (
+        ("embedded_inputs", model.embed_inputs(inputs), None),
+        ("encoder_output", encoder_output, source),
+        ("decoder_input", model.decoder_input(targets, packing), None),
+        ("decoder_output", decoder_output, target),
+        ("logits", model.logits(decoder_output), target),
+    ):
+        sheet.compare(name, ours, ACTIVATIONS, mask)
+
+
+def _check_losses(sheet: Sheet, logits: tf.Tensor, targets: Array) -> None:
+    weights = (targets != 0).astype(np.float32)
+    labels = tf.constant(targets, tf.int32)
+    flat = tf.reshape(logits, [-1, logits.shape[-1]])
+    for each, mean, smoothing in (
+        ("eval_xent", "eval_loss", 0.0),
+        ("smoothed_xent", "train_loss", float(sheet.take("label_smoothing"))),
+    ):
+        losses = smoothed_cross_entropy(flat, tf.reshape(labels, [-1]), smoothing)
+        sheet.compare(each, np.reshape(losses, targets.shape) * weights, LOSSES)
+        total, count = loss_sum(logits, labels, smoothing)
+        sheet.compare(mean, total / count, LOSSES)
+    sheet.compare("token_weights", weights, 0.0)
+    sheet.compare("loss_den", count, 0.0)
+
+
+def _check_attention(
+    sheet: Sheet, model: Transformer, hparams: HParams, inputs: Array, targets: Array
+) -> None:
+    maps = attention_maps(model, tf.constant(inputs), tf.constant(targets))
+    for name, ours in maps.items():
+        # The maps' scope is that of the attention's kernels.
+        scope = t2t_name(f"{name}/query/kernel", hparams.norm).removesuffix("/q/kernel")
+        # Rows of padding read what the pad remover left out.
+        mask = (inputs != 0)[:, None, :, None] if name.startswith("encoder") else None
+        sheet.compare(f"att/{scope}/dot_product_attention", ours, ACTIVATIONS, mask)
+
+
+def _check_searches(sheet: Sheet, model: Transformer, inputs: Array) -> None:
+    limit = inputs.shape[1] + int(sheet.take("decode_extra_length"))
+    best = _search(model, inputs, limit, _BEAM, _ALPHA, nbest=1)
+    sheet.compare_ids("beam4_top1_ids", best.ids[:, 0])
+    sheet.compare("beam4_top1_scores", best.scores[:, 0], SCORES)
+    every = _search(model, inputs, limit, _BEAM, _ALPHA, nbest=_BEAM)
+    sheet.compare_ids("beam4_all_ids", every.ids)
+    sheet.compare("beam4_all_scores", every.scores, SCORES)
+    if "greedy_ids" in sheet:
+        # tensor2tensor's greedy score is the plain log probability. What follows the
+        # first EOS of a row has no meaning there, and is not produced here.
+        greedy = _search(model, inputs, limit, 1, 0.0, nbest=1)
+        theirs = sheet.take("greedy_ids")
+        ended = np.cumsum(theirs == 1, axis=1) - (theirs == 1) > 0
+        ours = np.zeros_like(theirs)
+        found = np.asarray(greedy.ids[:, 0])[:, : theirs.shape[1]]
+        ours[:, : found.shape[1]] = found
+        sheet.compare("greedy_ids", ours, 0.0, mask=~ended)
+        sheet.compare("greedy_scores", greedy.scores[:, 0], SCORES)
+
+
+def _search(
+    model: Transformer, inputs: Array, limit: int, beam: int, alpha: float, nbest: int
+) -> BeamSearchResult:
+    """Searches by tensor2tensor's rules, one limit for the batch."""
+    decoder = CachedDecoder(model, beam)
+    return beam_search(
+        decoder,
+        decoder.start(tf.constant(inputs)),
+        batch_size=len(inputs),
+        beam_size=beam,
+        alpha=alpha,
+        max_lengths=tf.constant(limit),
+        nbest=nbest,
+        tensor2tensor_rules=True,
+    )

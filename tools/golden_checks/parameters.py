@@ -1,0 +1,58 @@
+"""How many parameters tensor2tensor's sets have."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from golden_checks.sheet import Sheet
+from t2t_repro.errors import UserError
+from t2t_repro.interop import t2t_sets
+from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.models.transformer import Transformer, named_variables
+
+_VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # The file's name says its size.
+_SHARDS = 16  # tensor2tensor counts each shard of the table as a variable.
+# tensor2tensor's groups of variables, told by a part of our names.
+_GROUPS = {
+    "attention": "_attention/",
+    "ffn": "feed_forward/",
+    "layer_norm": "norm/",
+    "embedding(tied)": "embedding/table",
+    "target_space_embedding": "target_space/",
+}
+
+
+def is_parameter_counts(values: Any) -> bool:
+    """Says whether a file holds counts by set."""
+    return bool(values) and all(
+        isinstance(value, dict) and "total" in value for value in values.values()
+    )
+
+
+def check(sheet: Sheet) -> None:
+    """Builds each set's model and counts.
+
+    Raises:
+        UserError: the file's name does not say the size of the vocabulary.
+    """
+    found = _VOCABULARY.search(sheet.file)
+    if found is None:
+        raise UserError(f"{sheet.file}: its name does not end in _vocabSIZE.json")
+    vocab_size = int(found[1])
+    for name in sheet.arrays:
+        hparams = to_hparams(t2t_sets.load(name), vocab_size)
+        model = Transformer(hparams, vocab_size)
+        model.build()
+        sizes = {n: math.prod(v.shape) for n, v in named_variables(model).items()}
+        groups = {
+            group: sum(size for n, size in sizes.items() if part in n)
+            for group, part in _GROUPS.items()
+        }
+        counts = {
+            "groups": groups,
+            "total": sum(sizes.values()),
+            "variables": len(sizes) - 1 + _SHARDS,
+        }
+        sheet.compare_equal(name, counts)

@@ -1,0 +1,113 @@
+"""Tables of single functions: rates, signals, batch sizes, penalties, losses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from golden_checks.sheet import Sheet
+from t2t_repro.data.t2t_boundaries import t2t_batching
+from t2t_repro.decoding.stopping import length_penalty
+from t2t_repro.interop import t2t_sets
+from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.layers.position import sinusoid
+from t2t_repro.training.losses import smoothed_cross_entropy
+from t2t_repro.training.schedule import Schedule
+
+RATES = 1e-6
+SIGNALS = 2e-5  # The sine of a large float32 angle.
+PENALTIES = 1e-6
+LOSSES = 1e-5
+_RATE_KEYS = (
+    "hidden_size",
+    "learning_rate",
+    "learning_rate_constant",
+    "learning_rate_decay_scheme",
+    "learning_rate_schedule",
+    "learning_rate_warmup_steps",
+)
+_BATCHING = re.compile(r"batching/(b(\d+)_m(\d+)(?:_shards(\d+))?)/boundaries")
+_TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
+
+
+def is_tables(arrays: Any) -> bool:
+    """Says whether a file holds such tables."""
+    return "lr/steps" in arrays
+
+
+def check(sheet: Sheet) -> None:
+    """Compares every table of the file."""
+    _check_rates(sheet)
+    _check_timing(sheet)
+    _check_batching(sheet)
+    _check_length_penalty(sheet)
+    _check_smoothing(sheet)
+
+
+def _check_rates(sheet: Sheet) -> None:
+    steps = sheet.take("lr/steps")
+    for name in _below(sheet, "lr/"):
+        if name == "steps":
+            continue
+        t2t = t2t_sets.load(name)
+        # Some sets are for optimizers that are not here; their rates are.
+        hparams = to_hparams({key: t2t[key] for key in _RATE_KEYS}, vocab_size=3)
+        schedule = Schedule(
+            hparams.learning_rate_schedule,
+            hparams.d_model,
+            hparams.warmup_steps,
+            hparams.learning_rate_scale,
+        )
+        # tensor2tensor counts the parts of an accumulated update, we count updates.
+        parts = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
+        rates = [float(schedule(tf.constant(step / parts))) for step in steps]
+        sheet.compare(f"lr/{name}", rates, RATES, relative=True)
+
+
+def _check_timing(sheet: Sheet) -> None:
+    for name in sheet.arrays:
+        if found := _TIMING.fullmatch(name):
+            start, length, channels = (int(part or 0) for part in found.groups())
+            positions = np.arange(start, start + length)
+            sheet.compare(name, sinusoid(positions, channels)[None], SIGNALS)
+
+
+def _check_batching(sheet: Sheet) -> None:
+    for name in sheet.arrays:
+        if found := _BATCHING.fullmatch(name):
+            configuration = found[1]
+            batching = t2t_batching(int(found[2]), int(found[3]), int(found[4] or 1))
+            for field, ours in batching._asdict().items():
+                sheet.compare(f"batching/{configuration}/{field}", ours, 0.0)
+
+
+def _check_length_penalty(sheet: Sheet) -> None:
+    lengths = tf.constant(sheet.take("length_penalty/lengths"))
+    for name in _below(sheet, "length_penalty/alpha_"):
+        ours = length_penalty(lengths, float(name))
+        sheet.compare(f"length_penalty/alpha_{name}", ours, PENALTIES, relative=True)
+
+
+def _check_smoothing(sheet: Sheet) -> None:
+    logits = tf.constant(sheet.take("smoothing/logits"))
+    labels = tf.constant(sheet.take("smoothing/labels"), tf.int32)
+    symbols = np.asarray(labels) != 0
+    for name in _below(sheet, "smoothing/xent_"):
+        losses = smoothed_cross_entropy(
+            tf.reshape(logits, [-1, logits.shape[-1]]),
+            tf.reshape(labels, [-1]),
+            float(name),
+        )
+        losses = np.reshape(losses, labels.shape) * symbols
+        sheet.compare(f"smoothing/xent_{name}", losses, LOSSES)
+        sheet.compare(f"smoothing/num_{name}", losses.sum(), LOSSES)
+        sheet.compare(f"smoothing/den_{name}", symbols.sum(), 0.0)
+
+
+def _below(sheet: Sheet, prefix: str) -> list[str]:
+    """Returns what follows a prefix, of every array that begins with it."""
+    names = [name for name in sheet.arrays if name.startswith(prefix)]
+    return [name.removeprefix(prefix) for name in names]

@@ -1,0 +1,148 @@
+"""Text: BLEU, packed rows, linearised trees, and subwords."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from golden_checks.sheet import Sheet
+from t2t_repro.data.packing import pack_examples
+from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.data.tokenizers import load_tokenizer
+from t2t_repro.data.trees import words_and_tags
+from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.data.word_pieces import split_words
+from t2t_repro.errors import UserError
+from t2t_repro.evaluation.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
+from t2t_repro.text_files import read_lines
+
+_PACKED = re.compile(r"packed(?:_spacing(\d+))?(?:/|$)")
+_ROOT = Path(__file__).resolve().parents[2]
+
+BLEU = 1e-4  # Points; tensor2tensor rounds to float32.
+
+
+def columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Turns each list of records into one list per field, `LIST/FIELD`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            for field in value[0]:
+                found[f"{name}/{field}"] = [record.get(field) for record in value]
+        else:
+            found[name] = value
+    return found
+
+
+def is_bleu(values: Any) -> bool:
+    """Says whether a file holds scores of translations."""
+    return "compute_bleu_ids/bleu" in values
+
+
+def check_bleu(sheet: Sheet) -> None:
+    """Compares tensor2tensor's own BLEU, of text and of ids."""
+    references, hypotheses = sheet.take("reference"), sheet.take("hypothesis")
+    counts = sheet.take("sets/first_n")
+    for name, cased in (("sets/bleu_cased", True), ("sets/bleu_uncased", False)):
+        ours = [t2t_bleu(hypotheses[:n], references[:n], cased) for n in counts]
+        sheet.compare(name, ours, BLEU)
+    lines = sheet.take("tokenize/text")
+    sheet.compare_equal("tokenize/tokens", [tokenize(line) for line in lines])
+    pairs = zip(
+        sheet.take("compute_bleu_ids/reference"),
+        sheet.take("compute_bleu_ids/hypothesis"),
+        strict=True,
+    )
+    ours = [corpus_bleu(reference, hypothesis) for reference, hypothesis in pairs]
+    sheet.compare("compute_bleu_ids/bleu", ours, BLEU / 100)
+
+
+def is_packing_and_trees(values: Any) -> bool:
+    """Says whether a file holds packed rows and linearised trees."""
+    return "packed_length" in values
+
+
+def check_packing_and_trees(sheet: Sheet) -> None:
+    """Packs the examples again, and linearises the trees."""
+    sides = ("inputs", "targets")
+    examples = [
+        dict(zip(sides, ids, strict=True))
+        for ids in zip(*(sheet.take(f"examples/{s}") for s in sides), strict=True)
+    ]
+    length, queue_size = sheet.take("packed_length"), sheet.take("queue_size")
+    # A list of another spacing has it in its name.
+    lists = {name.split("/")[0] for name in sheet.arrays if _PACKED.match(name)}
+    for name in sorted(lists):
+        found = _PACKED.match(name)
+        assert found is not None
+        spacing = int(found[1] or sheet.take("spacing"))
+        rows = list(
+            pack_examples(examples, length, spacing=spacing, queue_size=queue_size)
+        )
+        for field in rows[0]:
+            sheet.compare_equal(f"{name}/{field}", [list(row[field]) for row in rows])
+    linear = [words_and_tags(tree) for tree in sheet.take("trees/tree")]
+    sheet.compare_equal("trees/words", [words for words, _ in linear])
+    sheet.compare_equal("trees/tags", [tags for _, tags in linear])
+
+
+def is_subwords(values: Any) -> bool:
+    """Says whether a file holds texts encoded with a published vocabulary."""
+    return "vocab" in values and "cases/ids" in values
+
+
+def check_subwords(sheet: Sheet, folder: Path) -> None:
+    """Encodes and decodes with the vocabulary, found in the folder or around it.
+
+    Args:
+        sheet: the file.
+        folder: where it lies; tensor2tensor's vocabulary lies there too, beside the
+            folder, or among the reference data (`$T2T_REPRO_SHARED` or ../shared).
+    """
+    name = sheet.take("vocab").split()[0]
+    shared = Path(os.environ.get("T2T_REPRO_SHARED") or _ROOT.parent / "shared")
+    places = [folder / name, folder.parent / name, shared / "t2t" / name]
+    found = [path for path in places if path.exists()]
+    if not found:
+        tried = ", ".join(str(path.parent) for path in places)
+        raise UserError(f"{sheet.file}: {name} is in none of {tried}")
+    tokenizer = load_tokenizer(found[0])
+    texts, ids = sheet.take("cases/text"), sheet.take("cases/ids")
+    sheet.compare_equal("cases/ids", _encoded(tokenizer, texts))
+    sheet.compare_equal("cases/tokens", [split_words(text) for text in texts])
+    decoded = tokenizer.decode(tf.ragged.constant(ids, tf.int32, ragged_rank=1))
+    ours = [text.decode() for text in decoded.numpy()]
+    sheet.compare_equal("cases/decoded", ours)
+
+
+def is_built_vocabulary(values: Any) -> bool:
+    """Says whether a file holds texts encoded with a vocabulary built beside it."""
+    return "target_size" in values
+
+
+def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
+    """Builds the vocabulary again, and encodes with it."""
+    size = sheet.take("target_size")
+    theirs = folder / f"built.{size}.subwords"
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / theirs.name
+        build_vocabulary("wordpiece", read_lines(folder / "built_from.txt"), size, path)
+        tokenizer = load_tokenizer(path)
+        equal = path.read_bytes() == theirs.read_bytes()
+    sheet.compare("vocab_size", tokenizer.vocab_size, 0.0)
+    if not equal:
+        raise UserError(f"{theirs}: the vocabulary that is built here differs from it")
+    sheet.take("max_subtoken_length")  # Longer than any word of the text.
+    sheet.compare_equal("cases/ids", _encoded(tokenizer, sheet.take("cases/text")))
+
+
+def _encoded(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Encodes texts, without the EOS that is added here."""
+    rows = tokenizer.encode(tf.constant(texts)).to_list()
+    assert all(row[-1] == EOS_ID for row in rows)
+    return [row[:-1] for row in rows]
