@@ -1,5 +1,6 @@
-"""Search for the best translation; it knows a step function, not the model.
+"""Search for the best translation, or draw some; it knows a step function, no model.
 
-`beam_search.beam_search` runs over any `decoder.Decoder` as TensorFlow graph code,
-so it works in a `tf.function` and in an exported `tf.Module`.
+`beam_search.beam_search` and `sampling.sample` run over any `decoder.Decoder` as
+TensorFlow graph code, so they work in a `tf.function` and in an exported `tf.Module`.
+`constraints.Constraints` says what else is asked of the hypotheses.
 """

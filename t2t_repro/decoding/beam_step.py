@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.candidates import NEVER, Candidates, best_candidates
+from t2t_repro.decoding.batch import Progress, Rows
+from t2t_repro.decoding.candidates import (
+    NEVER,
+    Candidates,
+    best_allowed_candidates,
+    best_candidates,
+)
+from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import Decoder, State
 from t2t_repro.decoding.stopping import (
     batch_done_tensor2tensor,
@@ -24,6 +31,7 @@ class Rules:
     eos_id: int
     pad_id: int
     tensor2tensor: bool
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         """Refuses what the algorithm is not made for."""
@@ -33,98 +41,186 @@ class Rules:
             raise ValueError(f"nbest is {self.nbest}, must be 1 to {self.beam_size}")
         if self.alpha < 0:
             raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
+        if self.tensor2tensor and self.constraints:
+            raise ValueError("tensor2tensor's rules know no constraints")
+
+
+class Asked(NamedTuple):
+    """What the caller wants of each sentence.
+
+    Attributes:
+        limits: int32 (rows,), the most symbols, EOS counted.
+        wishes: `Wishes`, or () without constraints.
+    """
+
+    limits: tf.Tensor
+    wishes: Rows
 
 
 class Beams(NamedTuple):
-    """What changes with each step, for the sentences still in the batch.
+    """The hypotheses of the sentences still in the batch.
 
     Attributes:
-        length: int32 (), symbols generated so far.
-        searching: int32 (), sentences whose search is not over.
         last_ids: int32 (rows, beam), what the unfinished hypotheses end in.
         log_probs: float32 (rows, beam), the unfinished ones, best first; all -inf once
             the sentence's search is over, so that nothing can change any more.
         scores: float32 (rows, beam), the finished ones, best first; -inf: none.
         hypotheses: int32 (rows, 2 * beam, width), the unfinished, then the finished.
-        state: the decoder's.
     """
 
-    length: tf.Tensor
-    searching: tf.Tensor
     last_ids: tf.Tensor
     log_probs: tf.Tensor
     scores: tf.Tensor
     hypotheses: tf.Tensor
-    state: State
 
 
-def start(
-    state: State,
+@dataclass(frozen=True)
+class BeamMethod:
+    """Beam search, as `batch.run` runs it."""
+
+    decoder: Decoder
+    rules: Rules
+
+    def start(
+        self, state: State, limits: tf.Tensor, width: int | tf.Tensor, start_id: int
+    ) -> Progress:
+        """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
+        beam = self.rules.beam_size
+        rows = tf.shape(limits)[0]
+        empty = tf.constant([[0.0] + [NEVER] * (beam - 1)])
+        open_ = (limits > 0)[:, None]
+        beams = Beams(
+            last_ids=tf.fill([rows, beam], start_id),
+            log_probs=tf.where(open_, empty, NEVER),
+            scores=tf.where(open_, NEVER, empty),
+            hypotheses=tf.fill([rows, 2 * beam, width], self.rules.pad_id),
+        )
+        searching = tf.math.count_nonzero(open_, dtype=tf.int32)
+        return Progress(tf.constant(0), searching, beams, state)
+
+    def step(self, progress: Progress, asked: Asked) -> Progress:
+        """Adds one symbol to every hypothesis."""
+        beams, rules = progress.sentences, self.rules
+        beam = rules.beam_size
+        logits, state = self.decoder.step(
+            beams.last_ids, progress.length, progress.state
+        )
+        candidates = _candidates(logits, progress, asked, rules)
+        length = progress.length + 1
+        ends = tf.equal(candidates.ids, rules.eos_id)
+        log_probs, alive = tf.math.top_k(
+            tf.where(ends, NEVER, candidates.log_probs), beam
+        )
+        parents = tf.gather(candidates.parents, alive, batch_dims=1)
+        ids = tf.gather(candidates.ids, alive, batch_dims=1)
+        finished = _finish(beams.scores, candidates, ends, length, rules)
+        done = _done(length, asked.limits, log_probs, finished.scores, rules)
+        unfinished = _Results(log_probs, parents, ids)
+        finished = _cut(done, length, unfinished, finished, rules)
+        beams = Beams(
+            last_ids=ids,
+            log_probs=tf.where(done, NEVER, log_probs),
+            scores=finished.scores,
+            hypotheses=_append(
+                beams.hypotheses,
+                tf.concat([parents, finished.sources], axis=1),
+                tf.concat([ids, finished.endings], axis=1),
+                progress.length,
+            ),
+        )
+        return Progress(
+            length=length,
+            searching=tf.math.count_nonzero(~done, dtype=tf.int32),
+            sentences=beams,
+            state=self.decoder.select_beams(state, parents) if beam > 1 else state,
+        )
+
+    def is_open(self, sentences: Beams) -> tf.Tensor:
+        """Tells which sentences are still searched: bool (rows,)."""
+        return tf.not_equal(sentences.log_probs[:, 0], NEVER)
+
+    def results(self, sentences: Beams) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the finished hypotheses and their scores."""
+        return sentences.hypotheses[:, self.rules.beam_size :], sentences.scores
+
+
+class _Results(NamedTuple):
+    """Hypotheses that compete for the result, and how they came about.
+
+    Attributes:
+        scores: float32 (rows, beam), -inf: none.
+        sources: int32 (rows, beam), where each of them, or its beginning, is found
+            among `Beams.hypotheses`.
+        endings: int32 (rows, beam), the symbol that was added; PAD for the old ones.
+    """
+
+    scores: tf.Tensor
+    sources: tf.Tensor
+    endings: tf.Tensor
+
+
+def _candidates(
+    logits: tf.Tensor, progress: Progress, asked: Asked, rules: Rules
+) -> Candidates:
+    """Picks the best continuations of each sentence.
+
+    They are 2 * beam, because up to `beam` of the best may end here. Greedy search
+    (beam 1) follows the single best: when that is EOS, nothing is left to continue.
+    """
+    beams, beam = progress.sentences, rules.beam_size
+    count = 2 * beam if beam > 1 else 1
+    if rules.constraints is None:
+        forbidden_id = None if rules.tensor2tensor else rules.pad_id
+        return best_candidates(logits, beams.log_probs, count, forbidden_id)
+    forbidden = rules.constraints.forbidden(
+        asked.wishes,
+        beams.hypotheses[:, :beam],
+        progress.length,
+        logits.shape[2] or tf.shape(logits)[2],
+        eos_id=rules.eos_id,
+        pad_id=rules.pad_id,
+    )
+    return best_allowed_candidates(logits, beams.log_probs, count, forbidden)
+
+
+def _done(
+    length: tf.Tensor,
     limits: tf.Tensor,
-    width: int | tf.Tensor,
-    start_id: int,
+    log_probs: tf.Tensor,
+    scores: tf.Tensor,
     rules: Rules,
-) -> Beams:
-    """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
-    beam = rules.beam_size
-    rows = tf.shape(limits)[0]
-    empty = tf.constant([[0.0] + [NEVER] * (beam - 1)])
-    open_ = (limits > 0)[:, None]
-    return Beams(
-        length=tf.constant(0),
-        searching=tf.math.count_nonzero(open_, dtype=tf.int32),
-        last_ids=tf.fill([rows, beam], start_id),
-        log_probs=tf.where(open_, empty, NEVER),
-        scores=tf.where(open_, NEVER, empty),
-        hypotheses=tf.fill([rows, 2 * beam, width], rules.pad_id),
-        state=state,
-    )
-
-
-def step(decoder: Decoder, beams: Beams, limits: tf.Tensor, rules: Rules) -> Beams:
-    """Adds one symbol to every hypothesis."""
-    beam = rules.beam_size
-    logits, state = decoder.step(beams.last_ids, beams.length, beams.state)
-    # 2 * beam, because up to `beam` of the best may end here. Greedy search (beam 1)
-    # follows the single best: when that is EOS, nothing is left to continue.
-    candidates = best_candidates(
-        logits,
-        beams.log_probs,
-        count=2 * beam if beam > 1 else 1,
-        forbidden_id=None if rules.tensor2tensor else rules.pad_id,
-    )
-    length = beams.length + 1
-    ends = tf.equal(candidates.ids, rules.eos_id)
-    log_probs, alive = tf.math.top_k(tf.where(ends, NEVER, candidates.log_probs), beam)
-    parents = tf.gather(candidates.parents, alive, batch_dims=1)
-    ids = tf.gather(candidates.ids, alive, batch_dims=1)
-    scores, sources, endings = _finish(beams.scores, candidates, ends, length, rules)
-
+) -> tf.Tensor:
+    """Decides which sentences are done: bool (rows, 1)."""
     done_rule = batch_done_tensor2tensor if rules.tensor2tensor else sentences_done
-    done = done_rule(
+    return done_rule(
         length, limits, log_probs, scores, alpha=rules.alpha, nbest=rules.nbest
     )[:, None]
-    # At the limit without a finished hypothesis, the unfinished ones are the result.
-    cut = done & tf.equal(scores[:, :1], NEVER)
-    cut_scores = log_probs
+
+
+def _cut(
+    done: tf.Tensor,
+    length: tf.Tensor,
+    unfinished: _Results,
+    finished: _Results,
+    rules: Rules,
+) -> _Results:
+    """Makes the unfinished hypotheses the result where none was finished in time.
+
+    Args:
+        done: bool (rows, 1).
+        length: int32 ().
+        unfinished: with log probabilities for scores.
+        finished: as `_finish` returns them.
+        rules: of the search.
+    """
+    cut = done & tf.equal(finished.scores[:, :1], NEVER)
+    cut_scores = unfinished.scores
     if not rules.tensor2tensor:
         cut_scores /= length_penalty(length, rules.alpha)
-    scores = tf.where(cut, cut_scores, scores)
-    sources = tf.where(cut, parents, sources)
-    endings = tf.where(cut, ids, endings)
-    return Beams(
-        length=length,
-        searching=tf.math.count_nonzero(~done, dtype=tf.int32),
-        last_ids=ids,
-        log_probs=tf.where(done, NEVER, log_probs),
-        scores=scores,
-        hypotheses=_append(
-            beams.hypotheses,
-            tf.concat([parents, sources], axis=1),
-            tf.concat([ids, endings], axis=1),
-            beams.length,
-        ),
-        state=decoder.select_beams(state, parents) if beam > 1 else state,
+    return _Results(
+        scores=tf.where(cut, cut_scores, finished.scores),
+        sources=tf.where(cut, unfinished.sources, finished.sources),
+        endings=tf.where(cut, unfinished.endings, finished.endings),
     )
 
 
@@ -134,7 +230,7 @@ def _finish(
     ends: tf.Tensor,
     length: tf.Tensor,
     rules: Rules,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+) -> _Results:
     """Lets the candidates that end compete with the finished hypotheses.
 
     Args:
@@ -145,10 +241,7 @@ def _finish(
         rules: of the search.
 
     Returns:
-        scores: float32 (rows, beam), of the finished hypotheses now.
-        sources: int32 (rows, beam), where each of them, or its beginning, is found
-            among `Beams.hypotheses`.
-        endings: int32 (rows, beam), EOS for the new ones, PAD for the old.
+        The finished hypotheses now; EOS was added to the new ones.
     """
     beam = rules.beam_size
     normalised = candidates.log_probs / length_penalty(length, rules.alpha)
@@ -158,7 +251,8 @@ def _finish(
     old = tf.broadcast_to(tf.range(beam, 2 * beam), [rows, beam])
     origin = tf.concat([old, candidates.parents], axis=1)
     sources = tf.gather(origin, chosen, batch_dims=1)
-    return scores, sources, tf.where(chosen < beam, rules.pad_id, rules.eos_id)
+    endings = tf.where(chosen < beam, rules.pad_id, rules.eos_id)
+    return _Results(scores, sources, endings)
 
 
 def _append(

@@ -58,6 +58,34 @@ def best_candidates(
     return _merge_beams(step_log_probs, ids, log_probs, beam, count)
 
 
+def best_allowed_candidates(
+    logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor
+) -> Candidates:
+    """Picks the `count` best continuations of each sentence that are not forbidden.
+
+    As `best_candidates`, but for many forbidden symbols. The best allowed one may be
+    too improbable for softmax, hence log-sum-exp here.
+
+    Args:
+        logits: float (batch, beam, vocab).
+        log_probs: float32 (batch, beam), of the hypotheses so far.
+        count: at most beam * vocab.
+        forbidden: bool, broadcast to the logits' shape. Forbidden symbols keep their
+            share of the probability; should too few be allowed, the last candidates
+            have the log probability -inf.
+    """
+    logits = tf.cast(logits, tf.float32)
+    beam, vocab = logits.shape[1:]
+    if vocab is None:
+        vocab = tf.shape(logits)[2]
+    allowed = tf.where(forbidden, NEVER, logits)
+    # (batch, beam, vocab) -> (batch * beam, vocab)
+    best, ids = top_k(tf.reshape(allowed, [-1, vocab]), count)
+    # (batch, beam) -> (batch * beam, 1)
+    normaliser = tf.reshape(tf.reduce_logsumexp(logits, axis=2), [-1, 1])
+    return _merge_beams(best - normaliser, ids, log_probs, beam, count)
+
+
 def _merge_beams(
     step_log_probs: tf.Tensor,
     ids: tf.Tensor,

@@ -24,7 +24,8 @@ class Decoder(Protocol):
             ids: int32 (batch, beam), the symbol that each hypothesis ends in; the
                 start symbol at index 0.
             index: int32 (), the position of `ids`, counted from 0.
-            state: what `select_beams` made of the last step's state.
+            state: the last step's, through `select_beams` if hypotheses moved and
+                through `select_sentences` if sentences left.
 
         Returns:
             logits: float (batch, beam, vocab), the vocabulary's size known statically
@@ -47,7 +48,7 @@ class Decoder(Protocol):
         """Drops the sentences whose search is over.
 
         Args:
-            state: as returned by `select_beams`.
+            state: as returned by `step` or `select_beams`.
             keep: int32 (kept,), ascending indices into the batch; `kept` may be 0.
         """
         ...

@@ -7,11 +7,17 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
-from tests.decoding.toy_decoders import EOS, PAD, MemoryDecoder, TableDecoder
+from tests.decoding.results import found, hypothesis
+from tests.decoding.toy_decoders import (
+    EOS,
+    LARGER,
+    PAD,
+    SMALL,
+    MemoryDecoder,
+    TableDecoder,
+)
 
 LIMITS = [5, 3, 4, 5, 1, 2, 5, 4]
-SMALL = MemoryDecoder(vocab_size=5)
-LARGER = MemoryDecoder(vocab_size=12)
 
 
 @cache
@@ -38,20 +44,6 @@ def traced(
     sources = tf.TensorSpec([None, 6], tf.float32)
     limits = tf.TensorSpec([None], tf.int32)
     return tf.function(search, input_signature=[sources, limits])
-
-
-def hypothesis(row: tf.Tensor) -> tuple[int, ...]:
-    """Returns the ids of a hypothesis without the padding behind it."""
-    return tuple(np.trim_zeros(np.asarray(row), "b").tolist())
-
-
-def found(result: BeamSearchResult) -> list[tuple[int, tuple[int, ...], float]]:
-    """Lists the places that are filled: sentence, ids, score."""
-    filled = np.argwhere(result.scores.numpy() > -1e6)
-    return [
-        (row, hypothesis(result.ids[row, place]), float(result.scores[row, place]))
-        for row, place in filled
-    ]
 
 
 def test_a_wide_beam_finds_what_exhaustive_search_finds() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.decoding.candidates import best_candidates
+from t2t_repro.decoding.candidates import best_allowed_candidates, best_candidates
 
 DRAW = np.random.default_rng(7)
 LOGITS = DRAW.normal(size=(3, 4, 2000)).astype("float32") * 3
@@ -38,6 +38,21 @@ def test_the_forbidden_symbol_is_left_out_but_keeps_its_probability() -> None:
     total = LOG_PROBS[0, found.parents[0, 0]] + rows[found.ids[0, 0]]
     np.testing.assert_allclose(
         found.log_probs[0, 0], total - np.log(np.exp(rows).sum()), atol=1e-5
+    )
+
+
+def test_all_forbidden_symbols_are_left_out_but_keep_their_probability() -> None:
+    forbidden = np.random.default_rng(8).random(LOGITS.shape) < 0.9
+    found = best_allowed_candidates(
+        tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, tf.constant(forbidden)
+    )
+    logits = LOGITS.astype("float64")
+    table = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    flat = np.where(forbidden, -np.inf, table + LOG_PROBS[:, :, None]).reshape(3, -1)
+    best = np.argsort(-flat, axis=1, kind="stable")[:, :8]
+    np.testing.assert_array_equal(found.parents * 2000 + found.ids, best)
+    np.testing.assert_allclose(
+        found.log_probs, np.take_along_axis(flat, best, 1), atol=1e-5
     )
 
 

@@ -106,3 +106,7 @@ class MemoryDecoder:
             best = 1 + int(np.argmax(self.log_probs(source, ids)[1:]))
             ids = (*ids, best)
         return ids
+
+
+SMALL = MemoryDecoder(vocab_size=5)
+LARGER = MemoryDecoder(vocab_size=12)

@@ -1,0 +1,157 @@
+"""What a hypothesis must be, whatever the model would like best.
+
+Each constraint forbids symbols at the next place. A forbidden symbol keeps its share
+of the probability, so that scores stay the model's own log probabilities.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import tensorflow as tf
+
+
+class Wishes(NamedTuple):
+    """The constraints that differ from sentence to sentence.
+
+    Attributes:
+        min_lengths: int32 (rows,).
+        prefixes: int32 (rows, columns), PAD where nothing is prescribed, in the last
+            column always.
+    """
+
+    min_lengths: tf.Tensor
+    prefixes: tf.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What is asked of the hypotheses of a batch, beside their greatest length.
+
+    What the caller has fixed is not judged: a prefix is followed even where it ends
+    before the least length, or repeats an n-gram.
+
+    Attributes:
+        min_lengths: int32 (batch,) or (), the least symbols of each sentence, EOS
+            counted: EOS is not produced before. Where it is more than the sentence's
+            limit, hypotheses are cut at the limit. None: no least length.
+        prefixes: int32 (batch, prefix), padded with PAD behind: every hypothesis
+            begins with these symbols and the model completes it; the score is that of
+            the whole. A prefix that ends in EOS is itself the result, with its score;
+            one that is longer than the limit is cut there; one with an id outside the
+            vocabulary leaves no hypothesis. None: no prefixes.
+        no_repeat_ngram: n, or 0 for none: no hypothesis contains the same n symbols
+            in a row twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304,
+            section 2.5, with n = 3). Where nothing is left to follow, the hypothesis
+            is lost.
+    """
+
+    min_lengths: tf.Tensor | None = None
+    prefixes: tf.Tensor | None = None
+    no_repeat_ngram: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses n-grams of a negative length."""
+        if self.no_repeat_ngram < 0:
+            n = self.no_repeat_ngram
+            raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
+
+    def wishes(self, batch_size: int | tf.Tensor, pad_id: int) -> Wishes:
+        """Returns the constraints of each sentence; those not asked for ask nothing.
+
+        Args:
+            batch_size: sentences.
+            pad_id: what fills prefixes up.
+        """
+        least = 0 if self.min_lengths is None else self.min_lengths
+        free = tf.fill([batch_size, 1], pad_id)
+        prefixes = free
+        if self.prefixes is not None:
+            prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), free], axis=1)
+        return Wishes(
+            min_lengths=tf.broadcast_to(tf.cast(least, tf.int32), [batch_size]),
+            prefixes=prefixes,
+        )
+
+    def forbidden(
+        self,
+        wishes: Wishes,
+        hypotheses: tf.Tensor,
+        length: tf.Tensor,
+        vocab: int | tf.Tensor,
+        *,
+        eos_id: int,
+        pad_id: int,
+    ) -> tf.Tensor:
+        """Tells which symbols may not come next; PAD never may.
+
+        Args:
+            wishes: of these sentences.
+            hypotheses: int32 (rows, beam, width), unfinished.
+            length: int32 (), their length; what lies behind it is not looked at.
+            vocab: the vocabulary's size.
+            eos_id: the symbol that ends a hypothesis.
+            pad_id: the symbol that stands behind its end.
+
+        Returns:
+            bool (rows, beam, vocab), or (rows, 1, vocab) where all hypotheses of a
+            sentence may be continued by the same symbols.
+        """
+        symbols = tf.range(vocab)
+        early = (length + 1 < wishes.min_lengths)[:, None, None]
+        forbidden = tf.equal(symbols, pad_id) | (early & tf.equal(symbols, eos_id))
+        if self.no_repeat_ngram:
+            ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram, pad_id)
+            forbidden |= _any_of(ends, vocab)
+        # Behind the prefixes the last column is read, which prescribes nothing.
+        column = tf.minimum(length, tf.shape(wishes.prefixes)[1] - 1)
+        prescribed = tf.gather(wishes.prefixes, column, axis=1)[:, None, None]
+        free = tf.equal(prescribed, pad_id)
+        return tf.where(free, forbidden, tf.not_equal(symbols, prescribed))
+
+
+def _ends_of_repeats(
+    hypotheses: tf.Tensor, length: tf.Tensor, n: int, pad_id: int
+) -> tf.Tensor:
+    """Finds the symbols that would repeat an n-gram.
+
+    Args:
+        hypotheses: int32 (rows, beam, width).
+        length: int32 ().
+        n: at least 1.
+        pad_id: what is returned for the other places.
+
+    Returns:
+        int32 (rows, beam, width), at place s the symbol that ended the n-gram from s,
+        if that began with the n - 1 symbols that the hypothesis now ends in.
+    """
+    starts = tf.range(tf.shape(hypotheses)[2])
+    # Sizes do not depend on `length`, so that XLA can compile it. While there are
+    # fewer than n - 1 symbols no start is valid, and what is read does not matter.
+    recent = tf.maximum(length - n + 1 + tf.range(n - 1), 0)
+    recent = tf.gather(hypotheses, recent, axis=2)
+    repeats = starts + n <= length
+    for i in range(n - 1):
+        shifted = tf.roll(hypotheses, -i, axis=2)
+        repeats &= tf.equal(shifted, recent[:, :, i : i + 1])
+    return tf.where(repeats, tf.roll(hypotheses, 1 - n, axis=2), pad_id)
+
+
+def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
+    """Marks the symbols that occur.
+
+    Args:
+        ids: int32 (rows, beam, n).
+        vocab: the vocabulary's size.
+
+    Returns:
+        bool (rows, beam, vocab).
+    """
+    rows, beam, n = tf.unstack(tf.shape(ids))
+    # (rows, beam, n) -> (rows * beam * n, 1), places in a table (rows * beam, vocab)
+    table = tf.range(rows * beam)[:, None] * vocab + tf.reshape(ids, [-1, n])
+    places = tf.reshape(table, [-1, 1])
+    # Scattered as float32, which every device can.
+    counts = tf.scatter_nd(
+        places, tf.ones_like(places[:, 0], tf.float32), [rows * beam * vocab]
+    )
+    return tf.reshape(counts > 0, [rows, beam, vocab])

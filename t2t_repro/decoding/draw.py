@@ -1,0 +1,93 @@
+"""One symbol drawn from each row of logits, and the random numbers for it."""
+
+import tensorflow as tf
+
+from t2t_repro.decoding.top_k import top_k as largest
+
+
+def draw(
+    logits: tf.Tensor,
+    uniforms: tf.Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+) -> tf.Tensor:
+    """Draws from softmax(logits / temperature), or from the head of it.
+
+    Inverse transform sampling: the symbol at which the cumulative probability passes
+    the uniform number, so that one number a draw is enough. Numbers and sums are
+    float32: probabilities below 1e-6 are met only roughly.
+
+    Args:
+        logits: float32 (rows, vocab), -inf for what is never drawn. Where all are
+            -inf some symbol is returned.
+        uniforms: float32 (rows,), from [0, 1).
+        temperature: above 0.
+        top_k: draws among the k most probable (Fan et al. 2018, arXiv:1805.04833,
+            section 5.2), of equally probable ones among the lower ids; 0 for all.
+        top_p: draws among the most probable whose probabilities, after temperature
+            and top_k, first sum up to p (Holtzman et al. 2020, arXiv:1904.09751,
+            section 3.1); 1 for all. Without top_k it sorts the vocabulary.
+
+    Returns:
+        int32 (rows,).
+    """
+    if top_k == 0 and top_p == 1:
+        return _pick(tf.nn.softmax(logits / temperature), uniforms)
+    vocab = logits.shape[1] or tf.shape(logits)[1]
+    head, ids = largest(logits, top_k or vocab)
+    probabilities = tf.nn.softmax(head / temperature)
+    if top_p < 1:
+        before = tf.cumsum(probabilities, axis=1, exclusive=True)
+        probabilities = tf.where(before < top_p, probabilities, 0.0)
+    return tf.gather(ids, _pick(probabilities, uniforms), batch_dims=1)
+
+
+def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
+    """Picks a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
+
+    Rows need not sum up to 1. What has probability 0 is never picked, not even where
+    a device adds up in parallel, so that the sums do not quite ascend.
+    """
+    possible = probabilities > 0
+    sums = tf.where(possible, tf.cumsum(probabilities, axis=1), 0.0)
+    passed = uniforms[:, None] * tf.reduce_max(sums, axis=1, keepdims=True)
+    # The first such column; argmax of booleans does not promise which of equals.
+    columns = tf.range(tf.shape(sums)[1])
+    order = tf.where(sums > passed, tf.cast(columns, tf.float32), float("inf"))
+    return tf.argmin(order, axis=1, output_type=tf.int32)
+
+
+def sentence_uniforms(
+    seed: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, samples: int
+) -> tf.Tensor:
+    """Draws the random numbers of each sentence by themselves.
+
+    Those of a sentence depend on the seed, its key, its limit and `samples`, and on
+    nothing else in the batch: each has a generator of its own (Philox, the same on
+    every device).
+
+    Args:
+        seed: int32 (2,).
+        keys: int32 (batch,).
+        limits: int32 (batch,), how many steps the sentence needs numbers for.
+        samples: hypotheses per sentence.
+
+    Returns:
+        float32 (batch, samples, steps) from [0, 1), 0 behind the sentence's limit.
+    """
+    seed, limits = tf.cast(seed, tf.int32), tf.maximum(limits, 0)
+    steps = tf.reduce_max(tf.concat([limits, [0]], axis=0))
+
+    def of_sentence(sentence: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        key, limit = sentence
+        numbers = tf.random.stateless_uniform(
+            [samples, limit], tf.random.fold_in(seed, key), alg="philox"
+        )
+        return tf.pad(numbers, [[0, 0], [0, steps - limit]])
+
+    # map_fn cannot stack nothing, so an empty batch gets a sentence, too.
+    keys, limits = tf.pad(keys, [[0, 1]]), tf.pad(limits, [[0, 1]])
+    shape = tf.TensorSpec([samples, None], tf.float32)
+    return tf.map_fn(of_sentence, (keys, limits), fn_output_signature=shape)[:-1]

@@ -1,0 +1,296 @@
+"""Sampling against the decoder's own probabilities."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.batch import BeamSearchResult
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.sampling import sample
+from t2t_repro.hparams import HParams
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.transformer import Transformer
+from tests.decoding.asked import Asked, tensors
+from tests.decoding.results import found, hypothesis
+from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
+
+SEED = (3, 4)
+SPEC = [
+    tf.TensorSpec([None, 6], tf.float32),
+    tf.TensorSpec([None], tf.int32),
+    tf.TensorSpec([2], tf.int32),
+    tf.TensorSpec([None], tf.int32),
+]
+
+
+@cache
+def traced(
+    samples: int, leave_at: float | None = 0.25, top_k: int = 0, top_p: float = 1.0
+) -> tf.types.experimental.PolymorphicFunction:
+    """Returns the sampling traced once for all batches, limits, seeds and keys."""
+
+    def draw(
+        sources: tf.Tensor, limits: tf.Tensor, seed: tf.Tensor, keys: tf.Tensor
+    ) -> BeamSearchResult:
+        return sample(
+            LARGER,
+            LARGER.start(sources, samples),
+            batch_size=tf.shape(sources)[0],
+            max_lengths=limits,
+            seed=seed,
+            keys=keys,
+            samples=samples,
+            temperature=1.3,
+            top_k=top_k,
+            top_p=top_p,
+            leave_at=leave_at,
+        )
+
+    return tf.function(draw, input_signature=SPEC)
+
+
+def batch(size: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int], np.ndarray]:
+    """Draws sources, limits and keys."""
+    numbers = np.random.default_rng(6)
+    limits = numbers.integers(0, 12, size=size).astype("int32")
+    keys = numbers.integers(0, 2**31, size=size).astype("int32")
+    return LARGER.sources(size, seed=6), limits, SEED, keys
+
+
+def sample_tables(
+    tables: np.ndarray, limit: int, **options: object
+) -> BeamSearchResult:
+    """Draws from tables of logits, float32 (batch, vocab, vocab)."""
+    rows = len(tables)
+    arguments = {"seed": SEED, "keys": tf.range(rows), **options}
+    return sample(
+        TableDecoder(),
+        tf.constant(tables),
+        batch_size=rows,
+        max_lengths=tf.constant([limit] * rows),
+        **arguments,
+    )
+
+
+def test_translations_come_as_often_as_the_model_says() -> None:
+    table = np.random.default_rng(8).normal(size=(4, 4)).astype("float32")
+    result = sample_tables(np.stack([table] * 500), 2, samples=8)
+    drawn = [ids for _, ids, _ in found(result)]
+    weights = np.exp(table[:, 1:].astype("float64"))
+    share = dict(enumerate(weights / weights.sum(axis=1, keepdims=True)))
+    expected = {(EOS,): share[0][0]}
+    for first in (2, 3):
+        for second in (1, 2, 3):
+            expected[first, second] = share[0][first - 1] * share[first][second - 1]
+    assert set(drawn) == set(expected)
+    chi_square = sum(
+        (drawn.count(ids) - 4000 * p) ** 2 / (4000 * p) for ids, p in expected.items()
+    )
+    # 99.9 % of the chi-square distribution with 6 degrees of freedom.
+    assert chi_square < 22.46
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (4, 0.9)])
+def test_the_score_is_the_log_probability_under_the_model(
+    top_k: int, top_p: float
+) -> None:
+    sources, limits, seed, keys = batch(16)
+    result = traced(4, top_k=top_k, top_p=top_p)(sources, limits, seed, keys)
+    assert len(found(result)) == 64
+    for row, ids, score in found(result):
+        assert len(ids) == limits[row] or EOS in ids
+        assert len(ids) <= limits[row]
+        assert EOS not in ids[:-1]
+        expected = LARGER.score(sources[row], ids, 0.0)
+        np.testing.assert_allclose(score, expected, atol=2e-5)
+
+
+def test_neighbours_and_places_change_nothing() -> None:
+    sources, limits, seed, keys = batch(24)
+    draw = traced(4)
+    together = draw(sources, limits, seed, keys)
+    order = np.random.default_rng(0).permutation(24)
+    shuffled = draw(sources[order], limits[order], seed, keys[order])
+    for place, row in enumerate(order):
+        one = slice(row, row + 1)
+        alone = draw(sources[one], limits[one], seed, keys[one])
+        for number in range(4):
+            ids = hypothesis(together.ids[row, number])
+            assert hypothesis(alone.ids[0, number]) == ids
+            assert hypothesis(shuffled.ids[place, number]) == ids
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)
+
+
+@pytest.mark.parametrize("leave_at", [None, 0.01, 1.0])
+def test_sentences_that_leave_early_or_late_have_the_same_results(
+    leave_at: float | None,
+) -> None:
+    expected = traced(4)(*batch(24))
+    result = traced(4, leave_at)(*batch(24))
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
+
+
+def test_another_seed_key_or_sample_gives_another_translation() -> None:
+    sources, _, seed, keys = batch(24)
+    limits = np.full(24, 10, "int32")
+    draw = traced(4)
+    first = draw(sources, limits, seed, keys)
+    again = draw(sources, limits, seed, keys)
+    np.testing.assert_array_equal(again.ids, first.ids)
+    others = [
+        draw(sources, limits, (3, 5), keys),
+        draw(sources, limits, seed, keys + 1),
+    ]
+    for other in others:
+        same = [
+            hypothesis(other.ids[row, 0]) == hypothesis(first.ids[row, 0])
+            for row in range(24)
+        ]
+        assert sum(same) < 12
+    different = {hypothesis(ids) for ids in first.ids[0]}
+    assert len(different) > 1
+
+
+def test_the_most_probable_of_one_is_greedy_search() -> None:
+    sources, limits, seed, keys = batch(16)
+    result = traced(1, top_k=1)(sources, limits, seed, keys)
+    for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
+        assert hypothesis(result.ids[row, 0]) == LARGER.greedy(source, limit)
+
+
+def test_pad_is_never_drawn_however_probable() -> None:
+    tables = np.random.default_rng(3).normal(size=(50, 6, 6)).astype("float32")
+    tables[:, :, PAD] = 8.0
+    for options in ({}, {"top_k": 1}, {"top_p": 0.5}):
+        result = sample_tables(tables, 8, samples=2, **options)
+        assert len(found(result)) == 100
+        for _, ids, _ in found(result):
+            assert ids
+            assert PAD not in ids
+
+
+def test_what_is_asked_holds_for_all_that_is_drawn() -> None:
+    draw = np.random.default_rng(9)
+    asked = [
+        Asked(
+            least=int(draw.integers(0, 9)),
+            prefix=tuple(draw.integers(2, 12, size=draw.integers(0, 4)).tolist()),
+            n=2,
+        )
+        for _ in range(24)
+    ]
+    sources = LARGER.sources(24)
+    result = sample(
+        LARGER,
+        LARGER.start(sources, 4),
+        batch_size=24,
+        max_lengths=tf.constant(10),
+        seed=SEED,
+        keys=tf.range(24),
+        samples=4,
+        constraints=tensors(asked, 2),
+    )
+    assert len(found(result)) == 96
+    for row, ids, score in found(result):
+        assert asked[row].holds(ids)
+        expected = LARGER.score(sources[row], ids, 0.0)
+        np.testing.assert_allclose(score, expected, atol=3e-5)
+
+
+def test_a_prefix_that_ends_is_the_result() -> None:
+    tables = np.zeros([1, 4, 4], "float32")
+    constraints = Constraints(prefixes=tf.constant([[3, EOS]]))
+    result = sample_tables(tables, 6, samples=2, constraints=constraints)
+    np.testing.assert_array_equal(result.ids, [[[3, EOS]] * 2])
+    np.testing.assert_allclose(result.scores, [[-2 * np.log(4)] * 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 2}, {"top_p": 0.9}])
+def test_where_nothing_may_follow_there_is_no_hypothesis(
+    options: dict[str, float],
+) -> None:
+    # Two symbols, none of them twice, and no end before the fifth place; then as asked.
+    constraints = Constraints(min_lengths=tf.constant([5, 0]), no_repeat_ngram=1)
+    tables = np.zeros([2, 4, 4], "float32")
+    result = sample_tables(tables, 6, constraints=constraints, **options)
+    np.testing.assert_array_equal(result.scores[0], [-1e7])
+    assert not np.any(result.ids[0])
+    assert result.scores[1, 0] > -1e6
+
+
+def test_a_limit_of_nothing_gives_the_empty_translation() -> None:
+    result = sample_tables(np.zeros([2, 4, 4], "float32"), 0, samples=3)
+    assert result.ids.shape == (2, 3, 0)
+    np.testing.assert_array_equal(result.scores, np.zeros([2, 3]))
+
+
+def test_an_empty_batch_has_an_empty_result() -> None:
+    result = traced(4)(np.zeros([0, 6], "float32"), [], SEED, [])
+    assert result.ids.shape == (0, 4, 0)
+    assert result.scores.shape == (0, 4)
+
+
+class Sampler(tf.Module):
+    """Draws translations; exported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draw = traced(4)
+
+
+def test_an_exported_module_draws_the_same(tmp_path: Path) -> None:
+    sampler = Sampler()
+    tf.saved_model.save(sampler, str(tmp_path / "export"))
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
+    for size in (1, 5):
+        arguments = [tf.constant(value) for value in batch(size)]
+        expected, result = sampler.draw(*arguments), loaded.draw(*arguments)
+        np.testing.assert_array_equal(result[0], expected.ids)
+        np.testing.assert_array_equal(result[1], expected.scores)
+
+
+@pytest.mark.medium
+def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> None:
+    sizes = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
+    model = Transformer(HParams(**sizes), 23)
+    model.build()
+    inputs = tf.constant([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
+    decoder = CachedDecoder(model, 3)
+    result = sample(
+        decoder,
+        decoder.start(inputs),
+        batch_size=2,
+        max_lengths=tf.constant([9, 6]),
+        seed=SEED,
+        keys=tf.constant([0, 1]),
+        samples=3,
+        top_k=9,
+    )
+    assert len(found(result)) == 6
+    for row, ids, score in found(result):
+        logits = model(inputs[row : row + 1], np.array([ids], np.int32))[0]
+        log_probs = tf.nn.log_softmax(logits).numpy()
+        expected = sum(log_probs[place, symbol] for place, symbol in enumerate(ids))
+        np.testing.assert_allclose(score, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("samples", 0, "samples is 0"),
+        ("temperature", 0.0, "temperature is 0.0.*beam_size 1"),
+        ("temperature", float("nan"), "temperature is nan"),
+        ("top_k", -1, "top_k is -1"),
+        ("top_p", 0.0, "top_p is 0.0"),
+        ("top_p", 1.5, "top_p is 1.5"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(
+    argument: str, value: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        sample_tables(np.zeros([1, 4, 4], "float32"), 3, **{argument: value})
