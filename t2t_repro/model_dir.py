@@ -5,8 +5,12 @@ the vocabulary, ``checkpoints/``, ``averaged/``, ``training_log.tsv``,
 ``tensorboard/`` and ``result.json``.
 """
 
+import fcntl
 import json
+import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -222,6 +226,29 @@ class ModelDir:
         # Last: its presence says that the rest is there.
         text = json.dumps(asdict(provenance), indent=2) + "\n"
         write_text_atomically(self.path / META_FILE, text)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the directory for one training until the context ends.
+
+        The folder itself is locked: nothing is left of the lock when a process dies.
+
+        Raises:
+            UserError: another process trains in it.
+        """
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise UserError(
+                f"--model_dir {self.path}: another process trains in it; wait for it, "
+                "or name another directory"
+            ) from None
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def check_hparams(self, hparams: HParams) -> None:
         """Refuses to go on with hyper-parameters that make another model.

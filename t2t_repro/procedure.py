@@ -1,5 +1,6 @@
 """The paper's whole procedure: prepare, train, average, translate, score."""
 
+import contextlib
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -94,9 +95,17 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     )
     with run.strategy.scope():
         model = build_model(run.hparams, data.tokenizer.vocab_size)
-    if not _train(run, data, model):
-        return None
-    return _average_and_score(run, data, model, test_fingerprint)
+    with _alone(run):
+        if not _train(run, data, model):
+            return None
+        return _average_and_score(run, data, model, test_fingerprint)
+
+
+def _alone(run: Run) -> contextlib.AbstractContextManager[None]:
+    """Keeps a second training out of the model directory; workers share one."""
+    if not strategies.is_chief(run.strategy):
+        return contextlib.nullcontext()
+    return run.model_dir.locked()
 
 
 def batching_of(hparams: HParams, replicas: int) -> BatchingConfig:
@@ -118,7 +127,7 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
         model, hparams, run.strategy, run.model_dir.checkpoint_dir, chief
     )
     say(strategies.describe(run.strategy))
-    start = loop.restore()
+    start = loop.restore(say)
     if start >= hparams.train_steps:
         say(f"reusing the training in {run.model_dir.path}: {start:,} steps are done")
         return True
@@ -154,6 +163,7 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
         lambda step: pipeline.batches(data.train, config, hparams.seed, step),
         monitor,
         validate,
+        lambda step: pipeline.pair_numbers(data.train, config, hparams.seed, step),
     )
     if not done:
         say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")

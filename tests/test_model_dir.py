@@ -279,3 +279,13 @@ def test_a_model_is_drawn_from_its_seed():
         np.testing.assert_array_equal(variable.numpy(), same)
         # Scales and offsets start at 1 and 0.
         assert len(variable.shape) == 1 or np.abs(variable.numpy() - differs).max() > 0
+
+
+def test_a_second_training_in_the_same_directory_is_refused(begun):
+    directory = begun
+    with directory.locked():
+        again = ModelDir(directory.path).locked()
+        with pytest.raises(UserError, match="another process trains in it"), again:
+            pass
+    with directory.locked():
+        pass

@@ -3,7 +3,7 @@
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -114,7 +114,7 @@ class TrainingLoop:
         batches: Batches,
         monitor: Monitor,
         validate: Validate,
-        pairs_of: Callable[[int], Sequence[int]] = lambda step: (),
+        pairs_of: Callable[[int], Iterable[int]] = lambda step: (),
     ) -> bool:
         """Trains to the last step, or until somebody asks it to stop.
 
@@ -191,7 +191,7 @@ class TrainingLoop:
         result: StepResult,
         skipped: int,
         monitor: Monitor,
-        pairs_of: Callable[[int], Sequence[int]],
+        pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
         """Says which update was skipped; raises UserError after too many in a row."""
         what = (
