@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 from t2t_repro.errors import UserError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# A character of several bytes, or its beginning, at the end of a line.
+_LAST_CHARACTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 
 
-def iterate_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+def iterate_lines(
+    path: str | os.PathLike[str],
+    *,
+    may_be_empty: bool = False,
+    most_bytes: int | None = None,
+) -> Iterator[str]:
     r"""Yields the lines of a UTF-8 text file, without their line ends.
 
     A name that ends in `.gz` is decompressed. One "\r" before each line end is
@@ -32,6 +40,8 @@ def iterate_lines(path: str | os.PathLike[str]) -> Iterator[str]:
 
     Args:
         path: the file to read.
+        may_be_empty: a file without a line is no mistake.
+        most_bytes: of a longer line only the beginning is read, as `bounded_lines`.
 
     Yields:
         One string per line; a missing line end after the last one is allowed.
@@ -41,11 +51,34 @@ def iterate_lines(path: str | os.PathLike[str]) -> Iterator[str]:
             gzip file, not UTF-8, or holds a NUL character.
     """
     empty = True
-    for line in decode_lines(_raw_lines(Path(path)), str(path)):
+    for line in decode_lines(_raw_lines(Path(path), most_bytes), str(path)):
         empty = False
         yield line
-    if empty:
+    if empty and not may_be_empty:
         raise UserError(f"{path} is empty: it needs at least one line of text.")
+
+
+def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
+    """Yields the lines of a stream, so that no line can exhaust memory.
+
+    Args:
+        file: the stream.
+        most_bytes: of a line that is longer, only as many bytes are kept, less the
+            character at which they end; the rest is passed over unread. None keeps
+            all lines whole.
+
+    Yields:
+        The bytes of each line, its line end included unless it was cut off.
+    """
+    if most_bytes is None:
+        yield from file
+        return
+    while line := file.readline(most_bytes):
+        if len(line) == most_bytes and not line.endswith(b"\n"):
+            line = _LAST_CHARACTER.sub(b"", line)
+            while (rest := file.readline(most_bytes)) and not rest.endswith(b"\n"):
+                pass
+        yield line
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
@@ -156,6 +189,11 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Says whether a path is a device or a pipe, which is written to as it is."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 @contextmanager
 def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Opens a text file whose name is that of the old one or of the whole new one.
@@ -174,7 +212,7 @@ def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         UserError: the folder is missing or not writable, or the disk is full.
     """
     final = Path(path).resolve()  # A link stays, what it leads to is replaced.
-    special = final.exists() and not final.is_file()
+    special = is_special(path)
     aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
     opened = final if special else aside
     try:
@@ -193,14 +231,14 @@ def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         aside.unlink(missing_ok=True)
 
 
-def _raw_lines(path: Path) -> Iterator[bytes]:
+def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
     """Yields the file's lines with their line ends, decompressed if it is `.gz`."""
     if path.is_dir():
         raise UserError(f"{path} is a directory; a text file is needed here.")
     try:
         opener = gzip.open if path.name.endswith(".gz") else open
         with opener(path, "rb") as file:
-            yield from file
+            yield from bounded_lines(cast(BinaryIO, file), most_bytes)
     except FileNotFoundError:
         raise UserError(f"{path} does not exist.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

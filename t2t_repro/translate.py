@@ -1,18 +1,28 @@
 """Translates text, a sentence per line."""
 
+from __future__ import annotations
+
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli
-from t2t_repro.text_files import decode_lines, iterate_lines, new_text_file
+from t2t_repro.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.translation_files import InputText, Output, Record
+    from t2t_repro.translator import Translator
 
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Translates lines: one line out for every line in, in their order.",
+        "Translates lines: one line out for every line in, in their order. Written to "
+        "a file from a file, an interrupted translation goes on where it was when the "
+        "same command is run again.",
         json_flag=False,
     )
     parser.add_argument("--model_dir", required=True, help="folder of the model")
@@ -24,9 +34,22 @@ def _parser() -> cli.ArgumentParser:
         "--output_file", default="-", help="where it goes; - is standard output"
     )
     parser.add_argument(
+        "--window",
+        type=cli.at_least(1),
+        default=4096,
+        help="lines that are read, sorted by length and written together; standard "
+        "input from a terminal is answered line by line",
+    )
+    parser.add_argument(
         "--scores",
         action="store_true",
         help="write the score and a tab before each translation",
+    )
+    parser.add_argument(
+        "--nbest",
+        type=cli.at_least(1),
+        help="write up to so many translations for each line, best first, as Moses "
+        "does: line from 0 ||| text ||| LogProb= log probability ||| score",
     )
     return parser
 
@@ -35,51 +58,117 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
-    from tqdm import tqdm
+    from t2t_repro.progress import Progress
+    from t2t_repro.translation_files import (
+        Done,
+        InputText,
+        open_output,
+        translate_windows,
+    )
 
+    _check_names(args)
+    text = InputText(args.input_file)
+    translator = _translator(args)
+    typed = args.input_file == "-" and sys.stdin.isatty()
+    shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
+    identity = None
+    if text.fingerprint is not None and args.output_file != "-":
+        identity = _identity(args, text, translator)
+    with open_output(args.output_file, identity) as output:
+        done = Done(**output.state)
+        if done.lines:
+            _say(f"going on after line {done.lines:,} of {text.lines:,}")
+        with (
+            _interruptible(output),
+            Progress(text.lines, done.lines, shown) as bar,
+        ):
+            for records in translate_windows(
+                translator,
+                text.read(),
+                done,
+                batch_size=args.batch_size,
+                # Somebody who types waits for each line.
+                window=1 if typed else args.window,
+                record=_record(args, translator),
+                progress=bar.update,
+            ):
+                output.append(records, asdict(done))
+    if done.cut:
+        longest = translator.max_input_length
+        _say(f"cut, because longer than {longest} subwords: {done.cut_lines()}")
+
+
+def _check_names(args: Any) -> None:
+    """Refuses to replace the input by its translation."""
+    names = (args.input_file, args.output_file)
+    if all(os.path.isfile(name) for name in names) and os.path.samefile(*names):
+        raise UserError(f"--output_file {names[1]} is the input; name another file")
+
+
+def _identity(args: Any, text: InputText, translator: Translator) -> dict[str, Any]:
+    """Names what decides the bytes of the output."""
+    return {
+        "input": f"{text.lines} lines ({text.fingerprint})",
+        "model": translator.fingerprint(),
+        "decode_extra_length": translator.extra_length,
+        "--beam_size": translator.beam_size,
+        "--alpha": translator.alpha,
+        "--batch_size": args.batch_size,
+        "--window": args.window,
+        "--scores": args.scores,
+        "--nbest": args.nbest,
+    }
+
+
+@contextmanager
+def _interruptible(output: Output) -> Iterator[None]:
+    """Says on Ctrl-C what has become of the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if output.partial is not None:
+            lines = output.state.get("lines", 0)
+            _say(f"{lines:,} lines are in {output.partial}; the same command goes on")
+        raise
+
+
+def _translator(args: Any) -> Translator:
+    """Loads the model, to search as the flags say.
+
+    Raises:
+        UserError: there is none, or --nbest is more than the beam holds.
+    """
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.translator import give_each_batch_a_core
 
     give_each_batch_a_core()
-    typed = args.input_file == "-" and sys.stdin.isatty()
-    hidden = args.output_file == "-" or not sys.stderr.isatty()
     translator, _ = load_translator(
         ModelDir(Path(args.model_dir)), args.checkpoint, args.beam_size, args.alpha
     )
-    cut = 0
-    with (
-        _output(args.output_file) as output,
-        tqdm(unit=" sentences", disable=hidden) as bar,
-    ):
-        # Somebody who types waits for each line; else windows are sorted by length.
-        for found in translator.translate_lines(
-            _lines(args.input_file),
-            args.batch_size,
-            window=1 if typed else 4096,
-            progress=bar.update,
-        ):
-            cut += found.cut
-            score = f"{found.score:.6f}\t" if args.scores else ""
-            print(f"{score}{found.text}", file=output, flush=typed)
-    if cut:
-        longest = translator.max_input_length
-        print(
-            f"cut, because longer than {longest} subwords: {cut:,} of the lines",
-            file=sys.stderr,
+    if args.nbest is None:
+        return translator
+    if args.nbest > translator.beam_size:
+        raise UserError(
+            f"--nbest {args.nbest} is more than the beam holds; give --beam_size "
+            f"{args.nbest} or more (it is {translator.beam_size})"
         )
+    return translator.with_nbest(args.nbest)
 
 
-def _lines(name: str) -> Iterator[str]:
-    """Reads the lines of a file, or of standard input for "-", which may be empty."""
-    if name == "-":
-        return decode_lines(sys.stdin.buffer, "standard input")
-    return iterate_lines(name)
+def _record(args: Any, translator: Translator) -> Record:
+    """Returns what spells the translation of a line."""
+    from t2t_repro import translation_files
+
+    if args.nbest is not None:
+        return translation_files.nbest_record(translator.alpha)
+    if args.scores:
+        return translation_files.scored_record
+    return translation_files.text_record
 
 
-def _output(name: str) -> AbstractContextManager[TextIO]:
-    """Opens a file, which gets its name when it is whole, or "-", standard output."""
-    return nullcontext(sys.stdout) if name == "-" else new_text_file(name)
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

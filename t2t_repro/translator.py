@@ -5,8 +5,9 @@ training and the exported SavedModel: what is scored is what is served.
 """
 
 import contextlib
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -19,6 +20,11 @@ from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer, named_variables
 
 MAX_INPUT_LENGTH = 512
+# No line is read further: a tokenizer's memory grows with its text. Were a subword
+# 128 characters long, this would still be MAX_INPUT_LENGTH subwords.
+MOST_CHARACTERS = 65_536
+# A window of longer lines than people write has fewer of them.
+_MOST_WINDOW_CHARACTERS = 1 << 22
 # Bounds the memory on machines of many cores.
 _MOST_BATCHES_AT_ONCE = 16
 
@@ -26,20 +32,36 @@ _MOST_BATCHES_AT_ONCE = 16
 BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
+class Hypothesis(NamedTuple):
+    """One of the translations that were found for a sentence.
+
+    Attributes:
+        text: the translation.
+        score: its log probability over the length penalty.
+        tokens: its subwords, EOS included.
+    """
+
+    text: str
+    score: float
+    tokens: int
+
+
 class Translation(NamedTuple):
     """One sentence's translation.
 
     Attributes:
-        text: the translation.
+        text: the translation, the best that was found.
         score: its log probability over the length penalty; 0 for an empty line.
         tokens: subwords of the translation, EOS included.
         cut: whether the source was longer than the translator reads.
+        others: the next best, best first: at most one fewer than `nbest`.
     """
 
     text: str
     score: float
     tokens: int
     cut: bool
+    others: tuple[Hypothesis, ...] = ()
 
 
 class Translator(tf.Module):
@@ -53,6 +75,11 @@ class Translator(tf.Module):
         extra_length: an output ends at the input's length, EOS included, plus this.
         max_input_length: longer inputs are cut to as many subwords, so that no
             sentence can exhaust memory.
+        nbest: hypotheses to find for each sentence, at most `beam_size`. The best is
+            the same whatever their number; the search for more takes longer.
+
+    Raises:
+        ValueError: `nbest` is out of range.
     """
 
     def __init__(
@@ -64,15 +91,46 @@ class Translator(tf.Module):
         alpha: float = 0.6,
         extra_length: int = 50,
         max_input_length: int = MAX_INPUT_LENGTH,
+        nbest: int = 1,
     ) -> None:
         super().__init__()
+        if not 1 <= nbest <= beam_size:
+            raise ValueError(f"nbest is {nbest}, must be 1 to {beam_size}")
         self.tokenizer = tokenizer
         self.beam_size = beam_size
         self.alpha = alpha
         self.extra_length = extra_length
         self.max_input_length = max_input_length
+        self.nbest = nbest
         self.model_variables = [v.value for v in named_variables(model).values()]
         self._decoder = CachedDecoder(model, beam_size)
+
+    def with_nbest(self, nbest: int) -> "Translator":
+        """Returns a translator of the same model that finds as many hypotheses.
+
+        Args:
+            nbest: hypotheses for each sentence, 1 to `beam_size`.
+
+        Raises:
+            ValueError: it is out of range.
+        """
+        return Translator(
+            self._decoder.model,
+            self.tokenizer,
+            beam_size=self.beam_size,
+            alpha=self.alpha,
+            extra_length=self.extra_length,
+            max_input_length=self.max_input_length,
+            nbest=nbest,
+        )
+
+    def fingerprint(self) -> str:
+        """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
+        digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
+        for variable in self.model_variables:
+            # As bytes: hashlib knows no bfloat16.
+            digest.update(np.ascontiguousarray(variable.numpy()).view(np.uint8).data)
+        return digest.hexdigest()
 
     @tf.function(
         input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
@@ -85,7 +143,7 @@ class Translator(tf.Module):
 
         Returns:
             ids, int32 (batch, beam, target), best first, 0-padded after EOS, and
-            scores, float32 (batch, beam).
+            scores, float32 (batch, beam). The first `nbest` are final.
         """
         lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
         result = beam_search(
@@ -95,6 +153,7 @@ class Translator(tf.Module):
             beam_size=self.beam_size,
             alpha=self.alpha,
             max_lengths=lengths + self.extra_length,
+            nbest=self.nbest,
         )
         return result.ids, result.scores
 
@@ -172,51 +231,106 @@ class Translator(tf.Module):
         Args:
             lines: sentences, without line ends.
             batch_size: sentences translated at once.
-            window: lines read before the first is given back; bounds the memory.
+            window: lines read before the first is given back, at most; bounds the
+                memory.
             progress: called with the number of lines translated since the last call.
 
         Yields:
             One translation per line, in the order of the lines.
         """
-        waiting: list[str] = []
-        for line in lines:
-            waiting.append(line)
-            if len(waiting) == window:
-                yield from self._translate_window(waiting, batch_size, progress)
-                waiting = []
-        yield from self._translate_window(waiting, batch_size, progress)
 
-    def _translate_window(
+        def tell(lines: int, tokens: int) -> None:
+            if progress is not None:
+                progress(lines)
+
+        for part in windows(lines, window):
+            yield from self.translate_window(part, batch_size, tell)
+
+    def translate_window(
         self,
-        lines: list[str],
-        batch_size: int,
-        progress: Callable[[int], object] | None,
+        lines: Sequence[str],
+        batch_size: int = 32,
+        progress: Callable[[int, int], object] | None = None,
     ) -> list[Translation]:
-        """Translates a list of lines, longest first."""
+        """Translates a list of lines, the longest first.
+
+        Args:
+            lines: sentences, without line ends.
+            batch_size: sentences translated at once.
+            progress: called after each batch with the number of lines translated
+                since the last call, and of subwords of their translations.
+
+        Returns:
+            One translation per line, in the order of the lines; blank lines stay
+            empty.
+        """
         if not lines:
             return []
-        lengths = self.tokenizer.encode(tf.constant(lines)).row_lengths().numpy()
-        done = [Translation("", 0.0, 0, cut=False)] * len(lines)
-        full = [n for n in np.argsort(-lengths, kind="stable") if lines[n].strip()]
+        texts = [line[:MOST_CHARACTERS] for line in lines]
+        lengths = self.tokenizer.encode(tf.constant(texts)).row_lengths().numpy()
+        done = [Translation("", 0.0, 0, len(line) > MOST_CHARACTERS) for line in lines]
+        full = [n for n in np.argsort(-lengths, kind="stable") if texts[n].strip()]
         if progress is not None:
-            progress(len(lines) - len(full))
+            progress(len(lines) - len(full), 0)
         groups = [full[n : n + batch_size] for n in range(0, len(full), batch_size)]
-        inputs = (self.encode(tf.constant([lines[n] for n in g])) for g in groups)
+        inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
         for places, found in zip(groups, self.translate_batches(inputs), strict=True):
-            best = found[0][:, 0]
-            scores = found[1][:, 0].numpy()
-            texts = self.decode(best).numpy()
-            tokens = tf.math.count_nonzero(best, axis=1).numpy()
-            for row, n in enumerate(places):
-                done[n] = Translation(
-                    texts[row].decode(),
-                    float(scores[row]),
-                    int(tokens[row]),
-                    cut=bool(lengths[n] > self.max_input_length),
-                )
+            tokens = 0
+            for n, (best, *others) in zip(places, self._read(*found), strict=True):
+                cut = done[n].cut or bool(lengths[n] > self.max_input_length)
+                done[n] = Translation(*best, cut=cut, others=tuple(others))
+                tokens += best.tokens
             if progress is not None:
-                progress(len(places))
+                progress(len(places), tokens)
         return done
+
+    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[Hypothesis]]:
+        """Returns the `nbest` hypotheses of each sentence, or as many as there are.
+
+        Args:
+            ids: int32 (batch, beam, target).
+            scores: float32 (batch, beam).
+        """
+        ids = ids[:, : self.nbest]
+        batch, nbest, length = ids.shape
+        texts = self.decode(tf.reshape(ids, [batch * nbest, length]))
+        tokens = tf.math.count_nonzero(ids, axis=2)
+        rows = zip(
+            texts.numpy().reshape(batch, nbest),
+            scores[:, : self.nbest].numpy(),
+            tokens.numpy(),
+            strict=True,
+        )
+        return [
+            [
+                Hypothesis(text.decode(), float(score), int(length))
+                for text, score, length in zip(*row, strict=True)
+                if length  # A place that no hypothesis fills holds padding alone.
+            ]
+            for row in rows
+        ]
+
+
+def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:
+    """Cuts a stream of lines into lists that fit into memory.
+
+    Args:
+        lines: the stream.
+        most_lines: lines in a list; fewer where they are long.
+
+    Yields:
+        Lists of lines; they depend on the lines since the last list alone.
+    """
+    waiting: list[str] = []
+    characters = 0
+    for line in lines:
+        waiting.append(line)
+        characters += len(line)
+        if len(waiting) == most_lines or characters >= _MOST_WINDOW_CHARACTERS:
+            yield waiting
+            waiting, characters = [], 0
+    if waiting:
+        yield waiting
 
 
 def give_each_batch_a_core() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 
 import pytest
 
 from t2t_repro.errors import UserError
 from t2t_repro.text_files import (
+    bounded_lines,
     decode_lines,
+    is_special,
+    iterate_lines,
     new_text_file,
     read_lines,
     read_pairs,
@@ -61,6 +65,45 @@ def test_a_gz_name_without_gz_contents_is_refused(tmp_path):
 def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"text\.en is empty"):
         read_lines(_file(tmp_path, b""))
+
+
+def test_an_empty_file_may_be_allowed(tmp_path):
+    assert list(iterate_lines(_file(tmp_path, b""), may_be_empty=True)) == []
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (b"1234567", b"1234567"),
+        (b"123456789" * 9, b"12345678"),
+        # Eight bytes end inside a character, or after one, which is left out as well.
+        ("1234567ü".encode() * 9, b"1234567"),
+        ("123456üü".encode(), b"123456"),
+        ("1234🙂🙂".encode(), b"1234"),
+        ("12345🙂🙂".encode(), b"12345"),
+    ],
+)
+def test_of_a_long_line_only_the_beginning_is_kept(line, kept, end):
+    stream = io.BytesIO(b"first\n" + line + end)
+    first, second, *rest = bounded_lines(stream, 8)
+    assert (first, rest) == (b"first\n", [])
+    assert second.rstrip() == kept
+
+
+def test_lines_after_a_long_one_are_whole():
+    stream = io.BytesIO(b"123456789\n" * 3 + b"\n1\n12345678\n")
+    assert list(bounded_lines(stream, 8)) == [b"12345678"] * 3 + [
+        b"\n",
+        b"1\n",
+        b"12345678",
+    ]
+
+
+def test_invalid_bytes_do_not_hide_in_a_long_line(tmp_path):
+    path = _file(tmp_path, b"12\xff456789\n")
+    with pytest.raises(UserError, match=r"text\.en:1:3: byte 0xff"):
+        list(iterate_lines(path, most_bytes=8))
 
 
 def test_invalid_utf8_is_refused_with_line_and_byte(tmp_path):
@@ -154,5 +197,11 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
 def test_a_device_is_written_to_and_stays_a_device():
+    assert is_special("/dev/null")
     write_text_atomically("/dev/null", "text")
     assert not os.path.isfile("/dev/null")
+
+
+def test_a_file_is_not_special_nor_is_what_does_not_exist(tmp_path):
+    assert not is_special(_file(tmp_path, b"one\n"))
+    assert not is_special(tmp_path / "absent")

@@ -12,7 +12,7 @@ from t2t_repro.data.vocabulary import build_vocabulary
 from t2t_repro.decoding.beam_search import BeamSearchResult
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.translator import BLANK, Translator
+from t2t_repro.translator import BLANK, MOST_CHARACTERS, Translator, windows
 from tests import tiny
 
 VOCAB_SIZE = 300
@@ -43,6 +43,19 @@ def model():
 @pytest.fixture(scope="module")
 def translator(model, tokenizer):
     return Translator(model, tokenizer, beam_size=3, extra_length=3)
+
+
+@pytest.fixture(scope="module")
+def nbest(translator):
+    """The translations of every line as lists of two and of three."""
+    return {n: list(translator.with_nbest(n).translate_lines(LINES)) for n in (2, 3)}
+
+
+@pytest.fixture(scope="module")
+def short(model, tokenizer):
+    """A translator that reads three subwords and EOS."""
+    settings = {"beam_size": 1, "extra_length": 1, "max_input_length": 4}
+    return Translator(model, tokenizer, **settings)
 
 
 def spelling(model, tokenizer, text):
@@ -117,7 +130,7 @@ def test_the_graph_translates_strings_as_lists_of_lines_are(translator, one_by_o
 
 def test_blank_lines_become_empty_in_both_ways(translator):
     for found in translator.translate_lines(BLANKS):
-        assert found == ("", 0.0, 0, False)
+        assert found == ("", 0.0, 0, False, ())
     texts, scores = translator.translate(tf.constant(BLANKS))
     assert set(texts.numpy()) == {b""}
     assert set(scores.numpy()) == {0.0}
@@ -131,20 +144,96 @@ def test_what_counts_as_blank_is_what_python_calls_space():
     ]
 
 
-def test_inputs_that_are_too_long_are_cut_and_flagged(model, tokenizer):
-    translator = Translator(
-        model, tokenizer, beam_size=1, extra_length=1, max_input_length=4
-    )
+def test_inputs_that_are_too_long_are_cut_and_flagged(short, tokenizer):
     text = "one two three four five six seven"
     ids = tokenizer.encode(tf.constant([text])).to_list()[0]
     assert len(ids) > 5
-    encoded = translator.encode(tf.constant([text, "t"])).numpy()
+    encoded = short.encode(tf.constant([text, "t"])).numpy()
     assert encoded[0].tolist() == [*ids[:3], 1]
     assert encoded.shape == (2, 4)
-    long, short = translator.translate_lines([text, "t"])
-    assert (long.cut, short.cut) == (True, False)
+    long, small = short.translate_lines([text, "t"])
+    assert (long.cut, small.cut) == (True, False)
     # The rest of the text is not read.
-    assert long.text == next(translator.translate_lines([text + " eight"])).text
+    assert long.text == next(short.translate_lines([text + " eight"])).text
+
+
+def test_of_an_endless_line_only_the_beginning_is_read(short):
+    beginning = "one two three four " * 4
+    line = beginning + "x" * (10 * MOST_CHARACTERS)
+    blank = " " * MOST_CHARACTERS + "x"
+    found, found_blank, part = short.translate_window([line, blank, beginning])
+    assert found == part
+    assert found.cut
+    assert (found_blank.text, found_blank.cut) == ("", True)
+
+
+def test_windows_are_bounded_by_lines_and_by_characters():
+    lines = ["x"] * 5 + ["x" * 1_000_000] * 9 + ["x"] * 2
+    assert [len(window) for window in windows(lines, 3)] == [3, 3, 3, 3, 3, 1]
+    # 2^22 characters are five of the long lines.
+    assert [len(window) for window in windows(lines, 100)] == [10, 6]
+    assert [line for window in windows(lines, 100) for line in window] == lines
+    assert list(windows([], 3)) == []
+
+
+def test_the_best_of_many_is_the_best_of_one(nbest, one_by_one):
+    for size, found in nbest.items():
+        assert_same(found, one_by_one)
+        assert max(len(each.others) for each in found) == size - 1
+        for each in found:
+            scores = [each.score, *(other.score for other in each.others)]
+            assert scores == sorted(scores, reverse=True)
+            assert scores[-1] > -1e6
+            assert all(other.tokens > 0 for other in each.others)
+        assert found[LINES.index("")].others == ()
+
+
+def test_hypotheses_of_a_list_do_not_depend_on_its_length(nbest):
+    for two, three in zip(nbest[2], nbest[3], strict=True):
+        assert [other.text for other in two.others] == [
+            other.text for other in three.others[:1]
+        ]
+
+
+def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer):
+    translator = Translator(model, tokenizer, beam_size=3, nbest=3)
+    ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
+    scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
+    translator.translate_ids = lambda inputs: (ids, scores)
+    one, two = translator.translate_window(["one", "one"])
+    assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
+    assert (two.score, two.tokens) == (-0.25, 2)
+    assert [(other.score, other.tokens) for other in two.others] == [(-0.75, 2)]
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_a_list_holds_at_most_what_the_beam_does(translator, size):
+    with pytest.raises(ValueError, match=f"nbest is {size}, must be 1 to 3"):
+        translator.with_nbest(size)
+
+
+def test_progress_tells_lines_and_tokens(translator):
+    told = []
+    found = translator.translate_window(LINES, 2, lambda *counts: told.append(counts))
+    lines, tokens = zip(*told, strict=True)
+    assert sum(lines) == len(LINES)
+    assert sum(tokens) == sum(each.tokens for each in found)
+
+
+def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
+    translator = Translator(model, tokenizer)
+    before = translator.fingerprint()
+    assert before == Translator(model, tokenizer, beam_size=1).fingerprint()
+    variable = model.trainable_variables[-1]
+    kept = variable.numpy()
+    changed = kept.copy()
+    changed.flat[-1] += 1
+    try:
+        variable.assign(changed)
+        assert translator.fingerprint() != before
+    finally:
+        variable.assign(kept)
+    assert translator.fingerprint() == before
 
 
 def test_an_output_ends_at_its_own_input_length_and_the_extra(

@@ -1,12 +1,23 @@
 """The command `translate`: a line out for every line in."""
 
+import json
 import os
+import random
+import shutil
+import signal
 import stat
+import subprocess
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
-from tests import command_line
+from tests import command_line, tiny
+
+# Enough small windows that a process is met half-way.
+MANY_LINES = 1500
+SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")
 
 TEXT = "one two\n\nthree\r\n  \nfour\u2028five\nno line end"
 
@@ -47,8 +58,78 @@ def test_scores_stand_before_a_tab(trained, expected):
     assert [float(score) < 0 for score, _ in rows] == [bool(text) for text in expected]
 
 
+def test_n_best_lists_begin_with_the_best(trained, expected):
+    done = translate(trained, "--nbest", "2", stdin=TEXT.encode())
+    assert (done.status, done.err) == (0, "")
+    lists = {}
+    for line in done.out.removesuffix("\n").split("\n"):
+        number, text, features, score = line.split(" ||| ")
+        assert features.startswith("LogProb= ")
+        log_prob, score = float(features.removeprefix("LogProb= ")), float(score)
+        # A penalty is at least 1.
+        assert log_prob <= score <= 0
+        lists.setdefault(int(number), []).append((score, text))
+    assert list(lists) == list(range(len(expected)))
+    assert [found[0][1] for found in lists.values()] == expected
+    assert {len(found) for found in lists.values()} == {1, 2}
+    for found in lists.values():
+        assert [score for score, _ in found] == sorted(
+            (score for score, _ in found), reverse=True
+        )
+
+
+def test_more_hypotheses_than_the_beam_holds_are_refused(trained, tmp_path):
+    target = tmp_path / "out.de"
+    done = translate(trained, "--nbest", "3", "--output_file", str(target))
+    assert command_line.is_one_clear_line(done)
+    assert "--nbest 3 is more than the beam holds; give --beam_size 3" in done.err
+    assert not target.exists()
+
+
+def test_a_translation_depends_on_its_line_alone(trained):
+    generator = random.Random(1)
+    lines = [" ".join(random_words(generator)) for _ in range(40)]
+
+    def translated(text, *flags):
+        stdin = "".join(f"{line}\n" for line in text).encode()
+        out = translate(trained, *flags, stdin=stdin).out
+        found = out.removesuffix("\n").split("\n")
+        return dict(zip(text, found, strict=True))
+
+    found = translated(lines, "--batch_size", "32")
+    assert len(set(found.values())) > 5
+    for batch_size, window in ((1, 40), (7, 5)):
+        generator.shuffle(lines)
+        flags = ("--batch_size", str(batch_size), "--window", str(window))
+        assert translated(lines, *flags) == found
+
+
+def random_words(generator):
+    numbers = generator.choices(tiny.NUMBERS, k=generator.randint(1, 6))
+    return [english for english, _ in numbers]
+
+
 def test_an_empty_stream_gives_nothing(trained):
     assert translate(trained) == (0, "", "")
+
+
+def test_an_empty_file_gives_an_empty_file(trained, tmp_path):
+    source, target = tmp_path / "in.en", tmp_path / "out.de"
+    source.touch()
+    done = translate(trained, "--input_file", str(source), "--output_file", str(target))
+    assert done == (0, "", "")
+    assert target.read_bytes() == b""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
+
+
+def test_the_input_is_not_replaced(trained, tmp_path):
+    source, link = tmp_path / "in.en", tmp_path / "link"
+    source.write_text("one\n")
+    link.symlink_to(source)
+    done = translate(trained, "--input_file", str(source), "--output_file", str(link))
+    assert command_line.is_one_clear_line(done)
+    assert "is the input; name another file" in done.err
+    assert source.read_text() == "one\n"
 
 
 def test_invalid_utf8_is_named_by_line_and_byte_and_nothing_is_written(
@@ -71,7 +152,9 @@ def test_lines_that_are_too_long_are_cut_and_counted(trained):
     text = "one two " * 200 + "\none\n"
     done = translate(trained, "--beam_size", "1", stdin=text.encode())
     assert (done.status, done.out.count("\n")) == (0, 2)
-    assert done.err == "cut, because longer than 512 subwords: 1 of the lines\n"
+    assert done.err == (
+        "cut, because longer than 512 subwords: 1 of 2 lines (number 1)\n"
+    )
 
 
 def test_a_device_or_a_pipe_is_written_to_and_stays_what_it_is(trained, tmp_path):
@@ -100,3 +183,198 @@ def test_a_process_of_its_own_prints_translations_alone(trained, expected):
     done = command_line.run_alone("translate", "--model_dir", model_dir, input=TEXT)
     assert (done.status, done.err) == (0, "")
     assert done.out.split("\n")[:-1] == expected
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A file of many lines, some of them empty."""
+    generator = random.Random(2)
+    path = tmp_path_factory.mktemp("many") / "in.en"
+    words = [random_words(generator) for _ in range(MANY_LINES)]
+    path.write_text("".join(" ".join(row[1:]) + "\n" for row in words))
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(trained, many):
+    """Its translation in one go."""
+    target = many.with_name("whole.de")
+    done = translate(trained, *files(many.parent, target), *SMALL_WINDOWS)
+    assert done == (0, "", "")
+    found = target.read_bytes()
+    assert found.count(b"\n") == MANY_LINES
+    return found
+
+
+def files(folder, target):
+    return ("--input_file", str(folder / "in.en"), "--output_file", str(target))
+
+
+def pieces(target):
+    """Returns how many pieces are written."""
+    journal = target.with_name("out.de.partial.journal")
+    return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
+
+
+def interrupted(trained, folder, signal_number):
+    """Runs the command in a process that is interrupted after some more pieces."""
+    target = folder / "out.de"
+    after = pieces(target) + 3
+    flags = ("--model_dir", str(trained.model_dir), *files(folder, target))
+    process = command_line.start("translate", *flags, *SMALL_WINDOWS)
+    while pieces(target) < after and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal_number)
+    out, err = process.communicate()
+    return command_line.Done(process.returncode, out, err)
+
+
+@pytest.fixture(scope="module")
+def killed(trained, many, tmp_path_factory):
+    """A folder in which a process was killed half-way."""
+    folder = tmp_path_factory.mktemp("killed")
+    shutil.copy(many, folder)
+    done = interrupted(trained, folder, signal.SIGKILL)
+    assert done == (-signal.SIGKILL, "", "")
+    return folder
+
+
+@pytest.fixture
+def killed_copy(killed, tmp_path):
+    return Path(shutil.copytree(killed, tmp_path / "killed"))
+
+
+@pytest.mark.medium
+def test_a_killed_process_leaves_whole_lines_under_another_name(killed, whole):
+    names = ["in.en", "out.de.partial", "out.de.partial.journal"]
+    assert sorted(path.name for path in killed.iterdir()) == names
+    kept = (killed / "out.de.partial").read_bytes()
+    assert 0 < kept.count(b"\n") < MANY_LINES
+    assert kept.endswith(b"\n")
+    assert whole.startswith(kept)
+
+
+@pytest.mark.medium
+def test_the_same_command_goes_on_and_nothing_shows_it(trained, killed_copy, whole):
+    target = killed_copy / "out.de"
+    lines = 8 * pieces(target)
+    done = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
+    assert (done.status, done.out) == (0, "")
+    assert done.err == f"going on after line {lines:,} of 1,500\n"
+    assert target.read_bytes() == whole
+    assert sorted(path.name for path in killed_copy.iterdir()) == ["in.en", "out.de"]
+
+
+@pytest.mark.medium
+def test_ctrl_c_keeps_what_is_done_and_says_so(trained, killed_copy, whole):
+    target = killed_copy / "out.de"
+    before = pieces(target)
+    done = interrupted(trained, killed_copy, signal.SIGINT)
+    assert (done.status, done.out) == (130, "")
+    after = pieces(target)
+    assert after >= before + 3
+    assert done.err.splitlines() == [
+        f"going on after line {8 * before:,} of 1,500",
+        f"{8 * after:,} lines are in {target}.partial; the same command goes on",
+        "interrupted.",
+    ]
+    translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
+    assert target.read_bytes() == whole
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--beam_size", "1"), "--beam_size 2 there, 1 here"),
+        (("--alpha", "0.1"), "--alpha 0.6 there, 0.1 here"),
+        (("--window", "9"), "--window 8 there, 9 here"),
+        (("--scores",), "--scores False there, True here"),
+        (("--nbest", "2"), "--nbest None there, 2 here"),
+        (("--checkpoint", "latest"), "model "),
+    ],
+)
+def test_other_flags_do_not_go_on(trained, killed_copy, flags, words):
+    refused(trained, killed_copy, words, *flags)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: [*lines, "eleven"],
+        lambda lines: lines[:-1],
+        lambda lines: ["eleven", *lines[1:]],
+        lambda lines: [*lines[:-1], "eleven"],
+    ],
+)
+def test_another_input_does_not_go_on(trained, killed_copy, change):
+    path = killed_copy / "in.en"
+    lines = change(path.read_text().split("\n")[:-1])
+    path.write_text("".join(f"{line}\n" for line in lines))
+    refused(trained, killed_copy, "was begun otherwise: input 1500 lines (")
+
+
+def refused(trained, folder, words, *flags):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    flags = (*files(folder, folder / "out.de"), *SMALL_WINDOWS, *flags)
+    done = translate(trained, *flags)
+    assert command_line.is_one_clear_line(done)
+    assert words in done.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.medium
+def test_a_terminal_is_answered_line_by_line(trained, expected):
+    master, slave = os.openpty()
+    flags = ("--model_dir", str(trained.model_dir))
+    process = command_line.start("translate", *flags, stdin=slave)
+    os.close(slave)
+    answers = []
+    for line in (b"one two\n", b"\n", b"three\n"):
+        os.write(master, line)
+        answers.append(process.stdout.readline().removesuffix("\n"))
+    os.write(master, b"\x04")  # Ctrl-D ends the input.
+    out, err = process.communicate()
+    os.close(master)
+    assert (process.returncode, out, err) == (0, "", "")
+    assert answers == expected[:3]
+
+
+@pytest.mark.medium
+def test_a_reader_that_has_enough_ends_it_silently(trained, many, whole):
+    flags = ("--model_dir", str(trained.model_dir), "--input_file", str(many))
+    process = command_line.start("translate", *flags, *SMALL_WINDOWS)
+    first = process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), err) == (141, "")
+    assert whole.decode().startswith(first)
+
+
+@pytest.mark.medium
+def test_a_small_disk_keeps_whole_pieces_and_more_room_goes_on(
+    trained, many, whole, tmp_path
+):
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this machine does not let root mount a small disk")
+    try:
+        target = tmp_path / "out.de"
+        flags = (*files(many.parent, target), *SMALL_WINDOWS)
+        done = translate(trained, *flags)
+        assert command_line.is_one_clear_line(done)
+        full = f"cannot write {target}.partial: No space left on device"
+        assert full in done.err
+        journal = target.with_name("out.de.partial.journal").read_bytes()
+        kept = json.loads(journal[: journal.rindex(b"\n")].splitlines()[-1])
+        assert 0 < kept["state"]["lines"] < MANY_LINES
+        more = ["mount", "-o", "remount,size=4m", str(tmp_path)]
+        subprocess.run(more, check=True)
+        assert translate(trained, *flags).status == 0
+        assert target.read_bytes() == whole
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
