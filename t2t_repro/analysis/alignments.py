@@ -1,0 +1,173 @@
+"""Which source word each target word comes from, read off the attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.data.pair_batches import pair_batches
+from t2t_repro.data.token_spans import spell, words_of_tokens
+from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.errors import UserError
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.step import BATCH_SIGNATURE
+
+Words = Sequence[tuple[int, ...]]
+"""The words that each token of a sentence belongs to."""
+
+_TOKENS_PER_BATCH = 2048
+
+
+class Aligner:
+    """Aligns the words of sentence pairs by a model's cross-attention.
+
+    The weights of one decoder layer are averaged over its heads, as the model reads
+    the whole target. The default is the last layer but one (of a single layer that
+    layer), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+        layer: number of the decoder layer, from 0; None is the default.
+
+    Raises:
+        UserError: there is no such layer.
+    """
+
+    def __init__(
+        self, model: Transformer, tokenizer: Tokenizer, layer: int | None = None
+    ) -> None:
+        layers = model.decoder.shape.num_layers
+        if layer is None:
+            layer = max(layers - 2, 0)
+        if not 0 <= layer < layers:
+            raise UserError(
+                f"decoder layer {layer} does not exist; the model has the layers 0 "
+                f"to {layers - 1}"
+            )
+        self.tokenizer = tokenizer
+        self.layer = layer
+
+        # A graph, so that what other layers look at is not computed.
+        @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
+        def weights(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+            maps = attention_maps(model, inputs, targets)
+            name = f"decoder/layer_{layer}/cross_attention"
+            # (batch, heads, target, source) -> (batch, target, source)
+            return tf.reduce_mean(tf.cast(maps[name], tf.float32), axis=1)
+
+        self._weights = weights
+
+    def __call__(self, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
+        """Aligns sentence pairs.
+
+        Args:
+            sources: sentences; their words are what `str.split` finds.
+            targets: their translations, as many.
+
+        Returns:
+            One line per pair in Pharaoh format: `i-j` for source word i and target
+            word j, counted from 0, in ascending order; empty where a side is blank.
+        """
+        if len(sources) != len(targets):
+            raise UserError(
+                f"{len(sources):,} sources but {len(targets):,} targets: each target "
+                "must translate the source beside it"
+            )
+        source_ids, target_ids = self._encode(sources), self._encode(targets)
+        lines = [""] * len(sources)
+        batches = pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH)
+        for places, batch in batches:
+            weights = self._weights(batch["inputs"], batch["targets"]).numpy()
+            source_words = self._words(source_ids, sources, places)
+            target_words = self._words(target_ids, targets, places)
+            for row, n in enumerate(places):
+                pairs = align_words(weights[row], source_words[row], target_words[row])
+                lines[n] = pharaoh(pairs)
+        return lines
+
+    def _encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Encodes lines, each ending in EOS."""
+        found: list[list[int]] = self.tokenizer.encode(
+            tf.constant(lines, tf.string)
+        ).to_list()
+        return found
+
+    def _words(
+        self,
+        ids: list[list[int]],
+        lines: Sequence[str],
+        places: npt.NDArray[np.integer],
+    ) -> list[Words]:
+        """Finds the words of the tokens of some lines, EOS left out."""
+        spelled = spell(self.tokenizer, [ids[n][:-1] for n in places])
+        return [
+            words_of_tokens(tokens, lines[n])
+            for tokens, n in zip(spelled, places, strict=True)
+        ]
+
+
+def align(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    layer: int | None = None,
+) -> list[str]:
+    """Aligns the words of sentence pairs; see `Aligner`, which can be used again.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+        sources: sentences.
+        targets: their translations, as many.
+        layer: number of the decoder layer, from 0; None is the last but one.
+
+    Returns:
+        One line per pair in Pharaoh format.
+
+    Raises:
+        UserError: there is no such layer, or the numbers of lines differ.
+    """
+    return Aligner(model, tokenizer, layer)(sources, targets)
+
+
+def align_words(
+    weights: npt.NDArray[np.floating], source_words: Words, target_words: Words
+) -> set[tuple[int, int]]:
+    """Makes soft alignments of tokens hard ones of words.
+
+    Each target token is aligned with the source token it looks at most, EOS apart,
+    and two words are aligned if any of their tokens are (Garg et al. 2019, after
+    Zenkel et al. 2019, arXiv:1901.11359). Row t of the decoder has read the symbols
+    before t and predicts symbol t, so its weights are those of target symbol t.
+
+    Args:
+        weights: float (target, source), a row per target symbol; columns and rows
+            beyond the tokens (EOS, padding) are not looked at.
+        source_words: the words of each source token.
+        target_words: the words of each target token.
+
+    Returns:
+        Pairs of a source word and a target word.
+    """
+    # Tokens without a word are spaces at the end of a line.
+    columns = [n for n, words in enumerate(source_words) if words]
+    if not columns:
+        return set()
+    best = np.asarray(weights)[: len(target_words), columns].argmax(axis=1)
+    return {
+        (source, target)
+        for words, column in zip(target_words, best, strict=True)
+        for source in source_words[columns[column]]
+        for target in words
+    }
+
+
+def pharaoh(pairs: set[tuple[int, int]]) -> str:
+    """Writes an alignment in Pharaoh format: `0-0 1-2`, source-target, ascending."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(pairs))

@@ -1,0 +1,128 @@
+"""Scores given translations: how probable the model finds each of them."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import cli
+from t2t_repro.text_files import iterate_pairs
+
+if TYPE_CHECKING:
+    from t2t_repro.pair_scores import PairScore
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Prints a line for every sentence pair, in their order: the log probability "
+        "of the target (natural logarithm), a tab, its symbols with EOS counted. The "
+        "perplexity per symbol follows on standard error.",
+        json_flag=False,
+    )
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument(
+        "--checkpoint",
+        default="best",
+        help="averaged, latest, best (averaged where there is one), or a folder",
+    )
+    parser.add_argument("--source_file", required=True, help="sentences, one a line")
+    parser.add_argument(
+        "--target_file", required=True, help="their translations, line by line"
+    )
+    parser.add_argument(
+        "--per_token",
+        action="store_true",
+        help="add a tab and text=logarithm for every symbol of the target",
+    )
+    parser.add_argument(
+        "--normalize",
+        action="store_true",
+        help="divide each pair's log probability by its symbols",
+    )
+    parser.add_argument(
+        "--tokens_per_batch",
+        type=cli.at_least(1),
+        default=2048,
+        help="positions of either side that are scored at once",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print a JSON object a pair, and at the end one for all pairs",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, scores the pairs and prints what each has reached."""
+    args = _parser().parse_args(argv)
+    _check(args.source_file, args.target_file)
+    cli.start_tensorflow(args.verbose)
+    from tqdm import tqdm
+
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.pair_scores import CorpusScore, PairScorer
+
+    directory = ModelDir(Path(args.model_dir))
+    checkpoint = directory.checkpoint(args.checkpoint)
+    scorer = PairScorer(directory.model(checkpoint), directory.tokenizer())
+    corpus = CorpusScore()
+    hidden = sys.stdout.isatty() or not sys.stderr.isatty()
+    with tqdm(unit=" pairs", disable=hidden) as bar:
+        for found in scorer.score_pairs(
+            iterate_pairs(args.source_file, args.target_file),
+            per_token=args.per_token,
+            tokens_per_batch=args.tokens_per_batch,
+            progress=bar.update,
+        ):
+            corpus.add(found)
+            write = _as_json if args.json else _as_text
+            print(write(found, args.normalize))
+    if args.json:
+        print(json.dumps(corpus.to_dict() | {"checkpoint": str(checkpoint.path)}))
+    else:
+        print(corpus.text(), file=sys.stderr)
+    if corpus.cut:
+        print(
+            f"cut, because longer than {scorer.max_input_length} subwords: "
+            f"{corpus.cut:,} of the sources",
+            file=sys.stderr,
+        )
+
+
+def _check(source_file: str, target_file: str) -> None:
+    """Reads both files once: what is wrong with line 9,000,000 shows now, not then.
+
+    A pipe can be read only once; there it shows when it is met.
+    """
+    if Path(source_file).is_file() and Path(target_file).is_file():
+        for _ in iterate_pairs(source_file, target_file):
+            pass
+
+
+def _as_text(score: "PairScore", normalize: bool) -> str:
+    """Writes a pair as columns between tabs."""
+    value = score.normalized if normalize else score.log_prob
+    return "\t".join([f"{value:.6f}", str(score.symbols), *_token_columns(score)])
+
+
+def _token_columns(score: "PairScore") -> Iterator[str]:
+    """Writes each symbol with its log probability, tabs of the text escaped."""
+    for text, log_prob in score.tokens:
+        escaped = text.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "\\r")
+        yield f"{escaped}={log_prob:.6f}"
+
+
+def _as_json(score: "PairScore", normalize: bool) -> str:
+    """Writes a pair as a JSON object, with what was asked for."""
+    values: dict[str, Any] = {"log_prob": score.log_prob, "symbols": score.symbols}
+    if normalize:
+        values["normalized"] = score.normalized
+    if score.tokens:
+        values["tokens"] = score.tokens
+    return json.dumps(values, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,126 @@
+"""From attention to word alignments."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.analysis.alignments import Aligner, align, align_words, pharaoh
+from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.data.tokenizers import load_tokenizer
+from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.model_dir import ModelDir
+from t2t_repro.models.transformer import Transformer
+from tests import tiny
+
+# Source `un` `believ` `able` | `news` EOS; target `kaum` | `zu` | `glaub` `lich` EOS.
+SOURCE = [(0,), (0,), (0,), (1,)]
+TARGET = [(0,), (1,), (2,), (2,)]
+WEIGHTS = np.array(
+    [
+        [0.1, 0.5, 0.1, 0.2, 0.1],
+        # It looks at EOS most, which is no word; then at `news`.
+        [0.0, 0.1, 0.1, 0.2, 0.6],
+        [0.2, 0.2, 0.3, 0.2, 0.1],
+        [0.0, 0.1, 0.2, 0.7, 0.0],
+        # The row of EOS says nothing about words.
+        [0.9, 0.0, 0.0, 0.1, 0.0],
+    ]
+)
+
+
+def test_each_token_takes_its_heaviest_source_token_and_words_join_them():
+    pairs = align_words(WEIGHTS, SOURCE, TARGET)
+    assert pairs == {(0, 0), (1, 1), (0, 2), (1, 2)}
+    assert pharaoh(pairs) == "0-0 0-2 1-1 1-2"
+
+
+def test_padding_is_not_looked_at():
+    padded = np.pad(WEIGHTS, ((0, 2), (0, 3)), constant_values=9)
+    assert align_words(padded, SOURCE, TARGET) == align_words(WEIGHTS, SOURCE, TARGET)
+
+
+def test_tokens_of_two_words_and_of_none():
+    weights = np.array([[0.3, 0.1, 0.6, 0.0], [0.0, 0.6, 0.0, 0.4], [1, 0, 0, 0]])
+    # The third source token and the last target token are spaces at a line's end.
+    pairs = align_words(weights, [(0, 1), (1,), ()], [(0,), (1, 2), ()])
+    assert pharaoh(pairs) == "0-0 1-0 1-1 1-2"
+
+
+def test_a_side_without_words_aligns_with_nothing():
+    assert pharaoh(align_words(np.ones((3, 1)), [], [(0,), (1,)])) == ""
+    assert pharaoh(align_words(np.ones((1, 3)), [(0,), (1,)], [])) == ""
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
+    lines = itertools.chain.from_iterable(tiny.pairs("train"))
+    build_vocabulary("sentencepiece", lines, 300, path)
+    return load_tokenizer(path)
+
+
+@pytest.fixture(scope="module")
+def model():
+    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2}
+    made = Transformer(HParams(num_layers=3, **sizes), 300)
+    made.build()
+    generator = np.random.default_rng(1)
+    for variable in made.trainable_variables:
+        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
+    return made
+
+
+def test_the_line_is_that_of_the_layers_attention(model, tokenizer):
+    """Byte pairs do not cross words, so a word alone has the tokens it has here."""
+    source, target = "one two three four", "eins zwei drei"
+    source_words, target_words = (
+        np.repeat(
+            range(len(text.split())),
+            tokenizer.encode(tf.constant(text.split())).row_lengths() - 1,
+        )
+        for text in (source, target)
+    )
+    ids = [tokenizer.encode(tf.constant([t])).to_tensor() for t in (source, target)]
+    maps = attention_maps(model, *ids)
+    expected = []
+    for layer in range(3):
+        weights = maps[f"decoder/layer_{layer}/cross_attention"].numpy()[0].mean(axis=0)
+        best = weights[: len(target_words), : len(source_words)].argmax(axis=1)
+        pairs = set(zip(source_words[best], target_words, strict=True))
+        expected.append(" ".join(f"{i}-{j}" for i, j in sorted(pairs)))
+    found = [align(model, tokenizer, [source], [target], n) for n in range(3)]
+    assert found == [[line] for line in expected]
+    assert len(set(expected)) > 1
+    # The default is the last layer but one.
+    assert Aligner(model, tokenizer).layer == 1
+    assert align(model, tokenizer, [source], [target]) == [expected[1]]
+
+
+def test_layers_and_lines_that_are_not_there_are_refused(model, tokenizer):
+    with pytest.raises(UserError, match="decoder layer 3 does not exist"):
+        Aligner(model, tokenizer, layer=3)
+    with pytest.raises(UserError, match="2 sources but 1 targets"):
+        align(model, tokenizer, ["one", "two"], ["eins"])
+
+
+def test_a_trained_model_aligns_every_target_word_with_some_source_word(trained):
+    directory = ModelDir(trained.model_dir)
+    model = directory.model(directory.checkpoint())
+    sources, targets = map(list, zip(*tiny.pairs("train"), strict=True))
+    sources[5:5], targets[5:5] = ["", "one €", " "], ["eins", "x\u2581y  日本", ""]
+    aligner = Aligner(model, directory.tokenizer())
+    assert aligner.layer == 0  # There is but one.
+    lines = aligner(sources, targets)
+    assert len(lines) == len(sources)
+    for source, target, line in zip(sources, targets, lines, strict=True):
+        pairs = [tuple(map(int, pair.split("-"))) for pair in line.split()]
+        assert pairs == sorted(set(pairs))
+        assert all(0 <= i < len(source.split()) for i, _ in pairs)
+        expected = set(range(len(target.split()))) if source.strip() else set()
+        assert {j for _, j in pairs} == expected
+    assert aligner(sources[::-1], targets[::-1]) == lines[::-1]
+    assert aligner([], []) == []

@@ -1,0 +1,124 @@
+"""An ensemble averages probabilities, and is otherwise one decoder."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.hparams import HParams
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.ensemble import EnsembleDecoder
+from t2t_repro.models.transformer import Transformer
+
+VOCAB_SIZE = 23
+INPUTS = np.array([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]], np.int32)
+SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3}
+BEAM = 3
+
+
+def random_model(seed, vocab_size=VOCAB_SIZE, **settings):
+    made = Transformer(HParams(**(SIZES | settings)), vocab_size)
+    made.build()
+    generator = np.random.default_rng(seed)
+    for variable in made.trainable_variables:
+        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
+    return made
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Two that share nothing but the vocabulary."""
+    return (
+        random_model(1, num_layers=1),
+        random_model(2, num_layers=2, norm="pre", d_k=5, d_v=2),
+    )
+
+
+def ensemble(*models, beam_size=BEAM):
+    return EnsembleDecoder([CachedDecoder(model, beam_size) for model in models])
+
+
+def search(decoder):
+    found = tf.function(
+        lambda inputs: beam_search(
+            decoder,
+            decoder.start(inputs),
+            batch_size=2,
+            beam_size=BEAM,
+            alpha=0.6,
+            max_lengths=tf.constant([9, 6]),
+            nbest=BEAM,
+        )
+    )(tf.constant(INPUTS))
+    return found.ids.numpy(), found.scores.numpy()
+
+
+def teacher_forced(models, targets):
+    """The log of the mean of the softmax outputs, by NumPy in float64."""
+    mean = 0.0
+    for model in models:
+        logits = np.asarray(model(INPUTS, targets), np.float64)
+        powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        mean = mean + powers / powers.sum(axis=-1, keepdims=True) / len(models)
+    return np.log(mean)
+
+
+def test_probabilities_are_the_mean_of_the_models(models):
+    decoder = ensemble(*models, beam_size=1)
+    targets = np.random.default_rng(3).integers(2, VOCAB_SIZE, (2, 6), np.int32)
+    expected = teacher_forced(models, targets)
+    state = decoder.start(tf.constant(INPUTS))
+    before = np.zeros((2, 1), np.int32)
+    for index in range(6):
+        found, state = decoder.step(tf.constant(before), tf.constant(index), state)
+        np.testing.assert_allclose(found[:, 0], expected[:, index], atol=1e-5)
+        before = targets[:, index : index + 1]
+    # The two do not agree by accident.
+    one, other = (teacher_forced([model], targets) for model in models)
+    assert np.abs(one - other).max() > 1
+
+
+def test_what_search_finds_has_the_probability_that_the_models_give_it(models):
+    ids, scores = search(ensemble(*models))
+    for hypothesis in range(BEAM):
+        targets = ids[:, hypothesis]
+        chosen = np.take_along_axis(
+            teacher_forced(models, targets), targets[:, :, None], axis=2
+        )[:, :, 0]
+        lengths = (targets != 0).sum(axis=1)
+        sums = np.where(targets != 0, chosen, 0).sum(axis=1)
+        penalty = ((5 + lengths) / 6) ** 0.6
+        np.testing.assert_allclose(scores[:, hypothesis] * penalty, sums, atol=1e-4)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_an_ensemble_of_equal_models_is_the_model(models, copies):
+    ids, scores = search(CachedDecoder(models[1], BEAM))
+    same_ids, same_scores = search(ensemble(*[models[1]] * copies))
+    np.testing.assert_array_equal(same_ids, ids)
+    np.testing.assert_allclose(same_scores, scores, atol=1e-5)
+    other_ids, _ = search(ensemble(*models))
+    assert other_ids.shape != ids.shape or (other_ids != ids).any()
+
+
+def test_improbable_symbols_keep_finite_log_probabilities(models):
+    """200 below the best is less than float32's least probability."""
+
+    class Fixed(CachedDecoder):
+        def step(self, ids, index, state):
+            logits, state = super().step(ids, index, state)
+            return tf.one_hot(tf.fill(tf.shape(ids), 2), logits.shape[-1], 200.0), state
+
+    decoder = EnsembleDecoder([Fixed(model, 1) for model in models])
+    state = decoder.start(tf.constant(INPUTS))
+    found, _ = decoder.step(tf.zeros([2, 1], tf.int32), tf.constant(0), state)
+    np.testing.assert_allclose(found[0, 0, :4], [-200, -200, 0, -200], atol=1e-4)
+
+
+def test_decoders_that_do_not_fit_together_are_refused(models):
+    with pytest.raises(ValueError, match="one beam size"):
+        EnsembleDecoder([CachedDecoder(models[0], 1), CachedDecoder(models[1], 2)])
+    with pytest.raises(ValueError, match="one number of softmax rows"):
+        ensemble(models[0], random_model(3, vocab_size=24, num_layers=1))
+    with pytest.raises(ValueError, match="an ensemble needs"):
+        EnsembleDecoder([])
