@@ -51,6 +51,12 @@ def _parser() -> cli.ArgumentParser:
         help="write up to so many translations for each line, best first, as Moses "
         "does: line from 0 ||| text ||| LogProb= log probability ||| score",
     )
+    parser.add_argument(
+        "--tensor2tensor_rules",
+        action="store_true",
+        help="limit, stop and score exactly as tensor2tensor: a translation then "
+        "depends on its batch",
+    )
     return parser
 
 
@@ -117,6 +123,7 @@ def _identity(args: Any, text: InputText, translator: Translator) -> dict[str, A
         "--window": args.window,
         "--scores": args.scores,
         "--nbest": args.nbest,
+        "--tensor2tensor_rules": args.tensor2tensor_rules,
     }
 
 
@@ -146,14 +153,13 @@ def _translator(args: Any) -> Translator:
     translator, _ = load_translator(
         ModelDir(Path(args.model_dir)), args.checkpoint, args.beam_size, args.alpha
     )
-    if args.nbest is None:
-        return translator
-    if args.nbest > translator.beam_size:
+    nbest = args.nbest or 1
+    if nbest > translator.beam_size:
         raise UserError(
             f"--nbest {args.nbest} is more than the beam holds; give --beam_size "
             f"{args.nbest} or more (it is {translator.beam_size})"
         )
-    return translator.with_nbest(args.nbest)
+    return translator.searching(nbest, args.tensor2tensor_rules)
 
 
 def _record(args: Any, translator: Translator) -> Record:

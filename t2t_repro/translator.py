@@ -77,6 +77,9 @@ class Translator(tf.Module):
             sentence can exhaust memory.
         nbest: hypotheses to find for each sentence, at most `beam_size`. The best is
             the same whatever their number; the search for more takes longer.
+        tensor2tensor_rules: search exactly as tensor2tensor does: one limit and one
+            stop rule for a batch, so that a translation may depend on its neighbours,
+            and the plain log probability as the score of what did not end.
 
     Raises:
         ValueError: `nbest` is out of range.
@@ -92,6 +95,7 @@ class Translator(tf.Module):
         extra_length: int = 50,
         max_input_length: int = MAX_INPUT_LENGTH,
         nbest: int = 1,
+        tensor2tensor_rules: bool = False,
     ) -> None:
         super().__init__()
         if not 1 <= nbest <= beam_size:
@@ -102,17 +106,19 @@ class Translator(tf.Module):
         self.extra_length = extra_length
         self.max_input_length = max_input_length
         self.nbest = nbest
+        self.tensor2tensor_rules = tensor2tensor_rules
         self.model_variables = [v.value for v in named_variables(model).values()]
         self._decoder = CachedDecoder(model, beam_size)
 
-    def with_nbest(self, nbest: int) -> "Translator":
-        """Returns a translator of the same model that finds as many hypotheses.
+    def searching(self, nbest: int, tensor2tensor_rules: bool) -> "Translator":
+        """Returns a translator of the same model that searches otherwise.
 
         Args:
             nbest: hypotheses for each sentence, 1 to `beam_size`.
+            tensor2tensor_rules: see the class.
 
         Raises:
-            ValueError: it is out of range.
+            ValueError: `nbest` is out of range.
         """
         return Translator(
             self._decoder.model,
@@ -122,6 +128,7 @@ class Translator(tf.Module):
             extra_length=self.extra_length,
             max_input_length=self.max_input_length,
             nbest=nbest,
+            tensor2tensor_rules=tensor2tensor_rules,
         )
 
     def fingerprint(self) -> str:
@@ -154,6 +161,7 @@ class Translator(tf.Module):
             alpha=self.alpha,
             max_lengths=lengths + self.extra_length,
             nbest=self.nbest,
+            tensor2tensor_rules=self.tensor2tensor_rules,
         )
         return result.ids, result.scores
 

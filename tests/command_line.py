@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,16 +45,24 @@ def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
 
 
 def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:
-    """Starts `python -m t2t_repro.COMMAND` with pipes for what it prints."""
+    """Starts `python -m t2t_repro.COMMAND` with pipes for what it prints.
+
+    SIGINT reaches it even where the tests run in a shell's background, which is
+    started with that signal ignored and hands this down.
+    """
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("T2T_REPRO_VERBOSE", None)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
-        [sys.executable, "-m", f"t2t_repro.{command}", *arguments],
-        encoding="utf-8",
-        env=environment,
-        **(pipes | settings),  # type: ignore[call-overload]
-    )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"t2t_repro.{command}", *arguments],
+            encoding="utf-8",
+            env=environment,
+            **(pipes | settings),  # type: ignore[call-overload]
+        )
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def run_alone(command: str, *arguments: str, **settings: object) -> Done:

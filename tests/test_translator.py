@@ -48,7 +48,12 @@ def translator(model, tokenizer):
 @pytest.fixture(scope="module")
 def nbest(translator):
     """The translations of every line as lists of two and of three."""
-    return {n: list(translator.with_nbest(n).translate_lines(LINES)) for n in (2, 3)}
+    return {
+        n: list(
+            translator.searching(n, tensor2tensor_rules=False).translate_lines(LINES)
+        )
+        for n in (2, 3)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +214,7 @@ def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer):
 @pytest.mark.parametrize("size", [0, 4])
 def test_a_list_holds_at_most_what_the_beam_does(translator, size):
     with pytest.raises(ValueError, match=f"nbest is {size}, must be 1 to 3"):
-        translator.with_nbest(size)
+        translator.searching(size, tensor2tensor_rules=False)
 
 
 def test_progress_tells_lines_and_tokens(translator):

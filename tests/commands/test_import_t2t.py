@@ -269,6 +269,29 @@ def test_it_translates_as_tensor2tensor_does(translating, shared_dir, tmp_path):
         assert float(score) == pytest.approx(theirs, abs=tolerance), n
 
 
+@pytest.mark.medium
+def test_by_tensor2tensors_rules_every_score_is_its_own(
+    translating, shared_dir, tmp_path
+):
+    """It took one sentence at a time, and left out the penalty where none ended."""
+    source, expected, ids, scores = sentences(shared_dir)
+    limits = input_lengths(translating, source)
+    chosen = [n for n in range(1000) if len(ids[n]) == limits[n] + 50 or n < 5]
+    assert len(chosen) > 5
+    lines = source.read_text("utf-8").split("\n")
+    some = tmp_path / "some.en"
+    some.write_text("".join(f"{lines[n]}\n" for n in chosen), encoding="utf-8")
+    flags = ("--input_file", str(some), "--scores", "--batch_size", "1")
+    done = command_line.run(
+        "translate", "--model_dir", str(translating), *flags, "--tensor2tensor_rules"
+    )
+    assert done.status == 0, done.err
+    for n, row in zip(chosen, done.out.split("\n"), strict=False):
+        score, text = row.split("\t", 1)
+        assert text == expected[n]
+        assert float(score) == pytest.approx(scores[n], abs=1e-3), n
+
+
 def input_lengths(model_dir: Path, source: Path) -> np.ndarray:
     """Returns the subwords of every line, EOS included."""
     lines = source.read_text("utf-8").split("\n")[:-1]
