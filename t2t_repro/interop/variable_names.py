@@ -4,9 +4,11 @@ The names are those of tensor2tensor 1.15.7's checkpoints.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
+
+from t2t_repro.models.transformer import Transformer, named_variables
 
 _ATTENTION = {
     "query": "q",
@@ -32,6 +34,7 @@ _TABLES = {
     "target_embedding/table": "target_emb",
     "softmax/table": "softmax",
 }
+_TABLE_SCOPE = re.compile(r"transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_\d+")
 _KERNEL = re.compile(r"(encoder|decoder)/layer_(\d+)/(\w+?)(_residual)?/(\w+)/(\w+)")
 
 
@@ -110,6 +113,38 @@ def t2t_variables_of(
             rows = shape[0] // count + (shard < shape[0] % count)
             wanted[f"{scope}/weights_{shard}"] = (rows, *shape[1:])
     return wanted
+
+
+def vocab_sizes(names: Iterable[str]) -> tuple[int, int]:
+    """Reads the rows of both sides' embedding tables from the scopes of their shards.
+
+    Args:
+        names: tensor2tensor's variables.
+
+    Returns:
+        V of the source and of the target, padding included; 0 where there is none.
+    """
+    found = filter(None, map(_TABLE_SCOPE.fullmatch, names))
+    sizes = {match[2]: int(match[1]) for match in found}
+    shared = sizes.get("shared", 0)
+    return sizes.get("input_emb", shared), sizes.get("target_emb", shared)
+
+
+def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -> None:
+    """Gives a model the values of tensor2tensor's variables.
+
+    Args:
+        model: the model, already built.
+        t2t: tensor2tensor's variables by name.
+        norm: "post" or "pre".
+
+    Raises:
+        KeyError: a variable is missing.
+    """
+    variables = named_variables(model)
+    shapes = {name: tuple(v.shape) for name, v in variables.items()}
+    for name, value in from_t2t(t2t, shapes, norm).items():
+        variables[name].assign(value)
 
 
 def from_t2t(

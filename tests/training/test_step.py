@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.interop.variable_names import assign_from_t2t
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
 from tests import golden
@@ -46,7 +47,7 @@ def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, accumulate):
         k.removeprefix("final/"): v for k, v in arrays.items() if k.startswith("final/")
     }
     ours = {n: v.value.numpy() for n, v in named_variables(model).items()}
-    golden.fill(model, final, hparams.norm)
+    assign_from_t2t(model, final, hparams.norm)
     for name, variable in named_variables(model).items():
         np.testing.assert_allclose(
             ours[name], variable.value.numpy(), atol=1e-5, err_msg=name

@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Array, Sheet
-from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.interop.variable_names import from_t2t, t2t_name, to_t2t
+from t2t_repro.interop.variable_names import assign_from_t2t, t2t_name, to_t2t
 from t2t_repro.layers.masks import Packing
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer, named_variables
@@ -38,7 +38,7 @@ def check(sheet: Sheet) -> None:
     packing = _packing(sheet)
     _check_stages(sheet, model, inputs, targets, packing)
     _check_losses(sheet, model(inputs, targets, packing=packing), targets)
-    if any(name.startswith("att/") for name in sheet.arrays):
+    if sheet.names("att/"):
         _check_attention(sheet, model, hparams, inputs, targets)
     if "decode_extra_length" in sheet:
         _check_searches(sheet, model, inputs)
@@ -59,20 +59,12 @@ def build(
     model = Transformer(hparams, vocab_size, target_vocab_size)
     model.build()
     variables = named_variables(model)
-    fill(model, sheet.group("var/"), hparams)
+    assign_from_t2t(model, sheet.group("var/"), hparams.norm)
     shards = int(t2t["symbol_modality_num_shards"])
     values = {name: v.value.numpy() for name, v in variables.items()}
     for name, value in to_t2t(values, hparams.norm, shards).items():
         sheet.compare(f"var/{name}", value, 0.0)
     return model, hparams
-
-
-def fill(model: Transformer, values: dict[str, Array], hparams: HParams) -> None:
-    """Gives a model the variables of tensor2tensor."""
-    variables = named_variables(model)
-    shapes = {name: tuple(v.shape) for name, v in variables.items()}
-    for name, value in from_t2t(values, shapes, hparams.norm).items():
-        variables[name].assign(value)
 
 
 def _packing(sheet: Sheet) -> Packing | None:

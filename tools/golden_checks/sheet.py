@@ -85,10 +85,14 @@ class Sheet:
         self._findings.setdefault(name, Finding(self.file, name))
         return self.arrays[name]
 
+    def names(self, prefix: str) -> list[str]:
+        """Returns what follows a prefix, of every array that begins with it."""
+        names = [name for name in self.arrays if name.startswith(prefix)]
+        return [name.removeprefix(prefix) for name in names]
+
     def group(self, prefix: str) -> dict[str, Any]:
         """Returns the arrays whose names begin with a prefix, without it."""
-        names = [name for name in self.arrays if name.startswith(prefix)]
-        return {name.removeprefix(prefix): self.take(name) for name in names}
+        return {name: self.take(prefix + name) for name in self.names(prefix)}
 
     def compare(
         self,

@@ -49,7 +49,7 @@ def check(sheet: Sheet) -> None:
 
 def _check_rates(sheet: Sheet) -> None:
     steps = sheet.take("lr/steps")
-    for name in _below(sheet, "lr/"):
+    for name in sheet.names("lr/"):
         if name == "steps":
             continue
         t2t = t2t_sets.load(name)
@@ -86,7 +86,7 @@ def _check_batching(sheet: Sheet) -> None:
 
 def _check_length_penalty(sheet: Sheet) -> None:
     lengths = tf.constant(sheet.take("length_penalty/lengths"))
-    for name in _below(sheet, "length_penalty/alpha_"):
+    for name in sheet.names("length_penalty/alpha_"):
         ours = length_penalty(lengths, float(name))
         sheet.compare(f"length_penalty/alpha_{name}", ours, PENALTIES, relative=True)
 
@@ -95,7 +95,7 @@ def _check_smoothing(sheet: Sheet) -> None:
     logits = tf.constant(sheet.take("smoothing/logits"))
     labels = tf.constant(sheet.take("smoothing/labels"), tf.int32)
     symbols = np.asarray(labels) != 0
-    for name in _below(sheet, "smoothing/xent_"):
+    for name in sheet.names("smoothing/xent_"):
         losses = smoothed_cross_entropy(
             tf.reshape(logits, [-1, logits.shape[-1]]),
             tf.reshape(labels, [-1]),
@@ -105,9 +105,3 @@ def _check_smoothing(sheet: Sheet) -> None:
         sheet.compare(f"smoothing/xent_{name}", losses, LOSSES)
         sheet.compare(f"smoothing/num_{name}", losses.sum(), LOSSES)
         sheet.compare(f"smoothing/den_{name}", symbols.sum(), 0.0)
-
-
-def _below(sheet: Sheet, prefix: str) -> list[str]:
-    """Returns what follows a prefix, of every array that begins with it."""
-    names = [name for name in sheet.arrays if name.startswith(prefix)]
-    return [name.removeprefix(prefix) for name in names]

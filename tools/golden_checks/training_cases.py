@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import tensorflow as tf
 
 from golden_checks.model_cases import LOSSES, build
 from golden_checks.sheet import Array, Sheet
-from t2t_repro.interop.variable_names import to_t2t
+from t2t_repro.interop.variable_names import to_t2t, vocab_sizes
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
@@ -20,7 +19,6 @@ WEIGHTS = 1e-5  # After all updates.
 GRADIENTS = 1e-5
 RATES = 1e-6
 NORMS = 1e-4
-_VOCABULARY = re.compile(r"var/transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_0")
 
 
 def is_training_case(arrays: Any) -> bool:
@@ -56,7 +54,7 @@ class Training:
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        model, hparams = build(sheet, *_vocab_sizes(sheet))
+        model, hparams = build(sheet, *vocab_sizes(sheet.names("var/")))
         self.model = model
         # Nothing was dropped, although the sets say so.
         self.hparams = hparams.replace(
@@ -119,21 +117,10 @@ class Training:
         return to_t2t(values, self.hparams.norm, self._shards)
 
 
-def _vocab_sizes(sheet: Sheet) -> tuple[int, int]:
-    """Reads V of both sides from the scopes of the embedding tables."""
-    sizes = {}
-    for name in sheet.arrays:
-        if found := _VOCABULARY.fullmatch(name):
-            sizes[found[2]] = int(found[1])
-    shared = sizes.get("shared", 0)
-    return sizes.get("input_emb", shared), sizes.get("target_emb", shared)
-
-
 def _compare_group(
     sheet: Sheet, prefix: str, ours: dict[str, Array], tolerance: float
 ) -> None:
     """Compares all arrays of a prefix with ours of the same names."""
-    names = [name for name in sheet.arrays if name.startswith(prefix)]
-    for name in names:
-        if (mine := ours.get(name.removeprefix(prefix))) is not None:
-            sheet.compare(name, mine, tolerance)
+    for name in sheet.names(prefix):
+        if name in ours:
+            sheet.compare(prefix + name, ours[name], tolerance)
