@@ -105,7 +105,8 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best (averaged where there is one), or a folder",
+        help="averaged, latest, best (averaged where there is one), a folder of one, "
+        "or another model's directory; several, with commas between, translate as one",
     )
     parser.add_argument(
         "--beam_size",
@@ -126,7 +127,13 @@ def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         "--batch_size",
         type=at_least(1),
         default=32,
-        help="sentences translated at once",
+        help="sentences translated at once, at most",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of weights and products; bfloat16 is faster on processors that have it",
     )
 
 
@@ -149,15 +156,40 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 def not_negative(text: str) -> float:
     """Reads a flag's value: a finite number of at least 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = _number(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(
             f"must be a finite number of at least 0, not {text!r}"
         )
     return value
+
+
+def positive(text: str) -> float:
+    """Reads a flag's value: a finite number above 0."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"must be a finite number above 0, not {text!r}"
+        )
+    return value
+
+
+def share(text: str) -> float:
+    """Reads a flag's value: a number above 0 and at most 1."""
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a number above 0 and at most 1, not {text!r}"
+        )
+    return value
+
+
+def _number(text: str) -> float:
+    """Reads a number; what is none becomes NaN, which is in no range."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def run(

@@ -39,7 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Opened first: a folder that does not exist is better noticed now than later.
     with new_text_file(args.output_file or os.devnull) as output:
         translator, checkpoint = load_translator(
-            directory, args.checkpoint, args.beam_size, args.alpha
+            directory,
+            args.checkpoint,
+            args.precision,
+            beam_size=args.beam_size,
+            alpha=args.alpha,
         )
         found, translations = score(
             translator, pairs, problem.target_lang, args.batch_size

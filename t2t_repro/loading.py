@@ -1,126 +1,135 @@
-"""From a model directory to a translator, and from several to an ensemble."""
+"""From model directories and checkpoints to a translator."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.model_dir import ModelDir
-from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.ensemble import EnsembleDecoder
+from t2t_repro.models.precision import precision as models_in
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.checkpoints import Checkpoint
 from t2t_repro.translator import Translator
 
 
-def translator_of(
-    model: Transformer, tokenizer: Tokenizer, hparams: HParams, **changes: Any
-) -> Translator:
-    """Builds a translator that decodes as the hyper-parameters say."""
-    settings = {
+def search_of(hparams: HParams, **changes: Any) -> Search:
+    """Returns the search that the hyper-parameters ask for.
+
+    Args:
+        hparams: of the model.
+        **changes: fields of `Search` that differ; None takes the model's own.
+    """
+    settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
         "extra_length": hparams.decode_extra_length,
     }
-    return Translator(model, tokenizer, **(settings | changes))
+    asked = {name: value for name, value in changes.items() if value is not None}
+    return Search(**(settings | asked))
 
 
-def load_translator(
-    directory: ModelDir,
-    checkpoint: str = "best",
-    beam_size: int | None = None,
-    alpha: float | None = None,
-) -> tuple[Translator, str]:
-    """Loads a model and makes it translate.
-
-    Args:
-        directory: the model's.
-        checkpoint: "best", "latest", "averaged", or a checkpoint's folder.
-        beam_size: hypotheses per sentence; None takes the model's own.
-        alpha: exponent of the length penalty; None takes the model's own.
-
-    Returns:
-        The translator, and the checkpoint's folder as text.
-
-    Raises:
-        UserError: there is no such checkpoint, or it is damaged.
-    """
-    chosen = directory.checkpoint(checkpoint)
-    hparams = directory.hparams()
-    changes = {"beam_size": beam_size, "alpha": alpha}
-    hparams = hparams.replace(**{k: v for k, v in changes.items() if v is not None})
-    translator = translator_of(directory.model(chosen), directory.tokenizer(), hparams)
-    return translator, str(chosen.path)
-
-
-class Ensemble(NamedTuple):
-    """Several models that translate as one.
+class Loaded(NamedTuple):
+    """Models that translate as one, or a single one.
 
     Attributes:
-        decoder: averages their probabilities.
-        tokenizer: their vocabulary.
-        hparams: the first model's, which say how to decode.
+        models: over one vocabulary, with softmax tables of one size.
+        tokenizer: the vocabulary.
+        hparams: the first model's, which say how to translate.
         checkpoints: the folder of each model's weights.
     """
 
-    decoder: EnsembleDecoder
+    models: list[Transformer]
     tokenizer: Tokenizer
     hparams: HParams
     checkpoints: list[str]
 
+    def translator(self, **changes: Any) -> Translator:
+        """Makes them translate; `changes` as `search_of` takes them."""
+        search = search_of(self.hparams, **changes)
+        return Translator(self.models, self.tokenizer, search)
 
-def load_ensemble(
-    directories_or_checkpoints: Sequence[Path | str], beam_size: int | None = None
-) -> Ensemble:
-    """Loads several models over one vocabulary as an ensemble.
+
+def load_translator(
+    directory: ModelDir,
+    checkpoints: str = "best",
+    precision: str = "float32",
+    **changes: Any,
+) -> tuple[Translator, str]:
+    """Loads a model, or several, and makes them translate.
 
     Args:
-        directories_or_checkpoints: model directories, whose best checkpoints are
-            taken (see `ModelDir.checkpoint`), or folders of checkpoints inside of
-            model directories; at least one.
-        beam_size: hypotheses per sentence; None takes the first model's own.
+        directory: the model's.
+        checkpoints: as `checkpoint_names` splits them, and as `load` takes them.
+        precision: one of `PRECISIONS`.
+        **changes: fields of `Search` that differ; None takes the model's own.
 
     Returns:
-        The ensemble.
+        The translator, and the folders of the weights as text.
 
     Raises:
-        UserError: there is no such model or checkpoint, or their vocabularies or
-            the sizes of their softmax tables differ.
+        UserError: as `load`.
     """
-    names = list(map(str, directories_or_checkpoints))
-    members = [_member(Path(name)) for name in names]
-    tokenizers = [directory.tokenizer() for directory, _ in members]
-    for name, tokenizer in zip(names, tokenizers, strict=True):
-        if tokenizer.fingerprint != tokenizers[0].fingerprint:
+    loaded = load(directory, checkpoint_names(checkpoints), precision)
+    return loaded.translator(**changes), ", ".join(loaded.checkpoints)
+
+
+def checkpoint_names(text: str) -> list[str]:
+    """Splits what `--checkpoint` says at its commas; a folder may have some itself."""
+    return [text] if Path(text).exists() else text.split(",")
+
+
+def load(
+    directory: ModelDir, checkpoints: Sequence[str], precision: str = "float32"
+) -> Loaded:
+    """Loads models over one vocabulary.
+
+    Args:
+        directory: whose checkpoints have names, and whose model says how to
+            translate.
+        checkpoints: at least one: "best", "latest" or "averaged" of the directory
+            (see `ModelDir.checkpoint`), another model's directory, whose best is
+            taken, or the folder of any checkpoint inside of a model's directory.
+        precision: one of `PRECISIONS`.
+
+    Returns:
+        The models.
+
+    Raises:
+        UserError: there is no such model or checkpoint, it is damaged, or the
+            vocabularies or the sizes of the softmax tables differ.
+    """
+    members = [_member(directory, name) for name in checkpoints]
+    tokenizer = directory.tokenizer()
+    for name, (home, _) in zip(checkpoints, members, strict=True):
+        if home.tokenizer().fingerprint != tokenizer.fingerprint:
             raise UserError(
-                f"{names[0]} and {name} have different vocabularies; an ensemble "
-                "needs models that were trained with one vocabulary"
+                f"{directory.path} and {name} have different vocabularies; models "
+                "that translate as one need a vocabulary in common"
             )
-    models = [directory.model(checkpoint) for directory, checkpoint in members]
-    for name, model in zip(names, models, strict=True):
+    with models_in(precision):
+        models = [home.model(checkpoint) for home, checkpoint in members]
+    for name, model in zip(checkpoints, models, strict=True):
         if model.vocab_size != models[0].vocab_size:
             raise UserError(
-                f"{names[0]} and {name} have softmax tables of "
+                f"{checkpoints[0]} and {name} have softmax tables of "
                 f"{models[0].vocab_size:,} and {model.vocab_size:,} rows (their "
-                "vocab_divisor differs); an ensemble needs tables of one size"
+                "vocab_divisor differs); models that translate as one need tables of "
+                "one size"
             )
-    hparams = members[0][0].hparams()
-    beam_size = hparams.beam_size if beam_size is None else beam_size
-    decoder = EnsembleDecoder([CachedDecoder(model, beam_size) for model in models])
-    checkpoints = [str(checkpoint.path) for _, checkpoint in members]
-    return Ensemble(decoder, tokenizers[0], hparams, checkpoints)
+    folders = [str(checkpoint.path) for _, checkpoint in members]
+    return Loaded(models, tokenizer, directory.hparams(), folders)
 
 
-def _member(path: Path) -> tuple[ModelDir, Checkpoint]:
-    """Finds a model by its directory, or by a checkpoint's folder inside of it."""
-    directory = ModelDir(path)
-    if directory.exists():
-        return directory, directory.checkpoint()
+def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:
+    """Finds a checkpoint, and the model directory that it belongs to."""
+    path = Path(name)
+    if ModelDir(path).exists():
+        return ModelDir(path), ModelDir(path).checkpoint()
     # DIRECTORY/averaged or DIRECTORY/checkpoints/step-00001000.
     for parent in path.absolute().parents[:2]:
-        inside = ModelDir(parent)
-        if inside.exists():
-            return inside, inside.checkpoint(str(path))
-    return directory, directory.checkpoint()
+        if path.exists() and ModelDir(parent).exists():
+            return ModelDir(parent), ModelDir(parent).checkpoint(name)
+    return directory, directory.checkpoint(name)

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli
+from t2t_repro import cli, translate_flags
 from t2t_repro.errors import UserError
 
 if TYPE_CHECKING:
-    from t2t_repro.translation_files import InputText, Output, Record
+    from t2t_repro.translation_files import Align, InputText, Output, Record
     from t2t_repro.translator import Translator
 
 
@@ -45,18 +45,7 @@ def _parser() -> cli.ArgumentParser:
         action="store_true",
         help="write the score and a tab before each translation",
     )
-    parser.add_argument(
-        "--nbest",
-        type=cli.at_least(1),
-        help="write up to so many translations for each line, best first, as Moses "
-        "does: line from 0 ||| text ||| LogProb= log probability ||| score",
-    )
-    parser.add_argument(
-        "--tensor2tensor_rules",
-        action="store_true",
-        help="limit, stop and score exactly as tensor2tensor: a translation then "
-        "depends on its batch",
-    )
+    translate_flags.add(parser)
     return parser
 
 
@@ -74,12 +63,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     _check_names(args)
     text = InputText(args.input_file)
-    translator = _translator(args)
+    prefixes = _prefixes(args, text)
+    translator, align = _load(args)
     typed = args.input_file == "-" and sys.stdin.isatty()
     shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
     identity = None
-    if text.fingerprint is not None and args.output_file != "-":
-        identity = _identity(args, text, translator)
+    known = all(each.fingerprint for each in (text, prefixes) if each is not None)
+    if known and args.output_file != "-":
+        identity = _identity(args, text, prefixes, translator)
     with open_output(args.output_file, identity) as output:
         done = Done(**output.state)
         if done.lines:
@@ -97,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 window=1 if typed else args.window,
                 record=_record(args, translator),
                 progress=bar.update,
+                prefixes=prefixes.read() if prefixes else None,
+                align=align,
             ):
                 output.append(records, asdict(done))
     if done.cut:
@@ -111,20 +104,44 @@ def _check_names(args: Any) -> None:
         raise UserError(f"--output_file {names[1]} is the input; name another file")
 
 
-def _identity(args: Any, text: InputText, translator: Translator) -> dict[str, Any]:
+def _prefixes(args: Any, text: InputText) -> InputText | None:
+    """Opens --prefix_file, if there is one.
+
+    Raises:
+        UserError: it has not as many lines as the input.
+    """
+    from t2t_repro.translation_files import InputText
+
+    if args.prefix_file is None:
+        return None
+    if args.prefix_file == args.input_file == "-":
+        raise UserError("--prefix_file and --input_file are both standard input")
+    prefixes = InputText(args.prefix_file)
+    if None not in (prefixes.lines, text.lines) and prefixes.lines != text.lines:
+        raise UserError(
+            f"--prefix_file {args.prefix_file} has {prefixes.lines:,} lines, "
+            f"--input_file {args.input_file} has {text.lines:,}; give a line, empty or "
+            "not, for every line"
+        )
+    return prefixes
+
+
+def _identity(
+    args: Any, text: InputText, prefixes: InputText | None, translator: Translator
+) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
-    return {
+    identity = {
         "input": f"{text.lines} lines ({text.fingerprint})",
+        "--prefix_file": prefixes and prefixes.fingerprint,
         "model": translator.fingerprint(),
-        "decode_extra_length": translator.extra_length,
-        "--beam_size": translator.beam_size,
-        "--alpha": translator.alpha,
         "--batch_size": args.batch_size,
         "--window": args.window,
         "--scores": args.scores,
         "--nbest": args.nbest,
-        "--tensor2tensor_rules": args.tensor2tensor_rules,
+        "--alignment": args.alignment,
+        "--alignment_layer": args.alignment_layer,
     }
+    return identity | asdict(translator.search)
 
 
 @contextmanager
@@ -139,27 +156,26 @@ def _interruptible(output: Output) -> Iterator[None]:
         raise
 
 
-def _translator(args: Any) -> Translator:
-    """Loads the model, to search as the flags say.
+def _load(args: Any) -> tuple[Translator, Align | None]:
+    """Loads what translates as the flags say, and what aligns if they say so.
 
     Raises:
-        UserError: there is none, or --nbest is more than the beam holds.
+        UserError: there is no such model, or the flags ask for what it cannot do.
     """
-    from t2t_repro.loading import load_translator
+    from t2t_repro.analysis.alignments import Aligner
+    from t2t_repro.loading import checkpoint_names, load
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.translator import give_each_batch_a_core
 
     give_each_batch_a_core()
-    translator, _ = load_translator(
-        ModelDir(Path(args.model_dir)), args.checkpoint, args.beam_size, args.alpha
-    )
-    nbest = args.nbest or 1
-    if nbest > translator.beam_size:
-        raise UserError(
-            f"--nbest {args.nbest} is more than the beam holds; give --beam_size "
-            f"{args.nbest} or more (it is {translator.beam_size})"
-        )
-    return translator.searching(nbest, args.tensor2tensor_rules)
+    directory = ModelDir(Path(args.model_dir))
+    changes = translate_flags.search_changes(args, directory.hparams())
+    loaded = load(directory, checkpoint_names(args.checkpoint), args.precision)
+    align = None
+    if args.alignment:
+        # Of several models the first.
+        align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
+    return loaded.translator(**changes), align
 
 
 def _record(args: Any, translator: Translator) -> Record:
@@ -167,7 +183,7 @@ def _record(args: Any, translator: Translator) -> Record:
     from t2t_repro import translation_files
 
     if args.nbest is not None:
-        return translation_files.nbest_record(translator.alpha)
+        return translation_files.nbest_record(translator.search.score_alpha)
     if args.scores:
         return translation_files.scored_record
     return translation_files.text_record

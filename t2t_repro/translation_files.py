@@ -7,7 +7,7 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,9 @@ _CUT_LINES_NAMED = 5
 
 Record = Callable[[int, Translation], str]
 """Spells the translation of a line, whose number counts from 0: whole lines."""
+
+Align = Callable[[Sequence[str], Sequence[str]], list[str]]
+"""Aligns the words of sources and translations, a line in Pharaoh format for each."""
 
 
 class InputText:
@@ -197,6 +200,8 @@ def translate_windows(
     window: int,
     record: Record,
     progress: Callable[[int, int], object] | None = None,
+    prefixes: Iterable[str] | None = None,
+    align: Align | None = None,
 ) -> Iterator[str]:
     """Translates a text from where it was left.
 
@@ -208,26 +213,50 @@ def translate_windows(
         window: lines read at once, at most, and sorted by length.
         record: spells the translation of a line.
         progress: as `Translator.translate_window` takes it.
+        prefixes: what each translation begins with, for the whole text; None:
+            nothing.
+        align: aligns the words of each line and its translation; None: nothing does.
 
     Yields:
         The records of each window. What they are does not depend on where the
         translation was left, as long as that was after a window.
+
+    Raises:
+        UserError: there are fewer prefixes than lines.
     """
+    begun = None if prefixes is None else itertools.islice(prefixes, done.lines, None)
     for part in windows(itertools.islice(lines, done.lines, None), window):
-        found = translator.translate_window(part, batch_size, progress)
+        beginnings = None if begun is None else list(itertools.islice(begun, len(part)))
+        if beginnings is not None and len(beginnings) < len(part):
+            raise UserError(
+                f"--prefix_file ends after line {done.lines + len(beginnings):,}, the "
+                "input goes on; give a line, empty or not, for every line"
+            )
+        found = translator.translate_window(part, batch_size, progress, beginnings)
+        if align is not None:
+            alignments = align(part, [each.text for each in found])
+            found = [
+                each._replace(alignment=line)
+                for each, line in zip(found, alignments, strict=True)
+            ]
         text = "".join(record(n, each) for n, each in enumerate(found, done.lines))
         done.add(found)
         yield text
 
 
 def text_record(number: int, found: Translation) -> str:
-    """Spells a translation as its text alone."""
-    return f"{found.text}\n"
+    """Spells a translation as its text and, behind ``|||``, its alignment if it has.
+
+    That is how Marian writes a text and its hard alignment.
+    """
+    if found.alignment is None:
+        return f"{found.text}\n"
+    return f"{found.text} ||| {found.alignment}\n"
 
 
 def scored_record(number: int, found: Translation) -> str:
     """Spells a translation as its score, a tab and its text."""
-    return f"{found.score:.6f}\t{found.text}\n"
+    return f"{found.score:.6f}\t{text_record(number, found)}"
 
 
 def nbest_record(alpha: float) -> Record:

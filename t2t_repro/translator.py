@@ -1,4 +1,4 @@
-"""Text to text: tokenizer, model and beam search as one graph.
+"""Text to text: tokenizer, model and search as one graph.
 
 The same object translates for `translate`, `evaluate`, the validation during
 training and the exported SavedModel: what is scored is what is served.
@@ -15,8 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
-from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.search import Search
 from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.ensemble import EnsembleDecoder
 from t2t_repro.models.transformer import Transformer, named_variables
 
 MAX_INPUT_LENGTH = 512
@@ -30,6 +31,9 @@ _MOST_BATCHES_AT_ONCE = 16
 
 # What Python calls space, for the graph and for lists of lines alike.
 BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
+
+
+_IDS = tf.TensorSpec([None, None], tf.int32)
 
 
 class Hypothesis(NamedTuple):
@@ -50,11 +54,13 @@ class Translation(NamedTuple):
     """One sentence's translation.
 
     Attributes:
-        text: the translation, the best that was found.
+        text: the translation, the best that was found, or the first drawn.
         score: its log probability over the length penalty; 0 for an empty line.
         tokens: subwords of the translation, EOS included.
         cut: whether the source was longer than the translator reads.
-        others: the next best, best first: at most one fewer than `nbest`.
+        others: the next best, best first, or the next ones drawn: at most one fewer
+            than the search's `nbest`.
+        alignment: its words and the source's in Pharaoh format, if asked for.
     """
 
     text: str
@@ -62,74 +68,38 @@ class Translation(NamedTuple):
     tokens: int
     cut: bool
     others: tuple[Hypothesis, ...] = ()
+    alignment: str | None = None
 
 
 class Translator(tf.Module):
     """Translates batches of raw strings.
 
     Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        beam_size: hypotheses per sentence; 1 is greedy.
-        alpha: exponent of the length penalty.
-        extra_length: an output ends at the input's length, EOS included, plus this.
+        model: the model, already built; or several, which translate as one (see
+            `EnsembleDecoder`).
+        tokenizer: their vocabulary.
+        search: how translations are found.
         max_input_length: longer inputs are cut to as many subwords, so that no
             sentence can exhaust memory.
-        nbest: hypotheses to find for each sentence, at most `beam_size`. The best is
-            the same whatever their number; the search for more takes longer.
-        tensor2tensor_rules: search exactly as tensor2tensor does: one limit and one
-            stop rule for a batch, so that a translation may depend on its neighbours,
-            and the plain log probability as the score of what did not end.
-
-    Raises:
-        ValueError: `nbest` is out of range.
     """
 
     def __init__(
         self,
-        model: Transformer,
+        model: Transformer | Sequence[Transformer],
         tokenizer: Tokenizer,
-        *,
-        beam_size: int = 4,
-        alpha: float = 0.6,
-        extra_length: int = 50,
+        search: Search | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
-        nbest: int = 1,
-        tensor2tensor_rules: bool = False,
     ) -> None:
         super().__init__()
-        if not 1 <= nbest <= beam_size:
-            raise ValueError(f"nbest is {nbest}, must be 1 to {beam_size}")
+        models = [model] if isinstance(model, Transformer) else list(model)
         self.tokenizer = tokenizer
-        self.beam_size = beam_size
-        self.alpha = alpha
-        self.extra_length = extra_length
+        self.search = search or Search()
         self.max_input_length = max_input_length
-        self.nbest = nbest
-        self.tensor2tensor_rules = tensor2tensor_rules
-        self.model_variables = [v.value for v in named_variables(model).values()]
-        self._decoder = CachedDecoder(model, beam_size)
-
-    def searching(self, nbest: int, tensor2tensor_rules: bool) -> "Translator":
-        """Returns a translator of the same model that searches otherwise.
-
-        Args:
-            nbest: hypotheses for each sentence, 1 to `beam_size`.
-            tensor2tensor_rules: see the class.
-
-        Raises:
-            ValueError: `nbest` is out of range.
-        """
-        return Translator(
-            self._decoder.model,
-            self.tokenizer,
-            beam_size=self.beam_size,
-            alpha=self.alpha,
-            extra_length=self.extra_length,
-            max_input_length=self.max_input_length,
-            nbest=nbest,
-            tensor2tensor_rules=tensor2tensor_rules,
-        )
+        self.model_variables = [
+            v.value for each in models for v in named_variables(each).values()
+        ]
+        decoders = [CachedDecoder(each, self.search.hypotheses) for each in models]
+        self._decoder = decoders[0] if len(models) == 1 else EnsembleDecoder(decoders)
 
     def fingerprint(self) -> str:
         """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
@@ -139,31 +109,36 @@ class Translator(tf.Module):
             digest.update(np.ascontiguousarray(variable.numpy()).view(np.uint8).data)
         return digest.hexdigest()
 
-    @tf.function(
-        input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
-    )
+    @tf.function(input_signature=[_IDS], autograph=False)
     def translate_ids(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Searches the translations of encoded sentences.
+        """Finds the translations of encoded sentences.
 
         Args:
             inputs: int32 (batch, source), ending in EOS, 0-padded.
 
         Returns:
-            ids, int32 (batch, beam, target), best first, 0-padded after EOS, and
-            scores, float32 (batch, beam). The first `nbest` are final.
+            ids, int32 (batch, hypotheses, target), 0-padded after EOS, and scores,
+            float32 (batch, hypotheses); see `BeamSearchResult`.
         """
-        lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
-        result = beam_search(
-            self._decoder,
-            self._decoder.start(inputs),
-            batch_size=tf.shape(inputs)[0],
-            beam_size=self.beam_size,
-            alpha=self.alpha,
-            max_lengths=lengths + self.extra_length,
-            nbest=self.nbest,
-            tensor2tensor_rules=self.tensor2tensor_rules,
-        )
-        return result.ids, result.scores
+        found = self.search.run(self._decoder, self._decoder.start(inputs), inputs)
+        return found.ids, found.scores
+
+    @tf.function(input_signature=[_IDS, _IDS], autograph=False)
+    def complete_ids(
+        self, inputs: tf.Tensor, prefixes: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Finds the translations that begin as they are told to.
+
+        Args:
+            inputs: as `translate_ids` takes them.
+            prefixes: int32 (batch, prefix), 0-padded.
+
+        Returns:
+            As `translate_ids`; the prefix is part of the hypothesis and of its score.
+        """
+        state = self._decoder.start(inputs)
+        found = self.search.run(self._decoder, state, inputs, prefixes)
+        return found.ids, found.scores
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -197,6 +172,11 @@ class Translator(tf.Module):
         end = tf.fill([ids.nrows(), 1], EOS_ID)
         return tf.concat([symbols, end], axis=1).to_tensor()
 
+    def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
+        """Encodes what translations begin with: int32 (batch, prefix), 0-padded."""
+        ids = self.tokenizer.encode(tf.constant(prefixes))
+        return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
+
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Decodes translations to one line each.
 
@@ -212,20 +192,26 @@ class Translator(tf.Module):
         return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
 
     def translate_batches(
-        self, batches: Iterable[tf.Tensor]
+        self,
+        batches: Iterable[tf.Tensor],
+        prefixes: Iterable[tf.Tensor] | None = None,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """Searches batches, several at once on a CPU, and gives them back in order.
+        """Translates batches, several at once on a CPU, and gives them back in order.
 
         See `give_each_batch_a_core`. On a GPU one batch fills it.
 
         Args:
             batches: int32 (batch, source) each, as `translate_ids` takes them.
+            prefixes: as many, as `complete_ids` takes them; None: no prefixes.
 
         Yields:
-            What `translate_ids` returns for each.
+            What `translate_ids`, or `complete_ids`, returns for each.
         """
         with ThreadPoolExecutor(_batches_at_once()) as pool:
-            yield from pool.map(self.translate_ids, batches)
+            if prefixes is None:
+                yield from pool.map(self.translate_ids, batches)
+            else:
+                yield from pool.map(self.complete_ids, batches, prefixes)
 
     def translate_lines(
         self,
@@ -259,14 +245,16 @@ class Translator(tf.Module):
         lines: Sequence[str],
         batch_size: int = 32,
         progress: Callable[[int, int], object] | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[Translation]:
         """Translates a list of lines, the longest first.
 
         Args:
             lines: sentences, without line ends.
-            batch_size: sentences translated at once.
+            batch_size: sentences translated at once, at most.
             progress: called after each batch with the number of lines translated
                 since the last call, and of subwords of their translations.
+            prefixes: as many, what each translation begins with; None: nothing.
 
         Returns:
             One translation per line, in the order of the lines; blank lines stay
@@ -280,9 +268,14 @@ class Translator(tf.Module):
         full = [n for n in np.argsort(-lengths, kind="stable") if texts[n].strip()]
         if progress is not None:
             progress(len(lines) - len(full), 0)
-        groups = [full[n : n + batch_size] for n in range(0, len(full), batch_size)]
+        size = rows_at_once(len(full), batch_size)
+        groups = [full[n : n + size] for n in range(0, len(full), size)]
         inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
-        for places, found in zip(groups, self.translate_batches(inputs), strict=True):
+        begun = None
+        if prefixes is not None:
+            begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)
+        batches = self.translate_batches(inputs, begun)
+        for places, found in zip(groups, batches, strict=True):
             tokens = 0
             for n, (best, *others) in zip(places, self._read(*found), strict=True):
                 cut = done[n].cut or bool(lengths[n] > self.max_input_length)
@@ -299,13 +292,14 @@ class Translator(tf.Module):
             ids: int32 (batch, beam, target).
             scores: float32 (batch, beam).
         """
-        ids = ids[:, : self.nbest]
+        nbest = self.search.nbest
+        ids = ids[:, :nbest]
         batch, nbest, length = ids.shape
         texts = self.decode(tf.reshape(ids, [batch * nbest, length]))
         tokens = tf.math.count_nonzero(ids, axis=2)
         rows = zip(
             texts.numpy().reshape(batch, nbest),
-            scores[:, : self.nbest].numpy(),
+            scores[:, :nbest].numpy(),
             tokens.numpy(),
             strict=True,
         )
@@ -353,6 +347,16 @@ def give_each_batch_a_core() -> None:
     with contextlib.suppress(RuntimeError):  # TensorFlow has computed something.
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(os.cpu_count() or 1)
+
+
+def rows_at_once(sentences: int, batch_size: int) -> int:
+    """Returns how many sentences make a batch, so that few of them occupy all cores.
+
+    Args:
+        sentences: at hand.
+        batch_size: the most in a batch.
+    """
+    return max(1, min(batch_size, -(-sentences // _batches_at_once())))
 
 
 def _batches_at_once() -> int:

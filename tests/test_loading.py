@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro.data.tokenizers import load_tokenizer
 from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
-from t2t_repro.loading import load_ensemble, load_translator
+from t2t_repro.loading import checkpoint_names, load, load_translator
 from t2t_repro.model_dir import ModelDir
 from tests import tiny
 
@@ -19,11 +19,10 @@ def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
     directory = ModelDir(trained.model_dir)
     translator, path = load_translator(directory)
     assert path == str(trained.model_dir / "averaged")
-    assert (translator.beam_size, translator.alpha) == (2, 0.6)
-    assert translator.extra_length == 2
+    assert translator.search == Search(beam_size=2, alpha=0.6, extra_length=2)
     translator, path = load_translator(directory, "latest", beam_size=3, alpha=0.0)
     assert path == str(trained.model_dir / "checkpoints" / "step-00000004")
-    assert (translator.beam_size, translator.alpha) == (3, 0.0)
+    assert translator.search == Search(beam_size=3, alpha=0.0, extra_length=2)
 
 
 def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
@@ -36,27 +35,35 @@ def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained
     assert scores["averaged"] != scores["latest"]
 
 
-def first_log_probs(decoder):
-    """What a decoder gives the first symbols of one sentence, float (V,)."""
-    inputs = tf.constant([[5, 6, 1]])
-    ids = tf.zeros([1, decoder.beam_size], tf.int32)
-    logits, _ = decoder.step(ids, tf.constant(0), decoder.start(inputs))
-    return tf.nn.log_softmax(logits)[0, 0].numpy()
+def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
+    directory = ModelDir(trained.model_dir)
+    folders = [trained.model_dir / f"checkpoints/step-0000000{n}" for n in (2, 4)]
+    names = ["averaged", "latest", str(folders[0]), str(trained_copy.model_dir)]
+    found = load(directory, names)
+    averaged = [
+        each / "averaged" for each in (trained.model_dir, trained_copy.model_dir)
+    ]
+    expected = [averaged[0], folders[1], folders[0], averaged[1]]
+    assert found.checkpoints == list(map(str, expected))
+    assert found.tokenizer.fingerprint == directory.tokenizer().fingerprint
+    assert found.hparams == directory.hparams()
+    values = [[v.numpy() for v in model.trainable_variables] for model in found.models]
+    for one, other in zip(values[0], values[3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
+    alone, _ = load_translator(directory, "averaged")
+    both, text = load_translator(directory, f"averaged,{trained_copy.model_dir}")
+    assert text == f"{averaged[0]}, {averaged[1]}"
+    (one,), (two,) = (each.translate_lines(["one two"]) for each in (alone, both))
+    assert one.text == two.text
+    assert one.score == pytest.approx(two.score, abs=1e-5)
 
 
-def test_an_ensemble_is_of_directories_or_of_checkpoints(trained):
-    directory = trained.model_dir
-    folders = [directory / f"checkpoints/step-0000000{step}" for step in (2, 4)]
-    found = load_ensemble([directory, str(folders[0]), folders[1]])
-    assert found.checkpoints == [str(directory / "averaged"), *map(str, folders)]
-    assert found.decoder.beam_size == found.hparams.beam_size == 2
-    assert found.tokenizer.fingerprint == ModelDir(directory).tokenizer().fingerprint
-    alone = [load_ensemble([folder], beam_size=1).decoder for folder in folders]
-    both = load_ensemble(folders, beam_size=1).decoder
-    single = [first_log_probs(decoder) for decoder in alone]
-    assert np.abs(single[0] - single[1]).max() > 1e-3
-    mean = np.log((np.exp(single[0]) + np.exp(single[1])) / 2)
-    np.testing.assert_allclose(first_log_probs(both), mean, atol=1e-5)
+def test_a_folder_may_have_a_comma_in_its_name(tmp_path):
+    folder = tmp_path / "a,b"
+    assert checkpoint_names(str(folder)) == [str(tmp_path / "a"), "b"]
+    folder.mkdir()
+    assert checkpoint_names(str(folder)) == [str(folder)]
 
 
 def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
@@ -69,12 +76,12 @@ def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
     (other / "model.json").write_text(json.dumps(meta), encoding="utf-8")
     words = re.escape(f"{trained.model_dir} and {other} have different vocabularies;")
     with pytest.raises(UserError, match=words):
-        load_ensemble([trained.model_dir, other])
+        load(ModelDir(trained.model_dir), ["best", str(other)])
 
 
 def test_a_member_that_is_no_model_is_named(trained, tmp_path):
+    directory = ModelDir(trained.model_dir)
     with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):
-        load_ensemble([trained.model_dir, tmp_path])
-    absent = trained.model_dir / "checkpoints" / "step-9"
-    with pytest.raises(UserError, match="step-9: no such folder"):
-        load_ensemble([absent])
+        load(ModelDir(tmp_path), ["best"])
+    with pytest.raises(UserError, match="--checkpoint step-9: no such folder"):
+        load(directory, ["best", "step-9"])

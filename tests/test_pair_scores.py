@@ -1,6 +1,5 @@
 """Given translations get the probability that the model gives them."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,11 +7,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import pair_scores
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
-from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import Transformer
 from t2t_repro.pair_scores import CorpusScore, PairScore, PairScorer
 from t2t_repro.translator import Translator
 from tests import tiny
@@ -22,20 +18,12 @@ PAIRS = [*tiny.pairs("test"), ("", "eins"), ("one €", ""), ("ten " * 9, "zehn 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
-    lines = itertools.chain.from_iterable(tiny.pairs("train"))
-    build_vocabulary("sentencepiece", lines, 300, path)
-    return load_tokenizer(path)
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
 
 
 @pytest.fixture(scope="module")
 def model():
-    made = Transformer(HParams(d_model=16, d_ff=32, num_heads=2, num_layers=1), 300)
-    made.build()
-    generator = np.random.default_rng(1)
-    for variable in made.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
-    return made
+    return tiny.random_model()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +70,9 @@ def test_tokens_spell_the_target_and_their_scores_add_up(scorer, expected):
 def test_a_hypothesis_has_the_score_that_beam_search_gave_it(
     model, tokenizer, scorer, alpha
 ):
-    translator = Translator(model, tokenizer, beam_size=3, alpha=alpha, extra_length=3)
+    translator = Translator(
+        model, tokenizer, Search(beam_size=3, alpha=alpha, extra_length=3)
+    )
     inputs = translator.encode(tf.constant([source for source, _ in PAIRS]))
     ids, scores = translator.translate_ids(inputs)
     best = ids[:, 0].numpy()

@@ -27,18 +27,19 @@ class Upper:
     def __init__(self):
         self.windows = []
 
-    def translate_window(self, lines, batch_size, progress):
+    def translate_window(self, lines, batch_size, progress, prefixes):
         self.windows.append(len(lines))
+        prefixes = prefixes or [""] * len(lines)
         return [
-            Translation(line.upper(), -1.5, len(line), cut="7" in line)
-            for line in lines
+            Translation(prefix + line.upper(), -1.5, len(line), cut="7" in line)
+            for line, prefix in zip(lines, prefixes, strict=True)
         ]
 
 
-def translated(lines, done, window=5, most=None):
+def translated(lines, done, window=5, most=None, **more):
     """Returns the records of the first windows, and how many windows there were."""
     translator, found = Upper(), []
-    settings = {"batch_size": 2, "window": window, "record": text_record}
+    settings = {"batch_size": 2, "window": window, "record": text_record} | more
     for text in translate_windows(translator, lines, done, **settings):
         found.append(text)
         if len(found) == most:
@@ -73,6 +74,25 @@ def test_a_text_goes_on_after_any_window(windows):
     rest, _ = translated(LINES, done)
     assert begin + rest == whole
     assert done == Done(lines=23, cut=2, first_cut=[8, 18])
+
+
+def test_prefixes_stay_beside_their_lines():
+    prefixes = [f"{n}:" for n in range(23)]
+    done = Done()
+    text, _ = translated(LINES, done, most=2, prefixes=prefixes)
+    assert text.splitlines() == [f"{n}:LINE {n}" for n in range(10)]
+    rest, _ = translated(LINES, done, prefixes=prefixes)
+    assert rest.splitlines() == [f"{n}:LINE {n}" for n in range(10, 23)]
+    with pytest.raises(UserError, match="--prefix_file ends after line 7, the input"):
+        translated(LINES, Done(), prefixes=prefixes[:7])
+
+
+def test_alignments_stand_behind_their_translations():
+    def align(sources, targets):
+        return [f"{a[5:]}-{b[5:]}" for a, b in zip(sources, targets, strict=True)]
+
+    text, _ = translated(LINES, Done(), align=align)
+    assert text.splitlines() == [f"LINE {n} ||| {n}-{n}" for n in range(23)]
 
 
 def test_reports_of_cut_lines_do_not_grow():

@@ -1,21 +1,23 @@
 """Text to text: order, blank lines, batches, and the same result in the graph."""
 
-import itertools
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import translator as translator_module
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
-from t2t_repro.decoding.beam_search import BeamSearchResult
-from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import Transformer
-from t2t_repro.translator import BLANK, MOST_CHARACTERS, Translator, windows
+from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.translator import (
+    BLANK,
+    MOST_CHARACTERS,
+    Translator,
+    rows_at_once,
+    windows,
+)
 from tests import tiny
 
-VOCAB_SIZE = 300
+SEARCH = Search(beam_size=3, extra_length=3)
 LINES = [source for source, _ in tiny.pairs("test")] + ["ten", "", "one two " * 4]
 # No-break space, line separator and ideographic space are spaces to Python, too.
 BLANKS = ["", " ", "\t \x0b", "\u00a0", "\u2028", "\u3000 "]
@@ -23,50 +25,40 @@ BLANKS = ["", " ", "\t \x0b", "\u00a0", "\u2028", "\u3000 "]
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
-    lines = itertools.chain.from_iterable(tiny.pairs("train"))
-    build_vocabulary("sentencepiece", lines, VOCAB_SIZE, path)
-    return load_tokenizer(path)
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
 
 
 @pytest.fixture(scope="module")
 def model():
-    """Random weights, large enough that no two translations are nearly equal."""
-    made = Transformer(HParams(d_model=16, d_ff=32, num_heads=2, num_layers=1), 300)
-    made.build()
-    generator = np.random.default_rng(1)
-    for variable in made.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
-    return made
+    return tiny.random_model()
 
 
 @pytest.fixture(scope="module")
 def translator(model, tokenizer):
-    return Translator(model, tokenizer, beam_size=3, extra_length=3)
+    return Translator(model, tokenizer, SEARCH)
 
 
 @pytest.fixture(scope="module")
-def nbest(translator):
+def nbest(model, tokenizer):
     """The translations of every line as lists of two and of three."""
+    searches = {n: replace(SEARCH, nbest=n) for n in (2, 3)}
     return {
-        n: list(
-            translator.searching(n, tensor2tensor_rules=False).translate_lines(LINES)
-        )
-        for n in (2, 3)
+        n: list(Translator(model, tokenizer, search).translate_lines(LINES))
+        for n, search in searches.items()
     }
 
 
 @pytest.fixture(scope="module")
 def short(model, tokenizer):
     """A translator that reads three subwords and EOS."""
-    settings = {"beam_size": 1, "extra_length": 1, "max_input_length": 4}
-    return Translator(model, tokenizer, **settings)
+    search = Search(beam_size=1, extra_length=1)
+    return Translator(model, tokenizer, search, max_input_length=4)
 
 
 def spelling(model, tokenizer, text):
     """A translator of a model that can only say the first symbol of a text."""
-    translator = Translator(model, tokenizer, beam_size=1, extra_length=1)
-    symbol = next(n for n in range(VOCAB_SIZE) if decoded(tokenizer, n) == text)
+    translator = Translator(model, tokenizer, Search(beam_size=1, extra_length=1))
+    symbol = next(n for n in range(tiny.VOCAB_SIZE) if decoded(tokenizer, n) == text)
     row = np.full((1, 1, 3), symbol, np.int32)
     row[0, 0, 1] = 10
     translator.translate_ids = lambda inputs: (
@@ -108,6 +100,17 @@ def test_windows_and_progress_cover_every_line_in_order(translator, one_by_one):
     assert sum(told) == len(LINES)
 
 
+@pytest.mark.parametrize(
+    ("sentences", "batch_size", "cores", "expected"),
+    [(64, 32, 2, 32), (33, 32, 2, 17), (3, 32, 2, 2), (1, 32, 2, 1), (9, 4, 1, 4)],
+)
+def test_few_sentences_occupy_all_cores(
+    sentences, batch_size, cores, expected, monkeypatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert rows_at_once(sentences, batch_size) == expected
+
+
 def test_a_window_is_given_back_before_the_next_is_read(translator):
     read = []
 
@@ -135,7 +138,7 @@ def test_the_graph_translates_strings_as_lists_of_lines_are(translator, one_by_o
 
 def test_blank_lines_become_empty_in_both_ways(translator):
     for found in translator.translate_lines(BLANKS):
-        assert found == ("", 0.0, 0, False, ())
+        assert found == ("", 0.0, 0, False, (), None)
     texts, scores = translator.translate(tf.constant(BLANKS))
     assert set(texts.numpy()) == {b""}
     assert set(scores.numpy()) == {0.0}
@@ -200,8 +203,9 @@ def test_hypotheses_of_a_list_do_not_depend_on_its_length(nbest):
         ]
 
 
-def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer):
-    translator = Translator(model, tokenizer, beam_size=3, nbest=3)
+def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # Both lines are one batch.
+    translator = Translator(model, tokenizer, Search(beam_size=3, nbest=3))
     ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
     scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
     translator.translate_ids = lambda inputs: (ids, scores)
@@ -209,12 +213,6 @@ def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer):
     assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
     assert (two.score, two.tokens) == (-0.25, 2)
     assert [(other.score, other.tokens) for other in two.others] == [(-0.75, 2)]
-
-
-@pytest.mark.parametrize("size", [0, 4])
-def test_a_list_holds_at_most_what_the_beam_does(translator, size):
-    with pytest.raises(ValueError, match=f"nbest is {size}, must be 1 to 3"):
-        translator.searching(size, tensor2tensor_rules=False)
 
 
 def test_progress_tells_lines_and_tokens(translator):
@@ -228,7 +226,7 @@ def test_progress_tells_lines_and_tokens(translator):
 def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
     translator = Translator(model, tokenizer)
     before = translator.fingerprint()
-    assert before == Translator(model, tokenizer, beam_size=1).fingerprint()
+    assert before == Translator(model, tokenizer, Search(beam_size=1)).fingerprint()
     variable = model.trainable_variables[-1]
     kept = variable.numpy()
     changed = kept.copy()
@@ -239,19 +237,6 @@ def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
     finally:
         variable.assign(kept)
     assert translator.fingerprint() == before
-
-
-def test_an_output_ends_at_its_own_input_length_and_the_extra(
-    model, tokenizer, monkeypatch
-):
-    def limits(decoder, state, *, max_lengths, **settings):
-        scores = tf.cast(max_lengths, tf.float32)[:, None]
-        return BeamSearchResult(ids=max_lengths[:, None, None], scores=scores)
-
-    monkeypatch.setattr(translator_module, "beam_search", limits)
-    translator = Translator(model, tokenizer, beam_size=1, extra_length=2)
-    _, found = translator.translate_ids(tf.constant([[5, 6, 7, 1], [5, 1, 0, 0]]))
-    assert found.numpy().tolist() == [[4 + 2], [2 + 2]]
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r"])
@@ -267,6 +252,62 @@ def test_a_line_break_that_the_model_spells_becomes_a_space(
 
 def test_every_sequence_of_symbols_gives_valid_utf8(translator):
     """Byte pieces can be in any order, most of which is no UTF-8."""
-    ids = np.random.default_rng(4).integers(2, VOCAB_SIZE, (200, 12), np.int32)
+    ids = np.random.default_rng(4).integers(2, tiny.VOCAB_SIZE, (200, 12), np.int32)
     for text in translator.decode(tf.constant(ids)).numpy():
         assert "\n" not in text.decode("utf-8")
+
+
+def test_translations_begin_as_they_are_told_to(translator, one_by_one):
+    prefixes = ["eins zwei" if n % 2 else "" for n in range(len(LINES))]
+    found = translator.translate_window(LINES, 2, prefixes=prefixes)
+    for line, prefix, alone, each in zip(
+        LINES, prefixes, one_by_one, found, strict=True
+    ):
+        if not line or not prefix:
+            assert_same([each], [alone])
+        else:
+            assert each.text.startswith("eins zwei")
+            # What is forced is not more probable than what was found freely.
+            assert each.text == alone.text or each.score < alone.score
+
+
+def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer):
+    inputs = tokenizer.encode(tf.constant(["one two", "ten nine eight"])).to_tensor()
+
+    def found(**settings):
+        search = Search(beam_size=3, extra_length=20, min_length=15, **settings)
+        translator = Translator(model, tokenizer, search)
+        ids, _ = translator.translate_ids(inputs)
+        return [[n for n in row if n] for row in ids.numpy()[:, 0].tolist()]
+
+    free, new = found(), found(no_repeat_ngram=1)
+    assert min(map(len, free + new)) >= 15
+    assert any(len(set(row)) < len(row) for row in free)
+    assert all(len(set(row)) == len(row) for row in new)
+
+
+def test_samples_depend_on_the_seed_and_their_sentence_alone(model, tokenizer):
+    def drawn(lines, batch_size=32, seed=0):
+        search = Search(nbest=3, extra_length=3, sampling=Sampling(seed=seed))
+        translator = Translator(model, tokenizer, search)
+        return translator.translate_window(lines, batch_size)
+
+    found = drawn(LINES)
+    assert_same(drawn(LINES[::-1], batch_size=2)[::-1], found)
+    texts = {text for each in found for text in (each.text, *texts_of(each.others))}
+    assert len(texts) > 2 * len(LINES)
+    assert [each.text for each in drawn(LINES, seed=1)] != [each.text for each in found]
+    assert found[LINES.index("")] == ("", 0.0, 0, False, (), None)
+
+
+def texts_of(hypotheses):
+    return [each.text for each in hypotheses]
+
+
+def test_several_models_translate_as_one(model, tokenizer, one_by_one):
+    """Twice the same model is that model; another one changes what is found."""
+    same = Translator([model, model], tokenizer, SEARCH)
+    assert_same(list(same.translate_lines(LINES)), one_by_one)
+    other = Translator([model, tiny.random_model(seed=2)], tokenizer, SEARCH)
+    assert texts_of(other.translate_lines(LINES)) != texts_of(one_by_one)
+    assert same.fingerprint() != other.fingerprint()

@@ -1,13 +1,22 @@
-"""A corpus and a model so small that a test trains it in seconds."""
+"""A corpus and models so small that a test makes or trains them in seconds."""
 
+from __future__ import annotations
+
+import itertools
 import json
 import random
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tests import command_line
+
+if TYPE_CHECKING:
+    from t2t_repro.data.tokenizer import Tokenizer
+    from t2t_repro.models.transformer import Transformer
 
 NUMBERS = (
     ("one", "eins"),
@@ -21,6 +30,7 @@ NUMBERS = (
     ("nine", "neun"),
     ("ten", "zehn"),
 )
+VOCAB_SIZE = 300
 SIZES = {"train": 60, "val": 5, "test": 6}
 
 HPARAMS = """\
@@ -55,6 +65,34 @@ def pairs(split: str) -> list[tuple[str, str]]:
     return [
         (" ".join(en for en, _ in row), " ".join(de for _, de in row)) for row in rows
     ]
+
+
+def tokenizer(folder: Path) -> Tokenizer:
+    """Learns the vocabulary of the corpus, of `VOCAB_SIZE` subwords, in a folder."""
+    from t2t_repro.data.tokenizers import load_tokenizer
+    from t2t_repro.data.vocabulary import build_vocabulary
+
+    path = folder / "vocab.model"
+    lines = itertools.chain.from_iterable(pairs("train"))
+    build_vocabulary("sentencepiece", lines, VOCAB_SIZE, path)
+    return load_tokenizer(path)
+
+
+def random_model(**settings: Any) -> Transformer:
+    """Builds a model of random weights, the same ones on every day.
+
+    They are so large that no two translations are nearly equal; norms and biases are
+    random, too.
+    """
+    from t2t_repro.hparams import HParams
+    from t2t_repro.model_dir import build_model
+
+    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
+    model = build_model(HParams(**(sizes | settings)), VOCAB_SIZE)
+    generator = np.random.default_rng(settings.get("seed", 1))
+    for variable in model.trainable_variables:
+        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
+    return model
 
 
 def write_corpus(folder: Path) -> Path:
@@ -114,7 +152,7 @@ class Trained:
         folders = ["--data_dir", str(self.data_dir), "--model_dir", str(self.model_dir)]
         return ["--hparams", spec, *folders, "--json"]
 
-    def copy_to(self, folder: Path) -> "Trained":
+    def copy_to(self, folder: Path) -> Trained:
         """Copies everything."""
         shutil.copytree(self.folder, folder)
         return Trained(folder, self.done)

@@ -8,18 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.analysis.attention_maps import attention_maps
+from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.data.pair_batches import pair_batches
 from t2t_repro.data.token_spans import spell, words_of_tokens
-from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.step import BATCH_SIGNATURE
+from t2t_repro.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
 """The words that each token of a sentence belongs to."""
 
 _TOKENS_PER_BATCH = 2048
+_MOST_TOKENS = 2 * MAX_INPUT_LENGTH  # Translations grow longer than their sources.
 
 
 class Aligner:
@@ -66,7 +68,8 @@ class Aligner:
         """Aligns sentence pairs.
 
         Args:
-            sources: sentences; their words are what `str.split` finds.
+            sources: sentences; their words are what `str.split` finds. Of a very
+                long one the beginning is aligned (1,024 tokens of either side).
             targets: their translations, as many.
 
         Returns:
@@ -91,11 +94,9 @@ class Aligner:
         return lines
 
     def _encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encodes lines, each ending in EOS."""
-        found: list[list[int]] = self.tokenizer.encode(
-            tf.constant(lines, tf.string)
-        ).to_list()
-        return found
+        """Encodes lines, each ending in EOS and cut to what can be attended to."""
+        rows = self.tokenizer.encode(tf.constant(lines, tf.string)).to_list()
+        return [[*row[:-1][: _MOST_TOKENS - 1], EOS_ID] for row in rows]
 
     def _words(
         self,
@@ -106,7 +107,10 @@ class Aligner:
         """Finds the words of the tokens of some lines, EOS left out."""
         spelled = spell(self.tokenizer, [ids[n][:-1] for n in places])
         return [
-            words_of_tokens(tokens, lines[n])
+            # What was cut is known by its tokens alone.
+            words_of_tokens(
+                tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
+            )
             for tokens, n in zip(spelled, places, strict=True)
         ]
 

@@ -168,17 +168,24 @@ def _candidates(
     (beam 1) follows the single best: when that is EOS, nothing is left to continue.
     """
     beams, beam = progress.sentences, rules.beam_size
+    constraints, eos, pad = rules.constraints, rules.eos_id, rules.pad_id
     count = 2 * beam if beam > 1 else 1
-    if rules.constraints is None:
-        forbidden_id = None if rules.tensor2tensor else rules.pad_id
-        return best_candidates(logits, beams.log_probs, count, forbidden_id)
-    forbidden = rules.constraints.forbidden(
+    if constraints is None or constraints.only_min_lengths:
+        never = None
+        if constraints is not None:
+            never = constraints.forbidden_ids(
+                asked.wishes, progress.length, eos_id=eos, pad_id=pad
+            )
+        elif not rules.tensor2tensor:
+            never = tf.fill([tf.shape(logits)[0], 1], pad)
+        return best_candidates(logits, beams.log_probs, count, never)
+    forbidden = constraints.forbidden(
         asked.wishes,
         beams.hypotheses[:, :beam],
         progress.length,
         logits.shape[2] or tf.shape(logits)[2],
-        eos_id=rules.eos_id,
-        pad_id=rules.pad_id,
+        eos_id=eos,
+        pad_id=pad,
     )
     return best_allowed_candidates(logits, beams.log_probs, count, forbidden)
 

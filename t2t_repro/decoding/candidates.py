@@ -25,7 +25,7 @@ class Candidates(NamedTuple):
 
 
 def best_candidates(
-    logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden_id: int | None
+    logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor | None
 ) -> Candidates:
     """Picks the `count` best continuations of each sentence.
 
@@ -40,21 +40,25 @@ def best_candidates(
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
         count: at most beam * vocab.
-        forbidden_id: a symbol that is never chosen. It keeps its share of the
-            probability, so that scores are the model's own log probabilities.
+        forbidden: int32 (batch, n), n static, symbols that are not chosen; a symbol
+            may stand there twice. They keep their share of the probability, so that
+            scores are the model's own log probabilities. None: all may be chosen.
     """
     beam, vocab = logits.shape[1:]
     if vocab is None:
         vocab = tf.shape(logits)[2]
     # (batch, beam, vocab) -> (batch * beam, vocab)
     rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
-    best, ids = top_k(rows, count + (forbidden_id is not None))
+    best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
     # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
     # largest probability, at least 1 / vocab, gives the normaliser without underflow.
     largest = tf.gather(tf.nn.softmax(rows), ids[:, :1], batch_dims=1)
     step_log_probs = best - best[:, :1] + tf.math.log(largest)
-    if forbidden_id is not None:
-        step_log_probs = tf.where(tf.equal(ids, forbidden_id), NEVER, step_log_probs)
+    if forbidden is not None:
+        # (batch, n) -> (batch * beam, 1, n), beside ids of (batch * beam, k, 1)
+        unwanted = tf.repeat(forbidden, beam, axis=0)[:, None]
+        never = tf.reduce_any(tf.equal(ids[:, :, None], unwanted), axis=2)
+        step_log_probs = tf.where(never, NEVER, step_log_probs)
     return _merge_beams(step_log_probs, ids, log_probs, beam, count)
 
 

@@ -72,6 +72,29 @@ class Constraints:
             prefixes=prefixes,
         )
 
+    @property
+    def only_min_lengths(self) -> bool:
+        """Whether a least length is all that is asked, which is cheap."""
+        return self.prefixes is None and not self.no_repeat_ngram
+
+    def forbidden_ids(
+        self, wishes: Wishes, length: tf.Tensor, *, eos_id: int, pad_id: int
+    ) -> tf.Tensor:
+        """Names the symbols that may not come next, if only least lengths are asked.
+
+        Args:
+            wishes: of these sentences.
+            length: int32 (), the hypotheses' length.
+            eos_id: the symbol that ends a hypothesis.
+            pad_id: the symbol that stands behind its end.
+
+        Returns:
+            int32 (rows, 2): PAD, and EOS where it is too early for it.
+        """
+        early = length + 1 < wishes.min_lengths
+        eos = tf.where(early, eos_id, pad_id)
+        return tf.stack([tf.fill(tf.shape(eos), pad_id), eos], axis=1)
+
     def forbidden(
         self,
         wishes: Wishes,

@@ -26,7 +26,8 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor
     logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
     logits = ops.cast(logits, "float32")
     if bias is not None:
-        logits = logits + bias
+        # Keras casts what a layer is called with to the layer's own type.
+        logits = logits + ops.cast(bias, "float32")
     if logits.shape[-1] == 1:
         # The only weight is 1; Keras warns of a softmax over it.
         return ops.ones_like(logits, dtype=query.dtype)

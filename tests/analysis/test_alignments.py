@@ -1,19 +1,13 @@
 """From attention to word alignments."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.analysis.alignments import Aligner, align, align_words, pharaoh
-from t2t_repro.analysis.attention_maps import attention_maps
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.errors import UserError
-from t2t_repro.hparams import HParams
 from t2t_repro.model_dir import ModelDir
-from t2t_repro.models.transformer import Transformer
 from tests import tiny
 
 # Source `un` `believ` `able` | `news` EOS; target `kaum` | `zu` | `glaub` `lich` EOS.
@@ -57,21 +51,12 @@ def test_a_side_without_words_aligns_with_nothing():
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
-    lines = itertools.chain.from_iterable(tiny.pairs("train"))
-    build_vocabulary("sentencepiece", lines, 300, path)
-    return load_tokenizer(path)
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
 
 
 @pytest.fixture(scope="module")
 def model():
-    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2}
-    made = Transformer(HParams(num_layers=3, **sizes), 300)
-    made.build()
-    generator = np.random.default_rng(1)
-    for variable in made.trainable_variables:
-        variable.assign(variable + generator.normal(0, 0.3, variable.shape))
-    return made
+    return tiny.random_model(num_layers=3)
 
 
 def test_the_line_is_that_of_the_layers_attention(model, tokenizer):

@@ -86,6 +86,111 @@ def test_more_hypotheses_than_the_beam_holds_are_refused(trained, tmp_path):
     assert not target.exists()
 
 
+def words(trained, *flags, text=TEXT):
+    """The translations of a text, one a line."""
+    done = translate(trained, *flags, stdin=text.encode())
+    assert (done.status, done.err) == (0, "")
+    return done.out.removesuffix("\n").split("\n")
+
+
+def test_checkpoints_and_models_translate_as_one(trained, expected):
+    directory = str(trained.model_dir)
+    assert words(trained, "--checkpoint", f"averaged,{directory}") == expected
+    scores = [
+        words(trained, "--scores", "--checkpoint", names)
+        for names in ("averaged", "latest", "averaged,latest")
+    ]
+    assert len({tuple(each) for each in scores}) == 3
+
+
+def test_translations_begin_with_their_prefixes(trained, expected, tmp_path):
+    prefixes = tmp_path / "prefixes.de"
+    prefixes.write_text("zehn\nzehn\n\n\n\nzehn zehn\n")
+    found = words(trained, "--prefix_file", str(prefixes))
+    assert found[0].startswith("zehn")
+    assert found[1] == ""
+    assert found[2:5] == expected[2:5]
+    assert found[5].startswith("zehn zehn")
+    source = tmp_path / "in.en"
+    source.write_bytes(TEXT.encode() + b"\nseven")
+    done = translate(
+        trained, "--prefix_file", str(prefixes), "--input_file", str(source)
+    )
+    assert command_line.is_one_clear_line(done)
+    assert f"{prefixes} has 6 lines, --input_file {source} has 7;" in done.err
+
+
+def lengths(trained, *flags):
+    """Subwords of each translation, from its two scores (Wu et al. 2016, eq. 14)."""
+    found = {}
+    for line in words(trained, "--nbest", "1", *flags):
+        number, text, features, score = line.split(" ||| ")
+        if text:  # Blank lines stay blank.
+            penalty = float(features.removeprefix("LogProb= ")) / float(score)
+            found[int(number)] = round(6 * penalty ** (1 / 0.6) - 5)
+    return list(found.values())
+
+
+def test_lengths_are_as_asked(trained):
+    free = lengths(trained)
+    assert min(lengths(trained, "--min_length", "9", "--extra_length", "9")) >= 9
+    assert min(free) < 9
+    assert max(lengths(trained, "--extra_length", "0")) < max(free)
+
+
+def test_repetitions_are_left_out_if_so_asked(trained):
+    """The tiny model repeats itself when it must go on."""
+    flags = ("--min_length", "20", "--extra_length", "30")
+    assert words(trained, *flags) != words(trained, *flags, "--no_repeat_ngram", "1")
+
+
+def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
+    flags = ("--sampling", "--top_p", "0.95", "--temperature", "2")
+    found = words(trained, *flags)
+    assert found == words(trained, *flags, "--batch_size", "1")
+    assert found != words(trained, *flags, "--seed", "1")
+    assert [bool(line) for line in found] != [] and found[1] == found[3] == ""
+    # The most probable symbol at each step is greedy search.
+    greedy = words(trained, "--beam_size", "1")
+    assert words(trained, "--sampling", "--top_k", "1") == greedy
+    lists = words(trained, "--sampling", "--nbest", "3")
+    assert [line.split(" ||| ")[0] for line in lists if line[0] == "0"] == ["0"] * 3
+
+
+def test_words_are_aligned_behind_their_translation(trained, expected):
+    found = words(trained, "--alignment")
+    for line, alone, source in zip(found, expected, TEXT.split("\n"), strict=True):
+        text, _, pairs = line.rpartition(" ||| ")
+        assert text == alone
+        for pair in pairs.split():
+            i, j = map(int, pair.split("-"))
+            assert i < len(source.split())
+            assert j < len(text.split())
+        assert bool(pairs) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--sampling", "--beam_size", "2"], "--sampling and --beam_size exclude"),
+        (["--top_p", "0.5"], "--top_p is of sampling; give --sampling"),
+        (["--sampling", "--top_p", "1.5"], "above 0 and at most 1, not '1.5'"),
+        (["--sampling", "--temperature", "0"], "above 0, not '0'"),
+        (["--alignment", "--nbest", "2"], "--alignment and --nbest exclude"),
+        (["--alignment_layer", "0"], "--alignment_layer is of alignment"),
+        (["--alignment", "--alignment_layer", "7"], "decoder layer 7 does not exist"),
+        (["--tensor2tensor_rules", "--min_length", "2"], "exclude each other"),
+        (["--prefix_file", "-"], "are both standard input"),
+        (["--prefix_file", "nowhere.de"], "nowhere.de"),
+        (["--checkpoint", "averaged,nowhere"], "--checkpoint nowhere: no such folder"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(trained, flags, expected):
+    done = translate(trained, *flags, stdin=b"one\n")
+    assert command_line.is_one_clear_line(done)
+    assert expected in done.err
+
+
 def test_a_translation_depends_on_its_line_alone(trained):
     generator = random.Random(1)
     lines = [" ".join(random_words(generator)) for _ in range(40)]

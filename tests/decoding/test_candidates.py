@@ -32,13 +32,33 @@ def test_equal_the_best_of_the_whole_table() -> None:
 def test_the_forbidden_symbol_is_left_out_but_keeps_its_probability() -> None:
     logits = LOGITS.copy()
     logits[:, :, 0] = LOGITS[:, :, 1:].max(axis=2) + 1
-    found = best_candidates(tf.constant(logits), tf.constant(LOG_PROBS), 8, 0)
+    never = tf.zeros([3, 1], tf.int32)
+    found = best_candidates(tf.constant(logits), tf.constant(LOG_PROBS), 8, never)
     assert 0 not in found.ids.numpy()
     rows = logits.astype("float64")[0, found.parents[0, 0]]
     total = LOG_PROBS[0, found.parents[0, 0]] + rows[found.ids[0, 0]]
     np.testing.assert_allclose(
         found.log_probs[0, 0], total - np.log(np.exp(rows).sum()), atol=1e-5
     )
+
+
+def test_each_sentence_has_its_own_forbidden_symbols() -> None:
+    free = best_candidates(tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, None)
+    first = free.ids.numpy()[:, :2]
+    never = first.copy()
+    never[1] = first[1, 0]  # One symbol, named twice.
+    found = best_candidates(
+        tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, tf.constant(never)
+    )
+    forbidden = np.zeros(LOGITS.shape, bool)
+    for row, symbols in enumerate(never):
+        forbidden[row, :, symbols] = True
+    expected = best_allowed_candidates(
+        tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, tf.constant(forbidden)
+    )
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.parents, expected.parents)
+    np.testing.assert_allclose(found.log_probs, expected.log_probs, atol=1e-5)
 
 
 def test_all_forbidden_symbols_are_left_out_but_keep_their_probability() -> None:

@@ -183,6 +183,27 @@ def test_constraints_that_ask_nothing_change_nothing(constraints: Constraints) -
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
 
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_least_lengths_alone_are_the_quick_way_to_the_same(beam_size: int) -> None:
+    """Prefixes of no symbols ask nothing, but take the general way."""
+    tables = random_tables(8, 7)
+    tables[:, :, EOS] += 2  # Most would like to end at once.
+    least = tf.constant([0, 1, 2, 3, 4, 5, 6, 9])
+    quick = Constraints(least)
+    assert quick.only_min_lengths
+    slow = Constraints(least, tf.zeros([8, 0], tf.int32))
+    assert not slow.only_min_lengths
+    result, expected = (
+        search_tables(tables, 8, beam_size=beam_size, nbest=beam_size, constraints=c)
+        for c in (quick, slow)
+    )
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
+    lengths = tf.math.count_nonzero(result.ids[:, 0], axis=1).numpy()
+    assert (lengths >= np.minimum(least, 8)).all()
+    assert lengths.min() == 1
+
+
 def test_a_prefix_is_scored_however_improbable_it_is() -> None:
     table = np.zeros([1, 4, 4], "float32")
     table[:, :, 3] = -200.0  # exp(-200) is 0 in float32.

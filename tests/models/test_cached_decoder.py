@@ -71,14 +71,17 @@ def test_logits_of_every_step_are_those_of_tensor2tensor(shared_dir, case):
 
 
 def test_reordered_hypotheses_keep_their_own_past(model):
-    """Random parents at each step, as a beam search would choose them."""
+    """Random parents at each step, as a beam search would choose them.
+
+    The steps are more than caches have places for at first.
+    """
     generator = np.random.default_rng(3)
     beam_size = 3
     decoder = CachedDecoder(model, beam_size)
     state = decoder.start(tf.constant(INPUTS))
     hypotheses = np.zeros((2, beam_size, 0), np.int32)
     before = np.zeros((2, beam_size), np.int32)
-    for index in range(5):
+    for index in range(18):
         logits, state = decoder.step(tf.constant(before), tf.constant(index), state)
         for number in range(beam_size):
             # The last symbol of a target is never read, so any will do there.

@@ -1,0 +1,153 @@
+"""How hypotheses are found, in one value: beam search or sampling, and its settings."""
+
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from t2t_repro.decoding.batch import BeamSearchResult
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.sampling import sample
+
+# Multiplies the hash of a sentence at each symbol; odd, so that no symbol is lost.
+_HASH_BASE = 0x5851F42D4C957F2D
+_LARGEST_KEY = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Draws symbols instead of searching; the fields are `sampling.sample`'s.
+
+    Attributes:
+        temperature: logits are divided by it; above 0.
+        top_k: draws among the k most probable symbols; 0 for all.
+        top_p: draws among the fewest symbols of this probability; 1 for all.
+        seed: another seed gives other translations. Equal sentences have equal ones.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the translations of a sentence are found.
+
+    Attributes:
+        beam_size: hypotheses per sentence; 1 is greedy. Sampling does not use it.
+        alpha: exponent of the length penalty, at least 0. Sampling does not use it.
+        extra_length: an output ends at the input's length, EOS included, plus this.
+        nbest: hypotheses to find for each sentence. Of beam search at most
+            `beam_size`; the best is the same whatever their number, and the search
+            for more takes longer. Of sampling as many as are drawn.
+        min_length: the least symbols of an output, EOS counted.
+        no_repeat_ngram: n, or 0: no output has the same n symbols in a row twice.
+        sampling: draws instead of searching; None searches.
+        tensor2tensor_rules: search exactly as tensor2tensor does: one limit and one
+            stop rule for a batch, so that a translation may depend on its neighbours,
+            and the plain log probability as the score of what did not end.
+
+    Raises:
+        ValueError: `nbest` is out of range, or rules are asked for that exclude each
+            other.
+    """
+
+    beam_size: int = 4
+    alpha: float = 0.6
+    extra_length: int = 50
+    nbest: int = 1
+    min_length: int = 0
+    no_repeat_ngram: int = 0
+    sampling: Sampling | None = None
+    tensor2tensor_rules: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be found."""
+        if self.sampling is None and not 1 <= self.nbest <= self.beam_size:
+            raise ValueError(f"nbest is {self.nbest}, must be 1 to {self.beam_size}")
+        if self.tensor2tensor_rules and self.sampling:
+            raise ValueError("tensor2tensor's rules are of beam search, not sampling")
+
+    @property
+    def hypotheses(self) -> int:
+        """Hypotheses that grow side by side, the decoder's `beam`."""
+        return self.nbest if self.sampling else self.beam_size
+
+    @property
+    def score_alpha(self) -> float:
+        """The exponent of the length penalty in scores: 0 of what is drawn."""
+        return 0.0 if self.sampling else self.alpha
+
+    def run(
+        self,
+        decoder: Decoder,
+        state: State,
+        inputs: tf.Tensor,
+        prefixes: tf.Tensor | None = None,
+    ) -> BeamSearchResult:
+        """Finds the hypotheses of a batch of sentences.
+
+        Args:
+            decoder: scores the next symbols of `hypotheses` hypotheses a sentence.
+            state: the decoder's before the first step.
+            inputs: int32 (batch, source), ending in EOS, 0-padded.
+            prefixes: int32 (batch, prefix), 0-padded: what each output begins with.
+
+        Returns:
+            What `beam_search`, or `sample`, returns.
+        """
+        limits = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
+        limits += self.extra_length
+        batch_size = tf.shape(inputs)[0]
+        if self.sampling is None:
+            return beam_search(
+                decoder,
+                state,
+                batch_size=batch_size,
+                beam_size=self.beam_size,
+                alpha=self.alpha,
+                max_lengths=limits,
+                nbest=self.nbest,
+                constraints=self._constraints(prefixes),
+                tensor2tensor_rules=self.tensor2tensor_rules,
+            )
+        return sample(
+            decoder,
+            state,
+            batch_size=batch_size,
+            max_lengths=limits,
+            seed=tf.constant([self.sampling.seed, 0]),
+            keys=sentence_keys(inputs),
+            samples=self.nbest,
+            temperature=self.sampling.temperature,
+            top_k=self.sampling.top_k,
+            top_p=self.sampling.top_p,
+            constraints=self._constraints(prefixes),
+        )
+
+    def _constraints(self, prefixes: tf.Tensor | None) -> Constraints | None:
+        """Returns what else is asked; None, which is the fastest, if nothing is."""
+        if prefixes is None and not self.min_length and not self.no_repeat_ngram:
+            return None
+        least = tf.constant(self.min_length) if self.min_length else None
+        return Constraints(least, prefixes, self.no_repeat_ngram)
+
+
+def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
+    """Tells sentences apart by a hash of their symbols, whatever their padding.
+
+    Args:
+        inputs: int32 (batch, source), 0-padded.
+
+    Returns:
+        int32 (batch,), at least 0.
+    """
+    base = tf.fill([tf.shape(inputs)[1]], tf.constant(_HASH_BASE, tf.int64))
+    # Products wrap around at 64 bits; padding adds nothing.
+    powers = tf.math.cumprod(base)
+    sums = tf.reduce_sum(tf.cast(inputs, tf.int64) * powers, axis=1)
+    # The upper bits: the lower ones of a product depend on few bits of its factors.
+    return tf.cast(tf.bitwise.right_shift(sums, 33) & _LARGEST_KEY, tf.int32)
