@@ -25,7 +25,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from benchmarking import Result, machine, machine_lines, run_process, say
 
 import t2t_repro
 from t2t_repro import cli
@@ -42,7 +42,6 @@ TOOLS = Path(__file__).resolve().parent
 WORKER = TOOLS / "benchmark_worker.py"
 PEER = TOOLS / "peers" / "tensor2tensor_multi30k.py"
 OURS, THEIRS = "t2t_repro", "tensor2tensor"
-QUIET = 0.5  # A load average above it says that others are running.
 
 _PEER_VERSIONS = """
 import json, platform, pkg_resources
@@ -50,7 +49,6 @@ print(json.dumps([pkg_resources.get_distribution("tensor2tensor").version,
                   platform.python_version()]))
 """
 
-Result = dict[str, Any]
 Round = dict[str, Result]
 
 
@@ -59,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parse(argv)
     result: Result = {"machine": _machine(args.t2t_python)}
     if "warning" in result["machine"]:
-        _say(f"warning: {result['machine']['warning']}")
+        say(f"warning: {result['machine']['warning']}")
     with tempfile.TemporaryDirectory() as temporary:
         args.work_dir = args.work_dir or temporary
         pair = Pair(args)
@@ -131,7 +129,7 @@ class Pair:
                 ours = name == OURS
                 one[name] = self._ours(task) if ours else self._theirs(task, flags)
                 speed = f"{one[name]['tokens_per_second']:,.0f} tokens/s"
-                _say(f"{task}, round {number}: {name} {speed}")
+                say(f"{task}, round {number}: {name} {speed}")
             found.append(one)
         return found
 
@@ -150,28 +148,8 @@ class Pair:
         return self._run(f"{THEIRS} {task}", command, environment)
 
     def _run(self, name: str, command: list[str], environment: Any) -> Result:
-        """Runs one process and returns its result, with its whole time.
-
-        Raises:
-            UserError: it failed.
-        """
-        log = self._work_dir / f"{name.replace(' ', '_')}.log"
-        environment = {**environment, "CUDA_VISIBLE_DEVICES": "-1"}
-        _say(f"{name} ... (log: {log})")
-        started = time.perf_counter()
-        with log.open("w", encoding="utf-8") as stderr:
-            done = subprocess.run(
-                command, env=environment, stdout=subprocess.PIPE, stderr=stderr
-            )
-        wall = time.perf_counter() - started
-        if done.returncode:
-            text = log.read_text(encoding="utf-8", errors="replace").strip()
-            if done.returncode != cli.EXIT_USER_ERROR:
-                _say(text)
-            last = text.rpartition("\n")[2].removeprefix("error: ")
-            raise UserError(f"{name} failed: {last or 'it said nothing'}")
-        result: Result = json.loads(done.stdout.splitlines()[-1])
-        return result | {"wall_seconds": wall}
+        """Runs one process and returns its result, with its whole time."""
+        return run_process(name, command, self._work_dir, environment)
 
 
 def summary(rounds: list[Round]) -> Result:
@@ -219,15 +197,11 @@ def compare(
 
 def table(result: Result) -> str:
     """Writes the result for people."""
-    machine = result["machine"]
-    lines = [
-        f"{machine['cpus']} CPUs ({machine['processor']}), load average "
-        f"{machine['load_average']:.2f} at the start",
-        *([f"WARNING: {machine['warning']}"] if "warning" in machine else []),
-    ]
+    found = result["machine"]
+    lines = machine_lines(found)
     any_part = result["train"] if "train" in result else result["translate"]
     lines += [
-        f"{name} {machine[name]} on Python {machine['python'][name]} and TensorFlow "
+        f"{name} {found[name]} on Python {found['python'][name]} and TensorFlow "
         f"{any_part['rounds'][0][name]['tensorflow']}"
         for name in (OURS, THEIRS)
     ]
@@ -287,20 +261,13 @@ def _round_lines(part: Result) -> list[str]:
 
 
 def _machine(t2t_python: str) -> Result:
-    """Describes the machine and the versions, and warns where it is not quiet."""
-    load = os.getloadavg()[0]
+    """Describes the machine and the versions."""
     version, python = _peer_versions(t2t_python)
-    machine: Result = {
-        "cpus": len(os.sched_getaffinity(0)),
-        "processor": _processor(),
-        "load_average": load,
+    return machine() | {
         OURS: t2t_repro.__version__,
         THEIRS: version,
         "python": {OURS: platform.python_version(), THEIRS: python},
     }
-    if load > QUIET:
-        machine["warning"] = f"load average {load:.2f}: others are running"
-    return machine
 
 
 def _peer_versions(t2t_python: str) -> list[str]:
@@ -325,21 +292,6 @@ def _peer_versions(t2t_python: str) -> list[str]:
         ) from None
     versions: list[str] = json.loads(done.stdout)
     return versions
-
-
-def _processor() -> str:
-    """Returns the processor's name as Linux tells it, or its architecture."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.machine()
-    names = [line for line in text.splitlines() if line.startswith("model name")]
-    return names[0].partition(":")[2].strip() if names else platform.machine()
-
-
-def _say(line: str) -> None:
-    """Tells progress, apart from the result."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:

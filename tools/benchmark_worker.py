@@ -26,10 +26,11 @@ import tensorflow as tf
 from t2t_repro import cli, problems
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.data import pipeline
+from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.variable_names import to_t2t
-from t2t_repro.loading import translator_of
+from t2t_repro.loading import search_of
 from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.prepared_data import PreparedData, prepare
@@ -196,7 +197,7 @@ def export(settings: Namespace) -> dict[str, Any]:
     weights: Arrays = {f"var/{name}": value for name, value in variables.items()}
     np.savez(work_dir / "weights.npz", **weights)
 
-    translator = translator_of(model, directory.tokenizer(), hparams)
+    translator = Translator(model, directory.tokenizer(), search_of(hparams))
     lines = read_lines(Path(settings.data_dir) / settings.test_file)
     inputs: Ids = translator.encode(tf.constant(lines)).numpy()
     order = np.argsort(-np.count_nonzero(inputs, axis=1), kind="stable")
@@ -260,14 +261,13 @@ def cut_batches(inputs: Ids, size: int) -> list[tf.Tensor]:
 def _translator(settings: Namespace) -> Translator:
     """Loads the model as `python -m t2t_repro.translate` does."""
     directory = ModelDir(Path(settings.model_dir))
-    return translator_of(
-        directory.model(directory.checkpoint(settings.checkpoint)),
-        directory.tokenizer(),
-        directory.hparams(),
+    search = Search(
         beam_size=settings.beam_size,
         alpha=settings.alpha,
         extra_length=settings.extra_length,
     )
+    model = directory.model(directory.checkpoint(settings.checkpoint))
+    return Translator(model, directory.tokenizer(), search)
 
 
 def _training_hparams(settings: Namespace) -> HParams:
