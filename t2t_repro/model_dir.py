@@ -1,17 +1,16 @@
 """A model directory: it describes itself, so later commands need only its path.
 
 ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data),
-the vocabulary, ``checkpoints/``, ``averaged/``, ``training_log.tsv``,
-``tensorboard/`` and ``result.json``.
+the vocabulary, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
+``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv``, ``tensorboard/`` and
+``result.json``.
 """
 
-import fcntl
 import json
-import os
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from t2t_repro import hparams as hparam_sets
@@ -20,88 +19,31 @@ from t2t_repro.data.tokenizer import Tokenizer
 from t2t_repro.data.tokenizers import load_tokenizer
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
+from t2t_repro.locks import alone_in
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.problems.problem import Problem
+from t2t_repro.provenance import (
+    Provenance,
+    changed_hparams,
+    changed_provenance,
+    refuse,
+)
 from t2t_repro.text_files import write_text_atomically
 from t2t_repro.training.checkpoints import (
     Checkpoint,
     list_checkpoints,
     open_checkpoint,
 )
+from t2t_repro.training.retention import ranked
 
 HPARAMS_FILE = "hparams.yaml"
 META_FILE = "model.json"
 RESULT_FILE = "result.json"
-
-# What may differ when a training goes on: how long, how often, and how to decode.
-_FREE = {
-    "train_steps",
-    "checkpoint_steps",
-    "checkpoint_minutes",
-    "keep_checkpoints",
-    "average_last",
-    "eval_steps",
-    "max_tokens_per_device",
-    "beam_size",
-    "alpha",
-    "decode_extra_length",
-}
-
-# What decides the function itself, which alone may not differ while nothing is known
-# of how a model was trained.
-_FUNCTION = {
-    "tokenizer",
-    "vocab_size",
-    "d_model",
-    "d_ff",
-    "num_heads",
-    "d_k",
-    "d_v",
-    "num_layers",
-    "num_decoder_layers",
-    "norm",
-    "max_relative_position",
-    "position",
-    "max_position",
-    "share_embeddings",
-    "scale_embeddings",
-    "vocab_divisor",
-    "target_space_embedding",
-    "target_space_id",
-}
-
-# What of the provenance may not differ, and what people call it.
-_COMPARED = {
-    "problem": "problem",
-    "source_lang": "source language",
-    "target_lang": "target language",
-    "problem_fingerprint": "data",
-    "vocabulary_fingerprint": "vocabulary",
-}
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What a model learns from.
-
-    Attributes:
-        problem: the problem's name; None: unknown, the model was imported.
-        source_lang: language of the sources.
-        target_lang: language of the targets.
-        data_dir: where the problem finds its data, absolute; None needs none.
-        problem_fingerprint: identifies the data; None: unknown, as the problem.
-        vocabulary_fingerprint: SHA-256 of the vocabulary file.
-        vocabulary_given: whether the vocabulary was given as a file instead of
-            being built from the data.
-    """
-
-    problem: str | None
-    source_lang: str
-    target_lang: str
-    data_dir: str | None
-    problem_fingerprint: str | None
-    vocabulary_fingerprint: str
-    vocabulary_given: bool = False
+# Beginnings of the files that are written under another name first.
+_WRITTEN_ASIDE = (
+    *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
+    *("training_log.tsv", "validation_log.tsv", "left_out.tsv"),
+)
 
 
 class ModelDir:
@@ -123,6 +65,11 @@ class ModelDir:
     def averaged_dir(self) -> Path:
         """The averaged checkpoint."""
         return self.path / "averaged"
+
+    @property
+    def best_dir(self) -> Path:
+        """The folder of the checkpoints of the best validation BLEU."""
+        return self.path / "best_bleu"
 
     @property
     def result_file(self) -> Path:
@@ -148,11 +95,9 @@ class ModelDir:
         path = self.path / META_FILE
         try:
             found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
-            unknown = {"problem", "problem_fingerprint"} if _is_unknown(found) else ()
-            known = _COMPARED.keys() - unknown
-            if not all(isinstance(getattr(found, field), str) for field in known):
+            if not found.is_well_formed():
                 raise TypeError
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise UserError(f"{path} is damaged; restore it from a copy") from None
         return found
 
@@ -188,20 +133,40 @@ class ModelDir:
             )
         return tokenizer
 
-    def given_vocabulary(self) -> Path | None:
+    def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
         """Returns the vocabulary file with which the training goes on.
 
         None where no model was begun or its vocabulary is built from the data.
 
+        Args:
+            accepted: changes that were asked for; of other data no vocabulary is
+                built, for the weights are those of the old one's subwords.
+
         Raises:
             UserError: it is not the one the model was made with.
         """
-        if not self.exists() or not self.provenance().vocabulary_given:
+        if not self.exists():
             return None
-        return self.path / self.tokenizer().file_name
+        kept = self.provenance().vocabulary_given or {"data", "problem"} & {*accepted}
+        return self.path / self.tokenizer().file_name if kept else None
+
+    def make(self) -> None:
+        """Makes the directory if it is not there.
+
+        Raises:
+            UserError: it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--model_dir {self.path}: {error.strerror}") from None
 
     def begin(
-        self, hparams: HParams, provenance: Provenance, tokenizer: Tokenizer
+        self,
+        hparams: HParams,
+        provenance: Provenance,
+        tokenizer: Tokenizer,
+        accepted: Collection[str] = (),
     ) -> None:
         """Writes the description of a new model, or checks that of an old one.
 
@@ -209,18 +174,15 @@ class ModelDir:
             hparams: the resolved set.
             provenance: what the model learns from.
             tokenizer: the vocabulary, which is copied into the directory.
+            accepted: changes that were asked for.
 
         Raises:
             UserError: the directory holds a model of other hyper-parameters, data
-                or vocabulary, or it cannot be written.
+                or vocabulary, or links that lead out of it, or cannot be written.
         """
-        if self.exists():
-            self.check_hparams(hparams)
-            self._check_provenance(provenance)
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"--model_dir {self.path}: {error.strerror}") from None
+        self.check(hparams, provenance, accepted)
+        self._refuse_links()
+        self.make()
         tokenizer.save(self.path)
         hparams.save(self.path / HPARAMS_FILE)
         # Last: its presence says that the rest is there.
@@ -231,70 +193,81 @@ class ModelDir:
     def locked(self) -> Iterator[None]:
         """Holds the directory for one training until the context ends.
 
-        The folder itself is locked: nothing is left of the lock when a process dies.
+        What a process that was killed left half written of the directory's own files
+        is removed.
 
         Raises:
             UserError: another process trains in it.
         """
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
+
+        def taken() -> None:
             raise UserError(
                 f"--model_dir {self.path}: another process trains in it; wait for it, "
                 "or name another directory"
-            ) from None
-        try:
-            yield
-        finally:
-            os.close(descriptor)
+            )
 
-    def check_hparams(self, hparams: HParams) -> None:
-        """Refuses to go on with hyper-parameters that make another model.
+        with alone_in(self.path, taken):
+            for name in _WRITTEN_ASIDE:
+                for left in self.path.glob(f".{name}.*"):
+                    left.unlink()
+            yield
+
+    def check(
+        self, hparams: HParams, provenance: Provenance, accepted: Collection[str] = ()
+    ) -> None:
+        """Refuses to go on with what makes another model.
 
         An imported model may be trained on as one likes, but for its function.
 
         Args:
             hparams: the resolved set; nothing is checked where no model was begun.
+            provenance: what the model is to learn from; a vocabulary that is not
+                known yet is not compared.
+            accepted: changes that were asked for.
 
         Raises:
             UserError: naming what differs.
         """
         if not self.exists():
             return
-        before, now = self.hparams().to_dict(), hparams.to_dict()
-        compared = _FUNCTION if _is_unknown(self.provenance()) else now.keys() - _FREE
-        self._refuse(
-            [
-                f"{key}={before[key]} there, {now[key]} here"
-                for key in now
-                if key in compared and before[key] != now[key]
-            ]
-        )
+        before = self.provenance()
+        changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
+        refuse(self.path, changes, accepted)
+        refuse(self.path, changed_provenance(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
-        """Returns a checkpoint by "latest", "averaged", or the path of its folder.
+        """Returns a checkpoint by its name, or the path of its folder.
 
-        "best" is the averaged one where there is one, else the latest.
+        "latest", "averaged", "best_bleu" (the best validation BLEU), or "best": the
+        averaged one where there is one, else the latest.
 
         Raises:
             UserError: there is none.
         """
         self._require()
-        averaged = self.averaged_dir.is_dir()
-        if spec == "averaged" or (spec == "best" and averaged):
-            if not averaged:
+        if spec == "best":
+            spec = "averaged" if self.averaged_dir.is_dir() else "latest"
+        if spec == "averaged":
+            if not self.averaged_dir.is_dir():
                 raise UserError(
                     f"{self.path} has no averaged checkpoint yet; run "
                     f"python -m t2t_repro.average --model_dir {self.path} --last 5"
                 )
             return open_checkpoint(self.averaged_dir)
-        if spec not in ("latest", "best"):
+        if spec == "best_bleu":
+            best = ranked(self.best_dir)
+            if not best:
+                raise UserError(
+                    f"{self.path} has no checkpoint of a best validation BLEU yet; "
+                    "train it past its warm-up, with keep_best_checkpoints of at "
+                    "least 1"
+                )
+            return best[0]
+        if spec != "latest":
             if not Path(spec).is_dir():
                 raise UserError(
                     f"--checkpoint {spec}: no such folder; name one, or say "
-                    "averaged, latest or best"
+                    "averaged, latest, best or best_bleu"
                 )
             return open_checkpoint(Path(spec))
         found = list_checkpoints(self.checkpoint_dir)
@@ -312,7 +285,8 @@ class ModelDir:
             UserError: the checkpoint is damaged or belongs to another model.
         """
         model = build_model(self.hparams(), self.tokenizer().vocab_size)
-        checkpoint.tensors().assign_to(named_variables(model))
+        with checkpoint.held():
+            checkpoint.tensors().assign_to(named_variables(model))
         return model
 
     def _require(self) -> None:
@@ -322,27 +296,18 @@ class ModelDir:
                 "train one with python -m t2t_repro.train"
             )
 
-    def _check_provenance(self, provenance: Provenance) -> None:
-        """Refuses to go on with other data or another vocabulary."""
-        old, changed = self.provenance(), []
-        for field, name in _COMPARED.items():
-            there, here = getattr(old, field), getattr(provenance, field)
-            if there is not None and there != here:
-                # The ends of fingerprints differ, their beginnings name their kind.
-                changed.append(f"{name} {there[-24:]} there, {here[-24:]} here")
-        self._refuse(changed)
+    def _refuse_links(self) -> None:
+        """Makes sure that nothing is written outside of the directory.
 
-    def _refuse(self, changed: list[str]) -> None:
-        if changed:
-            raise UserError(
-                f"--model_dir {self.path} holds a model of other settings: "
-                f"{'; '.join(changed)}; name another directory"
-            )
-
-
-def _is_unknown(provenance: Provenance) -> bool:
-    """Says whether nothing is known of the data a model learned from."""
-    return provenance.problem is None and provenance.problem_fingerprint is None
+        Somebody else may have packed it.
+        """
+        root = self.path.resolve()
+        for path in (*self.path.glob("*"), *self.path.glob("*/*")):
+            if path.is_symlink() and root not in path.resolve().parents:
+                raise UserError(
+                    f"{path} is a link that leads out of --model_dir {self.path}; "
+                    "put in its place what it leads to"
+                )
 
 
 def build_model(hparams: HParams, vocab_size: int) -> Transformer:

@@ -1,8 +1,7 @@
 """A problem made ready for training: its vocabulary and its encoded splits."""
 
-import fcntl
 import hashlib
-import os
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,11 +20,15 @@ from t2t_repro.data.vocabulary import (
 )
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
+from t2t_repro.locks import alone_in
+from t2t_repro.problems.checks import findings
 from t2t_repro.problems.problem import Problem
+from t2t_repro.text_files import write_text_atomically
 
 Say = Callable[[str], None]
 
 ENCODED_SPLITS = ("train", "val")
+CHECKS_FILE = "checks.json"
 _PROGRESS_PAIRS = 500_000
 
 
@@ -73,7 +76,10 @@ def prepare(
     given = None if vocab_file is None else load_tokenizer(vocab_file)
     directory = encoded_directory(problem, hparams, data_dir, given)
     fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
-    with _alone_in(data_dir, say), _folder(directory):
+    data_dir.mkdir(parents=True, exist_ok=True)
+    waiting = f"waiting for another process that prepares data in {data_dir}"
+    # Two trainings may share the folder.
+    with alone_in(data_dir, lambda: say(waiting)), _folder(directory):
         if renew:
             _remove_unusable(directory, fingerprints, say)
         tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
@@ -86,6 +92,7 @@ def prepare(
             splits[split] = load_shards(
                 directory / split, tokenizer.fingerprint, fingerprints[split]
             )
+        _warn(problem, fingerprints, directory, say)
     return PreparedData(directory, tokenizer, splits["train"], splits["val"])
 
 
@@ -121,6 +128,27 @@ def fingerprint(problem: Problem, split: str) -> str:
     return digest.hexdigest()
 
 
+def _warn(
+    problem: Problem, fingerprints: dict[str, str], directory: Path, say: Say
+) -> None:
+    """Tells what statistics say against the corpus, found once for the same data."""
+    # Data may be prepared without a test split, which is needed only for a score.
+    with suppress(UserError):
+        fingerprints = fingerprints | {"test": fingerprint(problem, "test")}
+    path = directory / CHECKS_FILE
+    try:
+        checks = json.loads(path.read_text(encoding="utf-8"))
+        found = checks["findings"] if checks["data"] == fingerprints else None
+    except (OSError, ValueError, LookupError, TypeError):
+        found = None
+    if found is None:
+        found = findings(problem, [split for split in fingerprints if split != "train"])
+        text = json.dumps({"data": fingerprints, "findings": found}, indent=1) + "\n"
+        write_text_atomically(path, text)
+    for finding in found:
+        say(f"warning: {finding}")
+
+
 def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
     """Deletes the folder if any part of it is damaged or not of these data."""
     if not any(directory.iterdir()):
@@ -133,25 +161,6 @@ def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) ->
         say(f"making {directory} anew: {error}")
         shutil.rmtree(directory)
         directory.mkdir()
-
-
-@contextmanager
-def _alone_in(directory: Path, say: Say) -> Iterator[None]:
-    """Lets one process at a time prepare data: two trainings may share a folder.
-
-    The folder itself is locked, so that nothing is left of the lock.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting for another process that prepares data in {directory}")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

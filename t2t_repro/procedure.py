@@ -1,8 +1,9 @@
 """The paper's whole procedure: prepare, train, average, translate, score."""
 
-import contextlib
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -10,23 +11,28 @@ import tensorflow as tf
 
 from t2t_repro.data import pipeline
 from t2t_repro.data.batching import BatchingConfig, plan_epoch
+from t2t_repro.data.left_out import line_numbers, read_left_out, too_long
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
-from t2t_repro.loading import translator_of
-from t2t_repro.model_dir import ModelDir, Provenance, build_model
+from t2t_repro.loading import search_of
+from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.problems.problem import Problem
+from t2t_repro.provenance import Provenance
 from t2t_repro.scoring import Score, score
 from t2t_repro.text_files import write_text_atomically
+from t2t_repro.training import retention
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoints import list_checkpoints
-from t2t_repro.training.loop import TrainingLoop
-from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.loop import TrainingLoop, Validate
+from t2t_repro.training.monitor import Monitor, validation_table
 from t2t_repro.training.validation import ValidationLoss
+from t2t_repro.translator import Translator
 
 VALIDATION_SENTENCES = 500
+LEFT_OUT_FILE = "left_out.tsv"
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Run:
         stream: where progress is told.
         vocab_file: use this vocabulary instead of building one; None takes the
             model's own where that was given too, or imported.
+        accepted: what may differ from the training so far (see `check_accepted`).
     """
 
     hparams: HParams
@@ -51,6 +58,7 @@ class Run:
     strategy: tf.distribute.Strategy
     stream: TextIO
     vocab_file: Path | None = None
+    accepted: frozenset[str] = frozenset()
 
     def say(self, line: str) -> None:
         """Tells a line at once."""
@@ -73,39 +81,45 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     Raises:
         UserError: the data, the directory or the numbers are not usable.
     """
-    run.model_dir.check_hparams(run.hparams)
+    provenance = Provenance(
+        problem=run.problem.name,
+        source_lang=run.problem.source_lang,
+        target_lang=run.problem.target_lang,
+        data_dir=data_dir_given and str(Path(data_dir_given).resolve()),
+        problem_fingerprint=run.problem.fingerprint(),
+        vocabulary_fingerprint="",
+    )
+    run.model_dir.check(run.hparams, provenance, run.accepted)
     # Unusable test data is noticed here, not when days of training are over.
     test_fingerprint = fingerprint(run.problem, "test")
-    vocab_file = run.vocab_file or run.model_dir.given_vocabulary()
+    vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
     data = prepare(
         run.problem, run.hparams, run.data_dir, run.say, vocab_file=vocab_file
     )
-    run.model_dir.begin(
-        run.hparams,
-        Provenance(
-            problem=run.problem.name,
-            source_lang=run.problem.source_lang,
-            target_lang=run.problem.target_lang,
-            data_dir=data_dir_given and str(Path(data_dir_given).resolve()),
-            problem_fingerprint=run.problem.fingerprint(),
-            vocabulary_fingerprint=data.tokenizer.fingerprint,
-            vocabulary_given=vocab_file is not None,
-        ),
-        data.tokenizer,
+    provenance = replace(
+        provenance,
+        vocabulary_fingerprint=data.tokenizer.fingerprint,
+        vocabulary_given=vocab_file is not None,
     )
-    with run.strategy.scope():
-        model = build_model(run.hparams, data.tokenizer.vocab_size)
-    with _alone(run):
+    with _begun(run, provenance, data):
+        with run.strategy.scope():
+            model = build_model(run.hparams, data.tokenizer.vocab_size)
         if not _train(run, data, model):
             return None
         return _average_and_score(run, data, model, test_fingerprint)
 
 
-def _alone(run: Run) -> contextlib.AbstractContextManager[None]:
-    """Keeps a second training out of the model directory; workers share one."""
+@contextmanager
+def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[None]:
+    """Describes the model, and keeps a second training out; both are the chief's."""
     if not strategies.is_chief(run.strategy):
-        return contextlib.nullcontext()
-    return run.model_dir.locked()
+        run.model_dir.check(run.hparams, provenance, run.accepted)
+        yield
+        return
+    run.model_dir.make()
+    with run.model_dir.locked():
+        run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
+        yield
 
 
 def batching_of(hparams: HParams, replicas: int) -> BatchingConfig:
@@ -128,46 +142,100 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
     )
     say(strategies.describe(run.strategy))
     start = loop.restore(say)
-    if start >= hparams.train_steps:
+    if _is_done(run, start):
         say(f"reusing the training in {run.model_dir.path}: {start:,} steps are done")
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
     say(f"an epoch: {plan.summary()}")
+    if chief:
+        _list_left_out(run, data, config)
     if start:
         say(f"going on from step {start:,} in {run.model_dir.path}")
     monitor = Monitor(
-        run.model_dir.path if chief else None, hparams.train_steps, start, run.stream
+        run.model_dir.path if chief else None,
+        hparams.train_steps,
+        start,
+        run.stream,
+        loop.unreported,
     )
-    validation_loss = ValidationLoss(model)
-    translator = translator_of(model, data.tokenizer, hparams, beam_size=1)
-    sample = _first(run.problem, "val", VALIDATION_SENTENCES)
+    not_encoded = read_left_out(data.directory / "train")
 
-    def validate(step: int) -> None:
-        if not chief:
-            return
-        loss = validation_loss(pipeline.eval_batches(data.val, config))
-        monitor.scalars(step, {"val_loss": loss})
-        if _still_warming_up(hparams, step):
-            say(f"step {step:,}: validation loss {loss:.4f}")
-            return
-        found, _ = score(
-            translator, sample, run.problem.target_lang, show_progress=False
-        )
-        say(
-            f"step {step:,}: validation loss {loss:.4f}, greedy BLEU {found.bleu:.2f} "
-            f"of {len(sample):,} sentences"
-        )
-        monitor.scalars(step, {"val_greedy_bleu": found.bleu})
+    def lines_of(step: int) -> Iterable[int]:
+        pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
+        return line_numbers(pairs, not_encoded)
 
     done = loop.run(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step),
         monitor,
-        validate,
-        lambda step: pipeline.pair_numbers(data.train, config, hparams.seed, step),
+        _validation(run, data, model, loop, monitor) if chief else lambda step: None,
+        lines_of,
     )
     if not done:
         say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
     return done
+
+
+def _is_done(run: Run, start: int) -> bool:
+    """Says whether the training reached its end, and the chief its last validation."""
+    last = run.hparams.train_steps
+    if start != last or not strategies.is_chief(run.strategy):
+        return start >= last
+    return start in validation_table(run.model_dir.path).steps()
+
+
+def _list_left_out(run: Run, data: PreparedData, config: BatchingConfig) -> None:
+    """Writes a line for every pair of the text that is not used, and says so."""
+    rows = []
+    for split, pairs, longest in (
+        ("train", data.train, config.longest_usable),
+        ("val", data.val, pipeline.LONGEST_EVALUATED),
+    ):
+        not_encoded = read_left_out(data.directory / split)
+        long = too_long(pairs.lengths, longest, not_encoded)
+        found = sorted([*not_encoded, *long])
+        rows += [f"{split}\t{line}\t{reason}" for line, reason in found]
+    path = run.model_dir.path / LEFT_OUT_FILE
+    text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))
+    write_text_atomically(path, text)
+    if rows:
+        run.say(f"{len(rows):,} pairs are not used; {path} lists them")
+
+
+def _validation(
+    run: Run,
+    data: PreparedData,
+    model: Transformer,
+    loop: TrainingLoop,
+    monitor: Monitor,
+) -> Validate:
+    """Returns what is done between updates to see how good the model is."""
+    hparams, say = run.hparams, run.say
+    config = batching_of(hparams, run.strategy.num_replicas_in_sync)
+    validation_loss = ValidationLoss(model)
+    translator = Translator(model, data.tokenizer, search_of(hparams, beam_size=1))
+    sample = _first(run.problem, "val", VALIDATION_SENTENCES)
+
+    def validate(step: int) -> None:
+        loss = validation_loss(pipeline.eval_batches(data.val, config))
+        told = f"step {step:,}: validation loss {loss:.4f}"
+        bleu = None
+        if not _still_warming_up(hparams, step):
+            found, _ = score(
+                translator, sample, run.problem.target_lang, show_progress=False
+            )
+            bleu = found.bleu
+            told += f", greedy BLEU {bleu:.2f} of {len(sample):,} sentences"
+            retention.keep_best(
+                run.model_dir.best_dir,
+                hparams.keep_best_checkpoints,
+                step,
+                loop.weights,
+                bleu,
+            )
+        monitor.validated(step, loss, bleu)
+        say(told)
+
+    return validate
 
 
 def _average_and_score(
@@ -202,7 +270,7 @@ def _average_and_score(
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     say(f"translating {run.problem.description('test')}")
-    translator = translator_of(model, data.tokenizer, hparams)
+    translator = Translator(model, data.tokenizer, search_of(hparams))
     reached, _ = score(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import cli, hparams, problems
+from t2t_repro.provenance import check_accepted
 
 
 def _parser() -> cli.ArgumentParser:
@@ -33,6 +34,12 @@ def _parser() -> cli.ArgumentParser:
         "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
     )
     parser.add_argument(
+        "--accept_changes",
+        default="",
+        help="go on although these differ from the training so far: data, vocabulary, "
+        "problem, or hyper-parameters by name, with commas between",
+    )
+    parser.add_argument(
         "--train_steps", type=cli.at_least(1), help="updates; the set has its own"
     )
     parser.add_argument(
@@ -53,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the procedure and prints its result."""
     args = _parser().parse_args(argv)
     chosen = hparams.load(args.hparams)
+    accepted = check_accepted(filter(None, args.accept_changes.split(",")))
     if args.train_steps is not None:
         chosen = chosen.replace(train_steps=args.train_steps)
     if args.problem is not None:
@@ -77,6 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         # With --json, standard output holds the result alone.
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
+        accepted=accepted,
     )
     result = train_and_score(run, args.data_dir)
     if result is None:

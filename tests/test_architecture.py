@@ -16,10 +16,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 
 # Every room on its floor; whatever is not listed is a command, at the top.
 FLOORS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "text_files", "resumable_file"}),
+    frozenset({"errors", "locks", "text_files", "resumable_file"}),
     frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
     frozenset({"models"}),
-    frozenset({"model_dir", "translator", "training", "prepared_data"}),
+    frozenset({"model_dir", "provenance", "translator", "training", "prepared_data"}),
     frozenset({"loading", "scoring", "translation_files", "progress"}),
     frozenset({"procedure", "serving", "interop", "analysis"}),
 )

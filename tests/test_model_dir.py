@@ -9,10 +9,11 @@ from t2t_repro.data.tokenizers import load_tokenizer
 from t2t_repro.data.vocabulary import build_vocabulary
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import ModelDir, Provenance, build_model
+from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.problems.files import FilesProblem
-from t2t_repro.training import checkpoints
+from t2t_repro.provenance import Provenance, check_accepted
+from t2t_repro.training import checkpoints, retention
 from tests import tiny
 
 HPARAMS = HParams(
@@ -93,7 +94,7 @@ def test_the_same_training_may_go_on(begun, tokenizers):
 
 def test_a_training_may_go_on_longer_and_decode_otherwise(begun, tokenizers):
     longer = HPARAMS.replace(train_steps=200_000, eval_steps=7, beam_size=1, alpha=1.0)
-    begun.check_hparams(longer)
+    begun.check(longer, provenance(tokenizers[0]))
     begun.begin(longer, provenance(tokenizers[0]), tokenizers[0])
     assert begun.hparams() == longer
 
@@ -124,9 +125,10 @@ def test_an_imported_model_may_learn_otherwise_but_not_become_another(
     imported, tokenizers
 ):
     otherwise = HPARAMS.replace(problem="other", dropout=0.3, warmup_steps=7)
-    imported.check_hparams(otherwise)
+    told = provenance(tokenizers[0], vocabulary_given=True)
+    imported.check(otherwise, told)
     with pytest.raises(UserError, match="d_ff=8 there, 9 here; name"):
-        imported.check_hparams(otherwise.replace(d_ff=9))
+        imported.check(otherwise.replace(d_ff=9), told)
     french = provenance(tokenizers[0], target_lang="fr")
     with pytest.raises(UserError, match="target language de there, fr here"):
         imported.begin(HPARAMS, french, tokenizers[0])
@@ -289,3 +291,107 @@ def test_a_second_training_in_the_same_directory_is_refused(begun):
             pass
     with directory.locked():
         pass
+
+
+def test_what_changed_can_be_accepted_by_name(begun, tokenizers):
+    told = provenance(tokenizers[0], problem_fingerprint="files:en-de:" + "1" * 64)
+    changed = HPARAMS.replace(dropout=0.3, warmup_steps=7)
+    ways = "or go on all the same with --accept_changes dropout,warmup_steps"
+    with pytest.raises(UserError, match=ways):
+        begun.check(changed, told)
+    with pytest.raises(UserError, match="warmup_steps=4000 there, 7 here; name"):
+        begun.check(changed, told, {"dropout", "data"})
+    with pytest.raises(UserError, match=r"data 0{24} there.*--accept_changes data"):
+        begun.check(changed, told, {"dropout", "warmup_steps"})
+    accepted = {"dropout", "warmup_steps", "data"}
+    begun.begin(changed, told, tokenizers[0], accepted)
+    assert (begun.hparams(), begun.provenance()) == (changed, told)
+    # From now on it is a training of these.
+    begun.check(changed, told)
+
+
+def test_with_other_data_the_vocabulary_stays(begun):
+    assert begun.given_vocabulary({"dropout"}) is None
+    assert begun.given_vocabulary({"data"}) == begun.path / "vocab.model"
+
+
+def test_what_makes_another_function_is_not_offered(begun, tokenizers):
+    changed = HPARAMS.replace(d_ff=9, dropout=0.3)
+    with pytest.raises(UserError, match=r"d_ff=8 there, 9 here.*directory$"):
+        begun.check(changed, provenance(tokenizers[0]))
+
+
+def test_the_best_by_bleu_is_found_by_name(begun):
+    with pytest.raises(UserError, match="no checkpoint of a best validation BLEU"):
+        begun.checkpoint("best_bleu")
+    variables = named_variables(build_model(HPARAMS, 300))
+    for step, bleu in ((5, 20.0), (10, 30.0), (15, 25.0)):
+        retention.keep_best(begun.best_dir, 2, step, variables, bleu)
+    assert begun.checkpoint("best_bleu").step == 10
+    # What translates without being told otherwise is what it was.
+    save(begun, 15, 0.5)
+    assert begun.checkpoint().path == begun.checkpoint_dir / "step-00000015"
+
+
+def test_a_checkpoint_is_held_while_its_weights_are_read(begun, monkeypatch):
+    """A training prunes just then."""
+    chosen = save(begun, 5, 0.25)
+    save(begun, 10, 0.5)
+    assign = checkpoints.TensorFile.assign_to
+
+    def prune_and_assign(file, variables):
+        retention.prune(begun.checkpoint_dir, keep=1)
+        assign(file, variables)
+
+    monkeypatch.setattr(checkpoints.TensorFile, "assign_to", prune_and_assign)
+    for name, variable in named_variables(begun.model(chosen)).items():
+        assert np.all(variable.numpy() == 0.25), name
+    assert chosen.path.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hparams.yaml", "checkpoints", "training_log.tsv", ".x.tmp", "checkpoints/a"],
+)
+def test_links_that_lead_out_are_refused(begun, tokenizers, tmp_path, name):
+    """Of a directory that somebody else packed."""
+    outside = tmp_path / "precious"
+    outside.write_text("mine", encoding="utf-8")
+    path = begun.path / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    if name == "hparams.yaml":
+        outside.write_text(HPARAMS.to_yaml(), encoding="utf-8")
+    before = outside.read_bytes()
+    with pytest.raises(UserError, match="is a link that leads out of --model_dir"):
+        begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert outside.read_bytes() == before
+
+
+def test_links_inside_and_to_the_directory_are_welcome(begun, tokenizers, tmp_path):
+    (begun.path / "latest").symlink_to(begun.path / "checkpoints")
+    (tmp_path / "link").symlink_to(begun.path)
+    again = ModelDir(tmp_path / "link")
+    again.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["dropuot"], "dropuot: there is no such thing; did you mean 'dropout'"),
+        (["vocab_size"], "another vocab_size the weights mean nothing"),
+    ],
+)
+def test_changes_that_cannot_be_accepted_are_named(names, words):
+    with pytest.raises(UserError, match=words):
+        check_accepted(["data", *names])
+
+
+def test_what_a_killed_process_left_half_written_is_removed(begun):
+    left = (".hparams.yaml.77.tmp", ".vocab.model.x8s2", ".training_log.tsv.7.tmp")
+    for name in (*left, ".mine"):
+        (begun.path / name).write_text("half")
+    before = contents(begun).keys() - {*left}
+    with begun.locked():
+        assert contents(begun).keys() == before

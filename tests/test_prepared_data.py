@@ -63,6 +63,7 @@ def run(original, tmp_path):
 def test_the_first_run_makes_vocabulary_and_shards_and_says_so(original):
     assert original.said[0] == "building a vocabulary of 300 subwords"
     assert sorted(p.name for p in original.folder.iterdir()) == [
+        "checks.json",
         "train",
         "val",
         "vocab.model",
@@ -86,9 +87,11 @@ def test_what_was_prepared_decodes_to_the_corpus(run):
 def test_a_second_run_reuses_everything(run):
     before = run.bytes()
     run()
-    assert run.said == [
+    *reused, warning = run.said
+    assert reused == [
         f"reusing {run.folder / name}" for name in ("vocab.model", "train", "val")
     ]
+    assert warning.startswith("warning: 1 of 5 val pairs (20.0%) are in the training")
     assert run.bytes() == before
 
 
@@ -145,7 +148,7 @@ def test_a_changed_vocabulary_is_noticed(run):
 def test_nothing_is_renewed_that_is_in_order(run):
     before = run.bytes()
     run(renew=True)
-    assert all(line.startswith("reusing") for line in run.said)
+    assert all(line.startswith(("reusing", "warning")) for line in run.said)
     assert run.bytes() == before
 
 
@@ -234,3 +237,38 @@ def test_a_second_process_waits_for_the_first_and_says_so(run):
     os.close(descriptor)
     waiting.join(timeout=60)
     assert run.said[1] == f"reusing {run.folder / 'vocab.model'}"
+
+
+def test_what_statistics_say_against_the_corpus_is_told_every_time(run):
+    """Found once, and again when a split has changed."""
+    for lang in ("en", "de"):
+        lines = (run.data_dir / f"train.{lang}").read_text(encoding="utf-8")
+        first = lines.partition("\n")[0] + "\n"
+        (run.data_dir / f"test.{lang}").write_text(first * 3, encoding="utf-8")
+    told = "warning: 3 of 3 test pairs (100.0%) are in the training data, too; what "
+    for _ in range(2):
+        run()
+        assert run.said[-1].startswith(told)
+    checks = (run.folder / "checks.json").read_bytes()
+    (run.data_dir / "test.en").unlink()
+    run()
+    assert not run.said[-1].startswith("warning: 3")
+    assert (run.folder / "checks.json").read_bytes() != checks
+
+
+def test_swapped_files_are_told(run):
+    for name in ("en", "de"):
+        (run.data_dir / f"val.{name}").rename(run.data_dir / f"{name}.val")
+    for name, other in (("en", "de"), ("de", "en")):
+        (run.data_dir / f"{name}.val").rename(run.data_dir / f"val.{other}")
+    run(renew=True)
+    assert any(line.startswith("warning: the source side of") for line in run.said)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"findings": []}'])
+def test_damaged_findings_are_found_again(run, text):
+    path = run.folder / "checks.json"
+    before = path.read_bytes()
+    path.write_text(text)
+    run()
+    assert path.read_bytes() == before

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import hparams
+from t2t_repro import hparams, procedure
 from t2t_repro.errors import UserError
 from t2t_repro.model_dir import ModelDir
+from t2t_repro.models.transformer import named_variables
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.procedure import Run, batching_of, train_and_score
 from t2t_repro.training.averaging import average_checkpoints
@@ -32,7 +33,7 @@ class Interrupting(io.StringIO):
         return super().write(text)
 
 
-def run(trained, overrides="", stream=None):
+def run(trained, overrides="", stream=None, **settings):
     """Runs the procedure; returns its result and the lines that it said."""
     stream = stream or io.StringIO()
     data_dir = str(trained.data_dir)
@@ -44,6 +45,7 @@ def run(trained, overrides="", stream=None):
             model_dir=ModelDir(trained.model_dir),
             strategy=tf.distribute.get_strategy(),
             stream=stream,
+            **settings,
         ),
         data_dir,
     )
@@ -72,7 +74,8 @@ def test_a_second_run_reuses_everything_and_says_so(trained_copy):
     before = (trained_copy.model_dir / "averaged/weights.index").stat().st_mtime_ns
     result, said = run(trained_copy)
     assert result == trained_copy.result
-    assert [line.split(" in ")[0] for line in said if not line.startswith("strat")] == [
+    told = [line for line in said if not line.startswith(("strategy", "warning"))]
+    assert [line.split(" in ")[0] for line in told] == [
         f"reusing {trained_copy.data_dir}/encoded/files.en-de.sentencepiece-300/{name}"
         for name in ("vocab.model", "train", "val")
     ] + ["reusing the training", "reusing the score"]
@@ -162,14 +165,104 @@ def test_a_missing_test_split_is_noticed_before_the_training(trained_copy):
     assert not (trained_copy.data_dir / "encoded").exists()
 
 
-def test_changed_training_data_are_refused(trained_copy):
-    path = trained_copy.data_dir / "train.de"
+def change_training_data(trained):
+    path = trained.data_dir / "train.de"
     path.write_text(path.read_text("utf-8").replace("n", "m"), encoding="utf-8")
-    with pytest.raises(UserError, match="made from other data"):
-        run(trained_copy)
+
+
+def test_changed_training_data_are_refused_before_they_are_prepared(trained_copy):
     shutil.rmtree(trained_copy.data_dir / "encoded")
+    change_training_data(trained_copy)
     with pytest.raises(UserError, match=r"other settings: data [0-9a-f]{24} there"):
         run(trained_copy)
+    assert not (trained_copy.data_dir / "encoded").exists()
+
+
+def test_changed_training_data_do_not_make_use_of_old_shards(trained_copy):
+    change_training_data(trained_copy)
+    shutil.rmtree(trained_copy.model_dir)
+    with pytest.raises(UserError, match="made from other data"):
+        run(trained_copy)
+
+
+@pytest.mark.medium
+def test_changed_data_and_hyper_parameters_are_taken_where_somebody_says_so(
+    trained_copy,
+):
+    change_training_data(trained_copy)
+    vocabulary = (trained_copy.model_dir / "vocab.model").read_bytes()
+    changes = "train_steps=6,dropout=0.5"
+    accepted = {"accepted": frozenset({"data", "dropout"})}
+    result, said = run(trained_copy, changes, **accepted)
+    assert any(line.startswith("going on from step 4") for line in said)
+    assert "bleu" in result
+    # The weights are those of the old subwords.
+    assert (trained_copy.model_dir / "vocab.model").read_bytes() == vocabulary
+    # It is a training on these data now.
+    _, said = run(trained_copy, changes)
+    assert any(line.startswith("reusing the training") for line in said)
+
+
+@pytest.mark.medium
+def test_pairs_that_are_not_used_are_listed(trained_copy):
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    for lang in ("en", "de"):
+        path = trained_copy.data_dir / f"train.{lang}"
+        lines = path.read_text("utf-8").split("\n")
+        lines[2] = "" if lang == "en" else lines[2]
+        lines[4] = "one " * 50 if lang == "en" else lines[4]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    _, said = run(trained_copy)
+    path = trained_copy.model_dir / "left_out.tsv"
+    assert f"2 pairs are not used; {path} lists them" in said
+    head, first, second, end = path.read_text("utf-8").split("\n")
+    assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
+    assert second.startswith("train\t5\tsource of ")
+    assert second.endswith("subwords, the longest is 32")
+
+
+@pytest.mark.medium
+def test_a_line_of_a_million_characters_costs_nothing_but_its_pair(trained_copy):
+    """In the training split, and in the validation split, of which all is read."""
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    for split in ("train", "val"):
+        for lang, word in (("en", "one"), ("de", "eins")):
+            path = trained_copy.data_dir / f"{split}.{lang}"
+            lines = path.read_text("utf-8").split("\n")
+            lines[1] = word * (1_000_000 // len(word))
+            path.write_text("\n".join(lines), encoding="utf-8")
+    result, _ = run(trained_copy)
+    assert "bleu" in result
+    path = trained_copy.model_dir / "left_out.tsv"
+    rows = [row.split("\t")[:2] for row in path.read_text("utf-8").splitlines()[1:]]
+    assert rows == [["train", "2"], ["val", "2"]]
+
+
+@pytest.mark.medium
+def test_an_update_that_is_skipped_is_told_with_the_lines_of_its_pairs(
+    trained_copy, monkeypatch
+):
+    """Line 1 is empty, so the first pair that was encoded is line 2."""
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    path = trained_copy.data_dir / "train.en"
+    path.write_text("\n" + path.read_text("utf-8").partition("\n")[2], "utf-8")
+    build = procedure.build_model
+
+    def spoilt(*arguments):
+        model = build(*arguments)
+        named_variables(model)["embedding/table"].assign(np.full((300, 16), np.nan))
+        return model
+
+    monkeypatch.setattr(procedure, "build_model", spoilt)
+    _, said = run(trained_copy, "warmup_steps=5,tokens_per_batch=2048")
+    told = [line for line in said if line.startswith("skipped: ")]
+    assert len(told) == 4
+    numbers = [int(n) for n in told[0].partition("sentence pairs ")[2].split(", ")]
+    # All pairs are in one batch.
+    assert sorted(numbers) == list(range(2, 61))
 
 
 def test_batches_are_made_as_the_hyper_parameters_say():

@@ -170,26 +170,29 @@ def plan_epoch(
     )
 
 
-def plan_evaluation(lengths: IntArray, config: BatchingConfig) -> EpochPlan:
-    """Plans one pass over all pairs, shortest batches first, nothing left out.
+def plan_evaluation(
+    lengths: IntArray, config: BatchingConfig, longest: int | None = None
+) -> EpochPlan:
+    """Plans one pass over all pairs, shortest batches first.
 
     A pair too long for `tokens_per_batch` gets a batch of its own.
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
         config: Only `tokens_per_batch` and `rows_multiple` are used.
+        longest: Leave out pairs with a longer side; None leaves nothing out.
     """
-    everything = np.arange(len(lengths))
-    groups = sort_and_cut(
-        everything, lengths, config.tokens_per_batch, config.rows_multiple
-    )
+    used = np.arange(len(lengths))
+    if longest is not None:
+        used = np.flatnonzero(lengths.max(axis=1, initial=0) <= longest)
+    groups = sort_and_cut(used, lengths, config.tokens_per_batch, config.rows_multiple)
     return EpochPlan(
         order=groups.order,
         starts=groups.starts,
         counts=groups.counts,
         shapes=groups.shapes,
-        dropped=0,
-        tokens=int(lengths.sum(dtype=np.int64)),
+        dropped=len(lengths) - len(used),
+        tokens=int(lengths[used].sum(dtype=np.int64)),
     )
 
 

@@ -121,7 +121,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise UserError(
             f"{path} is missing: run datagen to encode this split"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UserError(f"{path} cannot be read ({error}): run datagen again") from None
     version = data.get("format_version") if isinstance(data, dict) else None
     if version != FORMAT_VERSION:
@@ -140,8 +140,13 @@ def read_manifest(directory: Path) -> Manifest:
             )
             for shard in data["shards"]
         ]
-        return Manifest(**data)
-    except (AttributeError, KeyError, TypeError) as error:
+        found = Manifest(**data)
+        for shard in found.shards:
+            for file in (shard.tokens, shard.lengths):
+                if Path(file.name).name != file.name or file.name == "..":
+                    raise ValueError(f"a shard is called {file.name!r}")
+        return found
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not a manifest of shards ({error}): run datagen again"
         ) from None

@@ -17,6 +17,9 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
+# The memory of attention grows with the square: one line of a million characters
+# would exhaust any machine.
+LONGEST_EVALUATED = 4096
 
 _SIGNATURE = (
     tf.TensorSpec([None], tf.int64),  # pair numbers
@@ -68,7 +71,9 @@ def batches(
 
 
 def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset:
-    """Returns one pass over all pairs, shortest first, none left out.
+    """Returns one pass over the pairs, shortest first.
+
+    None is left out but those with a side of more than `LONGEST_EVALUATED` tokens.
 
     Args:
         pairs: The encoded pairs of a validation or test split.
@@ -77,7 +82,7 @@ def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset
     Returns:
         Elements `inputs` int32 (rows, source), `targets` int32 (rows, target).
     """
-    plan = plan_evaluation(pairs.lengths, config)
+    plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
     places = tf.data.Dataset.from_generator(
         lambda: _batch_places(plan), output_signature=_SIGNATURE
     )

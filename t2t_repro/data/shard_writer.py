@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.data import manifest
+from t2t_repro.data.left_out import write_left_out
 from t2t_repro.data.manifest import DataFile, LeftOut, Manifest, Origin, ShardFiles
 from t2t_repro.data.shard_encoding import ShardTokenizer
 from t2t_repro.errors import UserError
@@ -15,7 +16,11 @@ _LISTED_PER_REASON = 20
 
 
 class ShardWriter:
-    """Collects encoded pairs and writes a shard whenever one is full."""
+    """Collects encoded pairs and writes a shard whenever one is full.
+
+    Attributes:
+        left_out: numbers of the pairs that were not encoded, by reason.
+    """
 
     def __init__(
         self, directory: Path, split: str, vocab_size: int, pairs_per_shard: int
@@ -77,6 +82,7 @@ class ShardWriter:
             },
             shards=[self._named(shard) for shard in range(len(self._written))],
         )
+        write_left_out(self._directory, self.left_out)
         path = self._directory / manifest.FILE_NAME
         path.write_text(found.to_json(), encoding="utf-8")
         sync(path)

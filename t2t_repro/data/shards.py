@@ -2,7 +2,8 @@
 
 A split is one directory: per shard `train-00000-of-00004.tokens.npy` (ids of the
 pairs one after another, source then target, each with EOS) and
-`train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), and `manifest.json`. The
+`train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), `manifest.json`, and
+`left_out.tsv`, which lists the pairs that were not encoded. The
 directory appears whole or not at all.
 """
 
@@ -10,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +36,7 @@ def write_shards(
 ) -> Manifest:
     """Encodes a split on all cores in bounded memory and writes its shards.
 
-    Pairs with an empty side are left out and counted in the manifest. Everything is
+    Pairs with an empty side are left out, counted and listed. Everything is
     written in a sibling directory, synced and renamed; shards that lay at `directory`
     are replaced.
 
@@ -163,12 +165,16 @@ def _check(path: Path, file: DataFile, verify: bool) -> None:
 
 
 def _open(path: Path, mapped: bool) -> npt.NDArray[np.integer]:
-    """Opens an array file, its numbers left on disk where `mapped`.
+    """Opens a file of whole numbers, left on disk where `mapped`.
 
     Raises:
-        UserError: when it is not an array file.
+        UserError: when it is no such file.
     """
     try:
-        return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        # An archive of arrays would be opened, too.
+        if not isinstance(found, np.ndarray) or found.dtype.kind not in "iu":
+            raise ValueError("no array of whole numbers")
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise UserError(f"{path} is damaged ({error}): run datagen again") from None
+    return found

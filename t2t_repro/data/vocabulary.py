@@ -24,7 +24,8 @@ SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFI
 # Lines that SentencePiece keeps, drawn evenly from all it is given: about a
 # quarter of a gigabyte of text, whatever the corpus.
 MAX_LINES = 2_000_000
-# Longer lines (in bytes) are left out of the training, not of the encoding.
+# Longer lines are left out of the training, not of the encoding: the time that the
+# choice of word pieces takes is quadratic in a word that fills a line.
 _MAX_LINE_BYTES = 16_384
 # Rarer characters (1 in 10,000 together) are spelled in bytes: web text has
 # thousands of them, each of which would cost a place in the vocabulary.
@@ -180,15 +181,18 @@ def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[st
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that are not blank.
+    """The lines that are not blank, nor so long that they are no sentences.
 
     Raises:
         UserError: at the end, if there was none.
     """
     empty = True
     for line in lines:
-        if line.strip():
+        if line.strip() and len(line) <= _MAX_LINE_BYTES:
             empty = False
             yield line
     if empty:
-        raise UserError("there is no text to build a vocabulary from")
+        raise UserError(
+            "there is no text to build a vocabulary from: every line is empty or of "
+            f"more than {_MAX_LINE_BYTES:,} characters"
+        )

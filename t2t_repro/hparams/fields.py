@@ -211,6 +211,18 @@ class HParams:
     keep_checkpoints: int = setting(
         20, "Newest checkpoints kept for averaging.", "paper section 6.1", minimum=1
     )
+    keep_every_hours: float = setting(
+        0.0,
+        "Hours between older checkpoints that are kept for good; 0: none is.",
+        _OWN,
+        minimum=0,
+    )
+    keep_best_checkpoints: int = setting(
+        1,
+        "Checkpoints of the best validation BLEU, kept beside the newest; 0: none.",
+        _OWN,
+        minimum=0,
+    )
     average_last: int = setting(
         5, "Newest checkpoints averaged at the end.", "paper section 6.1", minimum=1
     )

@@ -118,15 +118,32 @@ def _mapping(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "cannot be read"
+        problem = " ".join(
+            (getattr(error, "problem", None) or "cannot be read").split()
+        )
         raise UserError(f"{path}{line}: not valid YAML: {problem}") from None
+    except (ValueError, RecursionError) as error:
+        # A date that is none, a number of thousands of digits, a thousand brackets.
+        raise UserError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: must hold lines of the form 'key: value'")
     return found
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice and reads 1e-9 as a number."""
+    """YAML that refuses a key given twice, and references, and reads 1e-9 as a number.
+
+    Anchors let a few lines stand for gigabytes; a set of hyper-parameters needs none.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Builds a node, refusing references to another."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(
+                problem="a reference (*) is not allowed here",
+                problem_mark=self.peek_event().start_mark,
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
@@ -136,7 +153,7 @@ class _StrictLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             if str(key_node.value) in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"{key_node.value} is given twice",
+                    problem=f"{key_node.value!s:.80} is given twice",
                     problem_mark=key_node.start_mark,
                 )
             seen.add(str(key_node.value))

@@ -146,10 +146,11 @@ class FilesProblem(Problem):
         compressed = self.data_dir / f"{split}.{lang}.gz"
         if plain.exists() and compressed.exists():
             raise UserError(f"{plain} and {compressed} both exist; remove one of them.")
-        if plain.exists():
-            return plain
-        if compressed.exists():
-            return compressed
+        for path in (plain, compressed):
+            if path.is_dir():
+                raise UserError(f"{path} is a directory; a text file is needed here.")
+            if path.exists():
+                return path
         listed = ", ".join(f"{split}.{found}" for found in self._found_languages(split))
         raise UserError(
             f"{plain} does not exist (nor {compressed.name}); the {split} split needs "

@@ -1,12 +1,13 @@
 """Checkpoint averaging (paper section 6.1: the last 5, or 20 for big)."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.checkpoints import Checkpoint, save
+from t2t_repro.training.checkpoints import Checkpoint, TensorFile, save
 
 
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
@@ -36,7 +37,8 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
     """Writes the mean of the weights of some checkpoints as a checkpoint.
 
-    Tensors are read one by one, so memory holds one model and one tensor more.
+    Tensors are read one by one, so memory holds one model and one tensor more. A
+    training that goes on meanwhile keeps its hands off the checkpoints.
 
     Args:
         checkpoints: at least one; all must hold the same tensors.
@@ -48,15 +50,10 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
     Raises:
         UserError: the checkpoints differ in names or shapes, or one is damaged.
     """
-    files = [checkpoint.tensors() for checkpoint in checkpoints]
-    shapes = files[0].shapes()
-    for file in files[1:]:
-        if file.shapes() != shapes:
-            raise UserError(
-                f"{file.prefix} and {files[0].prefix} hold different variables: "
-                "only checkpoints of one model can be averaged"
-            )
-    averaged = {name: mean(file.read(name) for file in files) for name in shapes}
+    with ExitStack() as held:
+        for checkpoint in checkpoints:
+            held.enter_context(checkpoint.held())
+        averaged = _mean_of([checkpoint.tensors() for checkpoint in checkpoints])
     return save(
         output.parent,
         max(checkpoint.step for checkpoint in checkpoints),
@@ -64,3 +61,15 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
         meta={"averaged_steps": [checkpoint.step for checkpoint in checkpoints]},
         name=output.name,
     )
+
+
+def _mean_of(files: Sequence[TensorFile]) -> dict[str, np.ndarray]:
+    """Returns the mean of every tensor by name."""
+    shapes = files[0].shapes()
+    for file in files[1:]:
+        if file.shapes() != shapes:
+            raise UserError(
+                f"{file.prefix} and {files[0].prefix} hold different variables: "
+                "only checkpoints of one model can be averaged"
+            )
+    return {name: mean(file.read(name) for file in files) for name in shapes}

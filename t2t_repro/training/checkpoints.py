@@ -3,14 +3,18 @@
 A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
 ``weights.data-00000-of-00001`` (TensorFlow's checkpoint format, each tensor under
 the model's own name for it, with checksums), ``optimizer.*`` likewise while it is
-among the newest, and ``checkpoint.json`` with its step. Names are written out
-instead of left to object tracking, which silently skips layers held in lists.
+among the newest, and ``checkpoint.json`` with its step and a checksum. Names are
+written out instead of left to object tracking, which silently skips layers held in
+lists.
 """
 
+import hashlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +23,15 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.locks import alone_in, reading_in
 from t2t_repro.text_files import write_text_atomically
 
+ASIDE = ".writing-"
 _PREFIX = "step-"
 _DAMAGED = "damaged-"
 _META = "checkpoint.json"
-_ASIDE = ".writing-"
+_CHECKSUM = "sha256"
+_NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
 # What TensorFlow's reader raises for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
@@ -52,14 +59,33 @@ class Checkpoint:
         return (self.path / "optimizer.index").exists()
 
     def meta(self) -> dict[str, Any]:
-        """Returns what was written beside the tensors."""
-        meta = json.loads((self.path / _META).read_text(encoding="utf-8"))
-        assert isinstance(meta, dict)
-        return meta
+        """Returns what was written beside the tensors.
+
+        Raises:
+            DamagedCheckpointError: it is missing, no JSON, or was altered.
+        """
+        return _read_meta(self.path)
 
     def tensors(self, part: str = "weights") -> "TensorFile":
         """Opens "weights" or "optimizer" for reading."""
         return TensorFile(self.path / part)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps a training from removing the checkpoint until the context ends.
+
+        Raises:
+            UserError: it was removed before.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(reading_in(self.path))
+            except (FileNotFoundError, NotADirectoryError):
+                raise UserError(
+                    f"{self.path} is gone: a training removed it, which keeps newer "
+                    "ones; run the command again"
+                ) from None
+            yield
 
 
 class TensorFile:
@@ -166,23 +192,27 @@ def save(
         UserError: the disk is full or the folder cannot be written; what was there
             before is untouched.
     """
+    notes = meta or {}
     final = directory / (name or f"{_PREFIX}{step:08d}")
-    aside = directory / f"{_ASIDE}{final.name}"
-    replaced = directory / f"{_ASIDE}over-{final.name}"
+    aside = directory / f"{ASIDE}{final.name}"
+    replaced = directory / f"{ASIDE}over-{final.name}"
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
         write_tensors(aside / "weights", weights)
         if optimizer is not None:
             write_tensors(aside / "optimizer", optimizer)
-        text = json.dumps({"step": step, **(meta or {})}, indent=2)
-        write_text_atomically(aside / _META, text + "\n")
-        _force_to_disk(aside)
-        # A folder cannot be renamed over a full one: the old one steps aside.
+        write_text_atomically(aside / _META, _with_checksum({"step": step, **notes}))
+        _force_to_disk(*aside.iterdir(), aside)
+        # A folder cannot be renamed over a full one: the old one steps aside, as soon
+        # as nobody reads it.
         shutil.rmtree(replaced, ignore_errors=True)
         if final.exists():
-            final.rename(replaced)
+            with alone_in(final, lambda: None):
+                final.rename(replaced)
         aside.rename(final)
+        # Before anything older is removed.
+        _force_to_disk(directory)
         shutil.rmtree(replaced, ignore_errors=True)
     except OSError as error:
         raise UserError(f"cannot write {final}: {error.strerror}") from None
@@ -195,13 +225,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Opens a checkpoint by its folder.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or its description was altered.
     """
-    try:
-        step = int(json.loads((path / _META).read_text(encoding="utf-8"))["step"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{path} is not a checkpoint: it needs {_META}") from None
-    return Checkpoint(path, step)
+    return Checkpoint(path, _read_meta(path)["step"])
 
 
 def list_checkpoints(directory: Path) -> list[Checkpoint]:
@@ -210,34 +236,16 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
 
 
 def _folders(directory: Path) -> list[Checkpoint]:
-    """Returns what is called a checkpoint, whatever is in it, oldest first."""
+    """Returns what is called a checkpoint, whatever is in it, oldest first.
+
+    Links are passed over: what lies elsewhere is not this training's to remove.
+    """
     found = [
-        Checkpoint(path, int(path.name.removeprefix(_PREFIX)))
+        Checkpoint(path, int(match[1]))
         for path in directory.glob(f"{_PREFIX}*")
-        if path.name.removeprefix(_PREFIX).isdigit()
+        if (match := _NAME.fullmatch(path.name)) and not path.is_symlink()
     ]
     return sorted(found, key=lambda checkpoint: checkpoint.step)
-
-
-def prune(directory: Path, keep: int) -> None:
-    """Deletes all but the newest checkpoints, their newest full states, and debris.
-
-    Twenty checkpoints of the big model with Adam's moments are 51 GB; averaging
-    needs the weights alone, so the moments stay only beside the newest
-    `FULL_STATES_KEPT`. Debris is what an interrupted `save` left.
-
-    Args:
-        directory: the folder of all checkpoints.
-        keep: how many to keep.
-    """
-    checkpoints = list_checkpoints(directory)
-    for checkpoint in checkpoints[:-keep]:
-        shutil.rmtree(checkpoint.path)
-    for checkpoint in checkpoints[-keep:][:-FULL_STATES_KEPT]:
-        for file in checkpoint.path.glob("optimizer.*"):
-            file.unlink()
-    for left in directory.glob(f"{_ASIDE}*"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def full_states(directory: Path) -> list[Checkpoint]:
@@ -250,7 +258,7 @@ def full_states(directory: Path) -> list[Checkpoint]:
 
 
 def require_whole(checkpoint: Checkpoint) -> None:
-    """Makes sure that no file of a full state is missing.
+    """Makes sure that no file of a full state is missing, and reads the smallest.
 
     Raises:
         DamagedCheckpointError: naming the file.
@@ -258,6 +266,9 @@ def require_whole(checkpoint: Checkpoint) -> None:
     for name in (_META, "weights.index", "optimizer.index"):
         if not (checkpoint.path / name).exists():
             raise DamagedCheckpointError(f"{checkpoint.path}: {name} is missing")
+    found = checkpoint.meta()["step"]
+    if found != checkpoint.step:
+        raise DamagedCheckpointError(f"{checkpoint.path}: {_META} is of step {found}")
 
 
 def set_aside(checkpoint: Checkpoint) -> Path:
@@ -303,9 +314,43 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
     return list(checkpoints[-last:])
 
 
-def _force_to_disk(directory: Path) -> None:
-    """Waits until a folder's files would survive a power cut."""
-    for path in (*directory.iterdir(), directory):
+def _with_checksum(values: Mapping[str, Any]) -> str:
+    """Spells a description as JSON that shows when it is altered."""
+    return json.dumps({**values, _CHECKSUM: _checksum(values)}, indent=2) + "\n"
+
+
+def _checksum(values: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of the values, however they are laid out in a file."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """Reads a checkpoint's description; those of before have no checksum.
+
+    Raises:
+        DamagedCheckpointError: it is missing, no JSON, or was altered.
+    """
+    path = folder / _META
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if type(found["step"]) is not int:
+            raise TypeError
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise DamagedCheckpointError(
+            f"{folder} is not a checkpoint: it needs {_META}, with its step"
+        ) from None
+    if found.pop(_CHECKSUM, None) not in (None, _checksum(found)):
+        raise DamagedCheckpointError(
+            f"{path} was altered, its checksum is not that of its text; use another "
+            "checkpoint"
+        )
+    assert isinstance(found, dict)
+    return found
+
+
+def _force_to_disk(*paths: Path) -> None:
+    """Waits until files, and the names in folders, would survive a power cut."""
+    for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

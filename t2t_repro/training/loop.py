@@ -13,8 +13,8 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.training import checkpoints
-from t2t_repro.training.monitor import Monitor
+from t2t_repro.training import checkpoints, retention
+from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.step import BATCH_SIGNATURE, StepResult, TrainStep
 
 Batches = Callable[[int], tf.data.Dataset]
@@ -52,6 +52,8 @@ class TrainingLoop:
             step = TrainStep(model, hparams, self._accumulates())
         self.optimizer = step.optimizer
         self.step = 0
+        self.skipped = 0
+        self.unreported: Unreported = []
         self._saved_step = -1
         self._saved_time = time.monotonic()
 
@@ -90,9 +92,8 @@ class TrainingLoop:
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:
-                checkpoints.require_whole(checkpoint)
-                checkpoint.tensors("weights").assign_to(self.weights)
-                checkpoint.tensors("optimizer").assign_to(self.optimizer.state())
+                with checkpoint.held():
+                    self._read(checkpoint)
             except checkpoints.DamagedCheckpointError as error:
                 say(f"damaged: {error}")
                 damaged.append(checkpoint)
@@ -108,6 +109,23 @@ class TrainingLoop:
                 "another --model_dir"
             )
         return 0
+
+    def _read(self, checkpoint: checkpoints.Checkpoint) -> None:
+        """Takes over all that a checkpoint holds of a training."""
+        checkpoints.require_whole(checkpoint)
+        checkpoint.tensors("weights").assign_to(self.weights)
+        checkpoint.tensors("optimizer").assign_to(self.optimizer.state())
+        meta = checkpoint.meta()
+        try:
+            self.skipped = int(meta.get("skipped", 0))
+            rows = [[float(x) for x in row] for row in meta.get("unreported", ())]
+            if any(len(row) != len(StepResult.__dataclass_fields__) for row in rows):
+                raise ValueError
+        except (TypeError, ValueError):
+            raise checkpoints.DamagedCheckpointError(
+                f"{checkpoint.path}: its description is not of this program"
+            ) from None
+        self.unreported = rows
 
     def run(
         self,
@@ -136,8 +154,12 @@ class TrainingLoop:
             UserError: too many losses or gradients in a row are not finite.
         """
         self._saved_time = time.monotonic()
-        skipped = 0
+        in_a_row = 0
         with _stop_requests() as stop_requested:
+            if self.step and self._validation_is_due(monitor):
+                # The process before was killed while it validated.
+                with monitor.pause():
+                    validate(self.step)
             for batch in batches(self.step):
                 if self.step >= self.hparams.train_steps or stop_requested():
                     break
@@ -148,64 +170,85 @@ class TrainingLoop:
                 )
                 self.step += 1
                 finite = _is_finite(result)
-                skipped = 0 if finite else skipped + 1
+                in_a_row = 0 if finite else in_a_row + 1
                 if not finite:
-                    self._tell_skipped(result, skipped, monitor, pairs_of)
+                    self._tell_skipped(result, in_a_row, monitor, pairs_of)
                 monitor.step_done(self.step, result if finite else None)
                 with monitor.pause():
-                    self._save_if_due()
+                    if self._save_is_due():
+                        self.save(monitor)
                     if self._validation_is_due():
                         validate(self.step)
-        self.save()
+        self.save(monitor, planned=self._save_is_due())
         return self.step >= self.hparams.train_steps
 
-    def save(self) -> None:
-        """Writes the full state, unless that of this step is there already."""
+    def save(self, monitor: Monitor | None = None, planned: bool = True) -> None:
+        """Writes the full state, unless that of this step is there already.
+
+        Args:
+            monitor: what it has not reported yet is saved, too.
+            planned: whether an uninterrupted training would save here.
+        """
         if self._saved_step == self.step:
             return
         if self.is_chief:
             checkpoints.save(
-                self.checkpoint_dir, self.step, self.weights, self.optimizer.state()
+                self.checkpoint_dir,
+                self.step,
+                self.weights,
+                self.optimizer.state(),
+                meta={
+                    retention.SAVED_AT: round(time.time(), 3),
+                    "skipped": self.skipped,
+                    "unreported": monitor.unreported() if monitor else [],
+                    **({} if planned else {retention.UNPLANNED: True}),
+                },
             )
-            checkpoints.prune(self.checkpoint_dir, self.hparams.keep_checkpoints)
+            retention.prune(
+                self.checkpoint_dir,
+                self.hparams.keep_checkpoints,
+                self.hparams.keep_every_hours,
+            )
         self._saved_step = self.step
         self._saved_time = time.monotonic()
 
-    def _save_if_due(self) -> None:
+    def _save_is_due(self) -> bool:
         every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
         last = self.step == self.hparams.train_steps
         due_by_step = last or (every > 0 and self.step % every == 0)
-        due_by_time = (
+        return due_by_step or (
             minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
         )
-        if due_by_step or due_by_time:
-            self.save()
 
-    def _validation_is_due(self) -> bool:
+    def _validation_is_due(self, monitor: Monitor | None = None) -> bool:
+        """Says whether to validate; given a monitor, unless that was told of it."""
         every = self.hparams.eval_steps
         last = self.step == self.hparams.train_steps
-        return last or (every > 0 and self.step % every == 0)
+        due = last or (every > 0 and self.step % every == 0)
+        return due and not (monitor and monitor.was_validated(self.step))
 
     def _tell_skipped(
         self,
         result: StepResult,
-        skipped: int,
+        in_a_row: int,
         monitor: Monitor,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
         """Says which update was skipped; raises UserError after too many in a row."""
+        self.skipped += 1
         what = (
             f"the loss of step {self.step} is {float(result.loss)}, its gradient's "
             f"norm {float(result.gradient_norm)}"
         )
-        if skipped == MOST_SKIPPED_IN_A_ROW:
+        if in_a_row == MOST_SKIPPED_IN_A_ROW:
             raise UserError(
-                f"{what}, and the {skipped - 1} updates before were skipped too: the "
+                f"{what}, and the {in_a_row - 1} updates before were skipped too: the "
                 "training diverged; lower learning_rate_scale, raise warmup_steps or "
                 "set clip_norm, and train anew"
             )
         pairs = ", ".join(map(str, pairs_of(self.step - 1)))
-        monitor.say(f"skipped: {what}" + (f"; sentence pairs {pairs}" if pairs else ""))
+        told = f"skipped: {what}; {self.skipped:,} skipped so far"
+        monitor.say(told + (f"; sentence pairs {pairs}" if pairs else ""))
 
 
 def _is_finite(result: StepResult) -> bool:

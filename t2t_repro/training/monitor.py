@@ -1,7 +1,7 @@
-"""What a running training tells: lines for people, events for TensorBoard."""
+"""What a running training tells: lines for people, tables, TensorBoard's events."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -9,38 +9,62 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.training.step import StepResult
+from t2t_repro.training.step_table import StepTable
 
 LOG_STEPS = 50
 LOG_FILE = "training_log.tsv"
-_COLUMNS = "step\tloss\tlearning_rate\ttarget_tokens_per_second\ttoken_share\tnorm\n"
+VALIDATION_FILE = "validation_log.tsv"
+_COLUMNS = (
+    *("step", "loss", "learning_rate", "target_tokens_per_second"),
+    *("token_share", "norm"),
+)
+
+Unreported = list[list[float]]
+"""Results of updates since the last report: loss, tokens, share, norm, rate of each."""
+
+
+def validation_table(directory: Path) -> StepTable:
+    """Returns the table of a model directory's validations."""
+    return StepTable(directory / VALIDATION_FILE, ("step", "loss", "greedy_bleu"))
 
 
 class Monitor:
     """Averages the results of steps and reports them every `LOG_STEPS` updates.
 
     Args:
-        directory: the model directory; gets ``training_log.tsv`` and
-            ``tensorboard/``. None reports to ``stream`` alone (workers).
+        directory: the model directory; gets ``training_log.tsv``,
+            ``validation_log.tsv`` and ``tensorboard/``. None reports to ``stream``
+            alone (workers).
         train_steps: the last step, for the estimated time of arrival.
-        start_step: updates done before this run.
+        start_step: updates done before this run; what the tables hold of later ones
+            is cut off.
         stream: where the lines go.
+        unreported: what `unreported` returned at that step.
     """
 
     def __init__(
-        self, directory: Path | None, train_steps: int, start_step: int, stream: TextIO
+        self,
+        directory: Path | None,
+        train_steps: int,
+        start_step: int,
+        stream: TextIO,
+        unreported: Sequence[Sequence[float]] = (),
     ) -> None:
         self._train_steps = train_steps
         self._stream = stream
-        self._results: list[StepResult] = []
+        self._results: Unreported = [list(result) for result in unreported]
         self._start_step = start_step
         self._began = self._last_report = time.monotonic()
+        self._counted = 0.0  # Target tokens of this run since the last report.
         self._writer = None
-        self._log: Path | None = None
+        self._log: StepTable | None = None
+        self._validations: StepTable | None = None
         if directory is not None:
             self._writer = tf.summary.create_file_writer(str(directory / "tensorboard"))
-            self._log = directory / LOG_FILE
-            if not self._log.exists():
-                self._log.write_text(_COLUMNS, encoding="utf-8")
+            self._log = StepTable(directory / LOG_FILE, _COLUMNS)
+            self._log.cut(start_step)
+            self._validations = validation_table(directory)
+            self._validations.cut(start_step)
 
     def say(self, line: str) -> None:
         """Prints a line at once."""
@@ -54,9 +78,36 @@ class Monitor:
             result: what the update reported; None: it was skipped.
         """
         if result is not None:
-            self._results.append(result)
+            r = result
+            values = (r.loss, r.tokens, r.share, r.gradient_norm, r.rate)
+            self._results.append([float(value) for value in values])
+            self._counted += float(r.tokens)
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
+
+    def unreported(self) -> Unreported:
+        """Returns what a monitor needs that goes on in the place of this one."""
+        return [list(result) for result in self._results]
+
+    def validated(self, step: int, loss: float, bleu: float | None) -> None:
+        """Reports a validation.
+
+        Args:
+            step: updates done.
+            loss: nats per symbol.
+            bleu: of greedy translations; None: nothing was translated.
+        """
+        values = {"val_loss": loss}
+        if bleu is not None:
+            values["val_greedy_bleu"] = bleu
+        self.scalars(step, values)
+        if self._validations is not None:
+            spelled = "" if bleu is None else f"{bleu:.6f}"
+            self._validations.add(str(step), f"{loss:.6f}", spelled)
+
+    def was_validated(self, step: int) -> bool:
+        """Says whether a validation was reported; workers know of none to make."""
+        return self._validations is None or step in self._validations.steps()
 
     def pause(self) -> "_Pause":
         """Returns a context whose time counts as neither training nor progress."""
@@ -72,16 +123,12 @@ class Monitor:
         self._writer.flush()
 
     def _report(self, step: int) -> None:
-        results, self._results = self._results, []
-        fields = [
-            np.array([[float(x) for x in (r.loss, r.tokens, r.share, r.gradient_norm)]])
-            for r in results
-        ]
-        loss, tokens, share, norm = np.concatenate(fields).mean(axis=0)
+        results, self._results = np.array(self._results), []
+        loss, _, share, norm = results[:, :4].mean(axis=0)
         now = time.monotonic()
-        rate = float(results[-1].rate)
-        speed = tokens * len(results) / max(now - self._last_report, 1e-9)
-        self._last_report = now
+        rate = results[-1, 4]
+        speed = self._counted / max(now - self._last_report, 1e-9)
+        self._last_report, self._counted = now, 0.0
         left = self._train_steps - step
         per_step = (now - self._began) / max(step - self._start_step, 1)
         self.say(
@@ -100,11 +147,10 @@ class Monitor:
             },
         )
         if self._log is not None:
-            with self._log.open("a", encoding="utf-8") as file:
-                file.write(
-                    f"{step}\t{loss:.6f}\t{rate:.8g}\t{speed:.0f}\t"
-                    f"{share:.4f}\t{norm:.4f}\n"
-                )
+            self._log.add(
+                *(str(step), f"{loss:.6f}", f"{rate:.8g}", f"{speed:.0f}"),
+                *(f"{share:.4f}", f"{norm:.4f}"),
+            )
 
 
 class _Pause:

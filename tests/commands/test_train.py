@@ -23,12 +23,15 @@ def test_json_is_one_object_on_standard_output_and_progress_on_the_other(trained
 def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
     assert sorted(path.name for path in trained.model_dir.iterdir()) == [
         "averaged",
+        "best_bleu",
         "checkpoints",
         "hparams.yaml",
+        "left_out.tsv",
         "model.json",
         "result.json",
         "tensorboard",
         "training_log.tsv",
+        "validation_log.tsv",
         "vocab.model",
     ]
     names = sorted(path.name for path in trained.data_dir.iterdir())
@@ -91,3 +94,15 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     assert done.status == 0, done.err
     assert json.loads(done.out)["steps"] >= 2
     assert "going on from step" in done.err or "steps are done" in done.err
+
+
+def test_changes_are_accepted_by_name_alone(trained_copy):
+    arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
+    done = command_line.run("train", *arguments)
+    assert command_line.is_one_clear_line(done)
+    assert "dropout=0.1 there, 0.3 here" in done.err
+    done = command_line.run("train", *arguments, "--accept_changes", "dropout")
+    assert done.status == 0, done.err
+    assert "going on from step 4" in done.out
+    written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")
+    assert "\ndropout: 0.3\n" in written

@@ -190,3 +190,10 @@ def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
     free = plan_epoch(lengths, config, 1, 0)
     assert free.share >= 0.96
     assert static.dropped == free.dropped == 0
+
+
+def test_evaluation_can_leave_out_what_no_memory_would_hold():
+    lengths = np.array([[4, 300], [2, 3], [400_000, 5], [3, 300]])
+    plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10), longest=300)
+    assert sorted(plan.order.tolist()) == [0, 1, 3]
+    assert (plan.dropped, plan.tokens) == (1, 304 + 5 + 303)

@@ -1,7 +1,11 @@
 """What a checkpoint says was saved is what a fresh model gets back."""
 
+import hashlib
 import json
 import resource
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -116,29 +120,6 @@ def test_a_checkpoint_saved_again_is_replaced_whole(small, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
 
 
-def test_pruning_keeps_the_newest_and_two_full_states(small, tmp_path):
-    for step in (1, 2, 3, 4, 5):
-        small(step)
-    checkpoints.prune(tmp_path, keep=3)
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [(c.step, c.has_optimizer) for c in found] == [
-        (3, False),
-        (4, True),
-        (5, True),
-    ]
-    files = {path.name for path in found[0].path.iterdir()}
-    assert files == {"checkpoint.json", "weights.index", DATA}
-    np.testing.assert_array_equal(found[0].tensors().read("w"), [3, 3, 3])
-
-
-def test_pruning_a_few_keeps_them_all(small, tmp_path):
-    small(1)
-    small(2)
-    checkpoints.prune(tmp_path, keep=20)
-    assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
-    assert [c.step for c in checkpoints.full_states(tmp_path)] == [2, 1]
-
-
 def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
     assert checkpoints.full_states(tmp_path) == []
     for step in (1, 2, 3):
@@ -146,17 +127,6 @@ def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
     (tmp_path / "step-00000003" / "checkpoint.json").unlink()
     assert [c.step for c in checkpoints.full_states(tmp_path)] == [3, 2]
     assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
-
-
-def test_an_interrupted_save_is_ignored_and_swept_away(small, tmp_path):
-    small(1)
-    aside = tmp_path / ".writing-step-00000002"
-    aside.mkdir()
-    (aside / "weights.index").write_bytes(b"half")
-    assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1]
-    assert [c.step for c in checkpoints.full_states(tmp_path)] == [1]
-    checkpoints.prune(tmp_path, keep=5)
-    assert not aside.exists()
 
 
 def test_an_interrupted_save_does_not_hinder_the_next(small, tmp_path):
@@ -236,7 +206,75 @@ def test_the_last_few_are_selected_or_refused(small, tmp_path):
         checkpoints.select_last(found, 4)
 
 
-def test_the_description_is_plain_json(small):
+def test_the_description_is_plain_json_with_a_checksum(small):
+    found = small(12, meta={"loss": [0.1, 1e-9]})
+    path = found.path / "checkpoint.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    digest = values.pop("sha256")
+    assert values == {"step": 12, "loss": [0.1, 1e-9]} == found.meta()
+    text = json.dumps(values, sort_keys=True)
+    assert digest == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("change", [('"step": 12', '"step": 13'), ("0.25", "0.75")])
+def test_an_altered_description_is_noticed(small, change):
+    found = small(12, meta={"loss": 0.25})
+    path = found.path / "checkpoint.json"
+    path.write_text(path.read_text(encoding="utf-8").replace(*change))
+    for ask in (found.meta, lambda: checkpoints.open_checkpoint(found.path)):
+        with pytest.raises(UserError, match=r"checkpoint\.json was altered"):
+            ask()
+
+
+def test_a_description_of_before_has_no_checksum_and_is_read(small):
     found = small(12)
-    text = (found.path / "checkpoint.json").read_text(encoding="utf-8")
-    assert json.loads(text) == {"step": 12}
+    (found.path / "checkpoint.json").write_text('{"step": 12, "note": 1}')
+    assert found.meta() == {"step": 12, "note": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"step": "12"}', '{"step": 1e999}', '{"step": true}', "\xff"],
+)
+def test_a_description_that_makes_no_sense_is_refused(small, text):
+    found = small(12)
+    (found.path / "checkpoint.json").write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match="is not a checkpoint"):
+        checkpoints.open_checkpoint(found.path)
+
+
+def test_the_description_of_another_step_is_noticed(small, tmp_path):
+    small(12).path.rename(tmp_path / "step-00000013")
+    (found,) = checkpoints.full_states(tmp_path)
+    with pytest.raises(checkpoints.DamagedCheckpointError, match="is of step 12"):
+        checkpoints.require_whole(found)
+
+
+def test_links_to_checkpoints_are_passed_over(small, tmp_path):
+    """What lies elsewhere is another training's, which this one must not prune."""
+    elsewhere = small(5).path.rename(tmp_path / "elsewhere")
+    (tmp_path / "step-00000005").symlink_to(elsewhere)
+    assert checkpoints.list_checkpoints(tmp_path) == []
+    assert checkpoints.full_states(tmp_path) == []
+
+
+def test_what_is_gone_cannot_be_held(small):
+    found = small(5)
+    with found.held():
+        pass
+    shutil.rmtree(found.path)
+    with pytest.raises(UserError, match="is gone: a training removed it"), found.held():
+        pass
+
+
+def test_a_checkpoint_is_not_replaced_while_somebody_reads_it(small, tmp_path):
+    saved = small(5, name="averaged")
+    with ThreadPoolExecutor(1) as pool:
+        with saved.held():
+            replaced = pool.submit(small, 6, name="averaged")
+            time.sleep(0.2)
+            assert saved.meta()["step"] == 5
+            np.testing.assert_array_equal(saved.tensors().read("w"), [5, 5, 5])
+        replaced.result(timeout=60)
+    assert saved.meta()["step"] == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["averaged"]

@@ -105,8 +105,6 @@ def test_from_a_damaged_checkpoint_it_goes_on_at_the_one_before(
     saved_twice, tmp_path, name, fault
 ):
     original, expected = saved_twice
-    if name == "checkpoint.json" and fault != "deleted":
-        pytest.skip("its step is in the folder's name as well")
     folder = tmp_path / "copy"
     shutil.copytree(original, folder)
     path = folder / "step-00000006" / name
@@ -150,7 +148,7 @@ def test_checkpoints_by_steps_and_one_at_the_end(tmp_path):
 
 def test_checkpoints_by_minutes(tmp_path, monkeypatch):
     clock = SimpleNamespace(now=0.0)
-    fake = SimpleNamespace(monotonic=lambda: clock.now)
+    fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
     monkeypatch.setattr(loop_module, "time", fake)
     loop = untrained(tmp_path, checkpoint_minutes=1.0, train_steps=7)
     clock.now += 1000  # Building and restoring are no part of the first interval.
@@ -238,7 +236,7 @@ def test_a_loss_or_gradient_that_is_not_finite_is_told_with_its_pairs(tmp_path, 
     assert loop.run(toy.batches, monitor, toy.never, pairs_of=pairs.__getitem__)
     skipped, report = told.getvalue().splitlines()
     assert skipped.startswith("skipped: the loss of step 3 is ")
-    assert skipped.endswith("; sentence pairs 7, 11")
+    assert skipped.endswith("; 1 skipped so far; sentence pairs 7, 11")
     assert "loss 1.0000" in report  # The mean of the updates that were made.
 
 
@@ -295,3 +293,113 @@ def test_a_worker_that_is_not_the_chief_writes_nothing(tmp_path):
 def test_a_batch_is_cut_only_when_a_device_cannot_hold_it(tmp_path, bound, accumulates):
     hparams = toy.HPARAMS.replace(tokens_per_batch=64, max_tokens_per_device=bound)
     assert toy.loop(tmp_path, hparams)._accumulates() is accumulates
+
+
+def test_a_state_saved_on_request_leaves_no_trace_in_what_is_averaged(tmp_path):
+    settings = {"checkpoint_steps": 4, "train_steps": 10, "keep_checkpoints": 3}
+    settings["average_last"] = 3
+    loop = untrained(tmp_path, **settings)
+    assert not loop.run(
+        lambda step: signalled(6, signal.SIGTERM), toy.monitor(), toy.never
+    )
+    assert steps_saved(tmp_path) == [4, 6]
+    loop = untrained(tmp_path, **settings)
+    assert loop.restore() == 6
+    assert loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [4, 8, 10]
+
+
+def test_a_state_saved_on_request_when_it_was_due_stays(tmp_path):
+    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
+    loop.run(lambda step: signalled(2, signal.SIGTERM), toy.monitor(), toy.never)
+    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
+    loop.restore()
+    loop.run(toy.batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [3, 6, 7]
+
+
+def test_a_validation_that_was_killed_is_made_again(tmp_path):
+    """The state of its step was saved, the validation was not reported."""
+    settings = {"checkpoint_steps": 4, "eval_steps": 4, "train_steps": 10}
+
+    class KilledError(Exception):
+        pass
+
+    def killed(step):
+        raise KilledError
+
+    def monitor(start):
+        return Monitor(tmp_path, 10, start, io.StringIO())
+
+    (tmp_path / "c").mkdir()
+    loop = untrained(tmp_path / "c", **settings)
+    with pytest.raises(KilledError):
+        loop.run(toy.batches, monitor(0), killed)
+    loop = untrained(tmp_path / "c", **settings)
+    assert loop.restore() == 4
+    told, asked = monitor(4), []
+
+    def validate(step):
+        asked.append(step)
+        told.validated(step, 1.0, None)
+
+    assert loop.run(toy.batches, told, validate)
+    assert asked == [4, 8, 10]
+    # What was reported is not made again.
+    loop = untrained(tmp_path / "c", **settings)
+    assert loop.restore() == 10
+    assert loop.run(toy.batches, monitor(10), killed)
+
+
+def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(
+    tmp_path, monkeypatch
+):
+    """A mean over updates of which some were made before, with dropout on."""
+    monkeypatch.setattr("t2t_repro.training.monitor.LOG_STEPS", 4)
+
+    def run(folder, train_steps, start=0):
+        folder.mkdir(exist_ok=True)
+        hparams = toy.HPARAMS.replace(train_steps=train_steps)
+        loop = toy.loop(folder / "checkpoints", hparams)
+        assert loop.restore() == start
+        # The number of the last step is that of the whole training.
+        told = Monitor(folder, 9, start, io.StringIO(), loop.unreported)
+        assert loop.run(toy.batches, told, toy.never)
+        rows = (folder / "training_log.tsv").read_text().splitlines()
+        return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
+
+    expected = run(tmp_path / "whole", 9)
+    assert [row[0] for row in expected] == ["step", "4", "8", "9"]
+    for stop in (3, 6):
+        folder = tmp_path / str(stop)
+        run(folder, stop)
+        # What a process wrote after its last checkpoint is written again.
+        with (folder / "training_log.tsv").open("a") as file:
+            file.write(f"{stop + 1}\t1\t1\t1\t1\t1\n{stop + 2}\t1")
+        assert run(folder, 9, stop) == expected
+
+
+def test_the_number_of_skipped_updates_survives(tmp_path):
+    loop = untrained(tmp_path, train_steps=3)
+    bad = [float("nan"), 9.0, 0.9, 1.0, 0.1]
+    loop._update = lambda *_: bad
+    loop.run(toy.batches, toy.monitor(), toy.never)
+    loop = untrained(tmp_path, train_steps=4)
+    loop.restore()
+    loop._update = lambda *_: bad
+    told = io.StringIO()
+    loop.run(toy.batches, Monitor(None, 4, 3, told), toy.never)
+    assert "; 4 skipped so far" in told.getvalue()
+
+
+@pytest.mark.parametrize(
+    "meta", [{"unreported": [[1, 2]]}, {"unreported": 3}, {"skipped": "many"}]
+)
+def test_a_description_of_another_program_is_damage(tmp_path, meta):
+    loop = untrained(tmp_path)
+    weights, state = loop.weights, loop.optimizer.state()
+    checkpoints.save(tmp_path, 3, weights, state)
+    checkpoints.save(tmp_path, 6, weights, state, meta)
+    said = []
+    assert untrained(tmp_path).restore(said.append) == 3
+    assert "its description is not of this program" in said[0]

@@ -7,7 +7,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.training import monitor as module
-from t2t_repro.training.monitor import LOG_FILE, LOG_STEPS, Monitor
+from t2t_repro.training.monitor import (
+    LOG_FILE,
+    LOG_STEPS,
+    VALIDATION_FILE,
+    Monitor,
+)
 from t2t_repro.training.step import StepResult
 
 
@@ -113,3 +118,33 @@ def test_a_worker_writes_no_files(tmp_path, monkeypatch, clock):
 )
 def test_durations_are_written_as_clocks(seconds, text):
     assert module._clock(seconds) == text
+
+
+def test_what_was_not_reported_is_handed_on(tmp_path, clock):
+    first = Monitor(tmp_path, 100, 0, io.StringIO())
+    for step in range(1, 31):
+        first.step_done(step, result(loss=step))
+    stream = io.StringIO()
+    second = Monitor(tmp_path, 100, 30, stream, first.unreported())
+    for step in range(31, 51):
+        clock.now += 1
+        second.step_done(step, result(loss=step))
+    # The mean of 1 to 50; 20 updates of 1,000 symbols in 20 s.
+    assert "step 50/100  loss 25.5000" in stream.getvalue()
+    assert "  1,000 target tokens/s" in stream.getvalue()
+    assert second.unreported() == []
+
+
+def test_validations_are_a_table(tmp_path, clock):
+    monitor = Monitor(tmp_path, 100, 0, io.StringIO())
+    monitor.validated(20, 2.5, None)
+    monitor.validated(40, 1.5, 33.25)
+    assert [monitor.was_validated(step) for step in (20, 30, 40)] == [True, False, True]
+    text = (tmp_path / VALIDATION_FILE).read_text(encoding="utf-8")
+    assert text == (
+        "step\tloss\tgreedy_bleu\n20\t2.500000\t\n40\t1.500000\t33.250000\n"
+    )
+    # Of a training that goes on at step 30, the second was not made yet.
+    again = Monitor(tmp_path, 100, 30, io.StringIO())
+    assert [again.was_validated(step) for step in (20, 40)] == [True, False]
+    assert Monitor(None, 100, 30, io.StringIO()).was_validated(40)

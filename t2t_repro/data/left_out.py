@@ -1,0 +1,107 @@
+"""The pairs of a split that nothing is learned from: which, and why."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro.data.manifest import read_manifest
+from t2t_repro.text_files import write_text_atomically
+
+FILE_NAME = "left_out.tsv"
+
+IntArray = npt.NDArray[np.integer]
+
+
+class LeftOutPair(NamedTuple):
+    """One pair.
+
+    Attributes:
+        line: its number in the split, counted from 1 as lines of a file are.
+        reason: why it is left out.
+    """
+
+    line: int
+    reason: str
+
+
+def write_left_out(directory: Path, by_reason: Mapping[str, Sequence[int]]) -> Path:
+    """Writes the list of the pairs that were not encoded, in their order.
+
+    Args:
+        directory: the split's shards.
+        by_reason: the numbers of the pairs, counted from 1.
+
+    Returns:
+        The list's file, which is there even if nothing was left out.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    pairs = sorted(
+        LeftOutPair(line, reason)
+        for reason, lines in by_reason.items()
+        for line in lines
+    )
+    path = directory / FILE_NAME
+    text = "".join(f"{line}\t{reason}\n" for line, reason in pairs)
+    write_text_atomically(path, f"line\treason\n{text}")
+    return path
+
+
+def read_left_out(directory: Path) -> list[LeftOutPair]:
+    """Returns the pairs that were not encoded, in their order.
+
+    Shards of before this list was written know the first twenty of each reason.
+
+    Args:
+        directory: the split's shards.
+
+    Raises:
+        UserError: the folder holds no shards.
+    """
+    try:
+        text = (directory / FILE_NAME).read_text(encoding="utf-8")
+    except OSError:
+        known = read_manifest(directory).left_out
+        pairs = ((n, reason) for reason in known for n in known[reason].first)
+        return sorted(LeftOutPair(*pair) for pair in pairs)
+    rows = (row.partition("\t") for row in text.split("\n")[1:-1])
+    return [LeftOutPair(int(line), why) for line, _, why in rows if line.isdecimal()]
+
+
+def too_long(
+    lengths: IntArray, longest: int, not_encoded: Iterable[LeftOutPair]
+) -> list[LeftOutPair]:
+    """Returns the encoded pairs with a side that no batch takes.
+
+    Args:
+        lengths: int (pairs, 2), source and target subwords, EOS included.
+        longest: the most subwords of a side.
+        not_encoded: the pairs of the split that were not encoded.
+    """
+    pairs = np.flatnonzero(lengths.max(axis=1, initial=0) > longest)
+    lines = line_numbers(pairs, not_encoded)
+    return [
+        LeftOutPair(
+            int(line),
+            f"source of {source:,} and target of {target:,} subwords, the longest is "
+            f"{longest:,}",
+        )
+        for line, (source, target) in zip(lines, lengths[pairs].tolist(), strict=True)
+    ]
+
+
+def line_numbers(pairs: IntArray, not_encoded: Iterable[LeftOutPair]) -> IntArray:
+    """Returns where encoded pairs stand in their split, int64 (pairs,), from 1.
+
+    Args:
+        pairs: int (pairs,), numbers of encoded pairs, from 0.
+        not_encoded: the pairs of the split that were not encoded.
+    """
+    gaps = np.array(sorted(pair.line for pair in not_encoded), np.int64)
+    # How many encoded pairs stand before each gap.
+    before = gaps - 1 - np.arange(len(gaps))
+    return pairs + 1 + np.searchsorted(before, pairs, side="right")

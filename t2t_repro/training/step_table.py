@@ -1,0 +1,59 @@
+"""A table of numbers by step that a resumed training continues exactly."""
+
+import os
+from pathlib import Path
+
+from t2t_repro.text_files import write_text_atomically
+
+
+class StepTable:
+    """A file of tab-separated rows, each led by its step.
+
+    A training that is killed has written rows of updates that are lost with it; they
+    are written again when the updates are made again, so they are cut off first.
+
+    Args:
+        path: the file; its folder must exist when a row is added.
+        columns: the names of all columns, "step" first.
+    """
+
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        self.path = path
+        self.columns = columns
+
+    def steps(self) -> list[int]:
+        """Returns the steps that have a row, in the order of the rows."""
+        return [int(row.partition("\t")[0]) for row in self._rows()]
+
+    def cut(self, step: int) -> None:
+        """Removes the rows of later steps, and one that was half written.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        rows = [row for row in self._rows() if int(row.partition("\t")[0]) <= step]
+        text = "".join(f"{row}\n" for row in ("\t".join(self.columns), *rows))
+        if not self.path.exists() or self._text() != text:
+            write_text_atomically(self.path, text)
+
+    def add(self, *values: str) -> None:
+        """Writes a row, in one piece, and forces it to disk.
+
+        Args:
+            *values: one for each column.
+        """
+        with self.path.open("ab", buffering=0) as file:
+            file.write("\t".join(values).encode() + b"\n")
+            os.fsync(file.fileno())
+
+    def _rows(self) -> list[str]:
+        """Returns the whole rows, without line ends."""
+        lines = self._text().split("\n")[:-1] if self.path.exists() else []
+        return [line for line in lines if self._is_row(line)]
+
+    def _is_row(self, line: str) -> bool:
+        values = line.split("\t")
+        return len(values) == len(self.columns) and values[0].isdecimal()
+
+    def _text(self) -> str:
+        return self.path.read_text(encoding="utf-8", errors="replace")

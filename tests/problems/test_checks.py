@@ -1,0 +1,91 @@
+"""Mistakes of a whole corpus are found by its statistics."""
+
+import pytest
+
+from t2t_repro.problems.checks import findings
+from t2t_repro.problems.files import FilesProblem
+from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
+
+ENGLISH = (
+    "The cat sleeps on the warm roof of the house.",
+    "Two children play with a small dog in the garden.",
+    "She has bought three books about the history of the town.",
+    "Why do you not come with us to the station?",
+    "Nobody knows when the next train will arrive.",
+    "It has been raining since the early morning.",
+)
+GERMAN = (
+    "Die Katze schläft auf dem warmen Dach des Hauses.",
+    "Zwei Kinder spielen mit einem kleinen Hund im Garten.",
+    "Sie hat drei Bücher über die Geschichte der Stadt gekauft.",
+    "Warum kommst du nicht mit uns zum Bahnhof?",
+    "Niemand weiß, wann der nächste Zug ankommen wird.",
+    "Es regnet schon seit dem frühen Morgen.",
+)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Four training pairs, a validation and a test pair; returns a writer of files."""
+
+    def write(name, lines):
+        text = "".join(f"{line}\n" for line in lines)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    for lang, lines in (("en", ENGLISH), ("de", GERMAN)):
+        write(f"train.{lang}", lines[:4])
+        write(f"val.{lang}", lines[4:5])
+        write(f"test.{lang}", lines[5:])
+    return write
+
+
+def found(folder, *held_out):
+    return findings(FilesProblem(str(folder), "en", "de"), held_out or ("val", "test"))
+
+
+def test_nothing_is_said_of_a_corpus_without_fault(corpus, tmp_path):
+    assert found(tmp_path) == []
+
+
+def test_nothing_is_said_of_the_built_in_corpus():
+    assert findings(TranslateEndeNumbers(), ("val", "test")) == []
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_swapped_sides_are_noticed_even_in_a_single_pair(corpus, tmp_path, split):
+    line = 4 if split == "val" else 5
+    corpus(f"{split}.en", GERMAN[line : line + 1])
+    corpus(f"{split}.de", ENGLISH[line : line + 1])
+    (told,) = found(tmp_path)
+    assert told == (
+        f"the source side of the {split} split looks like the target side of the "
+        "training data, and the other way round: are its en and de files swapped?"
+    )
+
+
+def test_sides_of_one_language_are_not_called_swapped(corpus, tmp_path):
+    for split, lines in (("train", ENGLISH[:4]), ("val", ENGLISH[4:])):
+        corpus(f"{split}.en", lines)
+        corpus(f"{split}.de", lines[::-1])
+    assert found(tmp_path, "val") == []
+
+
+def test_pairs_to_learn_by_heart_are_counted(corpus, tmp_path):
+    corpus("test.en", [ENGLISH[5], ENGLISH[1], ENGLISH[2], ENGLISH[1]])
+    # The same source with another target is no such pair.
+    corpus("test.de", [GERMAN[5], GERMAN[1], GERMAN[3], GERMAN[1]])
+    (told,) = found(tmp_path)
+    assert told.startswith("2 of 4 test pairs (50.0%) are in the training data, too;")
+
+
+def test_only_the_splits_that_are_asked_for_are_read(corpus, tmp_path):
+    (tmp_path / "test.en").unlink()
+    assert found(tmp_path, "val") == []
+
+
+def test_pairs_behind_the_sample_are_compared_too(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("t2t_repro.problems.checks._SAMPLE", 1)
+    corpus("val.en", [ENGLISH[4], ENGLISH[3]])
+    corpus("val.de", [GERMAN[4], GERMAN[3]])
+    (told,) = found(tmp_path)
+    assert told.startswith("1 of 2 val pairs (50.0%)")

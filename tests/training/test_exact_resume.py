@@ -1,0 +1,100 @@
+"""A training that was killed ends with the bits of one that was not.
+
+Each runs in a process of its own: strategies cannot be changed within one.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from t2t_repro.training import checkpoints, strategy
+from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
+from tests.command_line import ROOT
+from tests.training import toy
+
+NEVER = 1000
+RUN = """
+import sys
+from pathlib import Path
+from tests.training.test_exact_resume import train
+train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+"""
+
+
+def train(directory, name, kill_at):
+    """Trains ten steps, with dropout, and dies when it asks for a batch."""
+    chosen = strategy.choose(name, 2 if name == "mirrored" else 0)
+    assert chosen.num_replicas_in_sync == (2 if name == "mirrored" else 1)
+    hparams = toy.HPARAMS.replace(train_steps=10, checkpoint_steps=3)
+    with chosen.scope():
+        model = toy.model(hparams)
+    loop = TrainingLoop(model, hparams, chosen, directory / "checkpoints")
+    start = loop.restore()
+    print("from", start)
+
+    def batches(step):
+        for number in count(step):
+            if number == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield toy.batch(number)
+
+    directory.mkdir(exist_ok=True)
+    monitor = Monitor(directory, 10, start, sys.stderr, loop.unreported)
+    assert loop.run(batches, monitor, toy.never)
+
+
+def process(directory, name, kill_at=NEVER):
+    arguments = [sys.executable, "-c", RUN, str(directory), name, str(kill_at)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(arguments, cwd=ROOT, **pipes)
+
+
+def finish(running):
+    out, errors = running.communicate()
+    return running.returncode, out, errors[-2000:]
+
+
+def tensors(checkpoint):
+    found = {}
+    for index in checkpoint.path.glob("*.index"):
+        file = checkpoint.tensors(index.stem)
+        found |= {f"{index.stem}/{name}": file.read(name) for name in file.shapes()}
+    return found
+
+
+def log(directory: Path):
+    rows = (directory / "training_log.tsv").read_text().splitlines()
+    return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", ["one_device", "mirrored"])
+def test_what_was_killed_goes_on_to_the_same_bits(tmp_path, name):
+    running = process(tmp_path / "whole", name)
+    killed = process(tmp_path / "killed", name, kill_at=8)
+    assert finish(killed)[:2] == (-signal.SIGKILL, "from 0\n")
+    assert finish(running)[0] == 0
+    # Steps 7 and 8 are made again; the log's mean is over all ten.
+    status, out, errors = finish(process(tmp_path / "killed", name))
+    assert (status, out) == (0, "from 6\n"), errors
+    assert log(tmp_path / "killed") == log(tmp_path / "whole")
+    pairs = zip(
+        checkpoints.list_checkpoints(tmp_path / "whole" / "checkpoints"),
+        checkpoints.list_checkpoints(tmp_path / "killed" / "checkpoints"),
+        strict=True,
+    )
+    steps = []
+    for one, other in pairs:
+        steps.append(one.step)
+        expected, found = tensors(one), tensors(other)
+        assert expected.keys() == found.keys()
+        for tensor, value in expected.items():
+            np.testing.assert_array_equal(found[tensor], value, err_msg=tensor)
+    assert steps == [3, 6, 9, 10]
