@@ -2,11 +2,13 @@
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +32,14 @@ class Done(NamedTuple):
 
 
 def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
-    """Runs `t2t_repro.COMMAND` in this process: a new one needs seconds to start."""
-    main = importlib.import_module(f"t2t_repro.{command}").main
+    """Runs a command in this process: a new one needs seconds to start.
+
+    Args:
+        command: `t2t_repro.COMMAND`, or the file of a tool.
+        *arguments: its flags.
+        stdin: what is on standard input.
+    """
+    main = _main(command)
     out, err = io.StringIO(), io.StringIO()
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
     try:
@@ -42,6 +50,21 @@ def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
         return Done(ended.code, out.getvalue(), err.getvalue())
     finally:
         sys.stdin = before
+
+
+def _main(command: str) -> Callable[[Sequence[str] | None], None]:
+    """Returns the `main` of a command or a tool."""
+    if not command.endswith(".py"):
+        return importlib.import_module(f"t2t_repro.{command}").main
+    name = f"tool_{Path(command).stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / command)
+        assert spec is not None
+        assert spec.loader is not None
+        # Where its dataclasses look for their module.
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name].main
 
 
 def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:

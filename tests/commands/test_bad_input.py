@@ -1,12 +1,19 @@
 """Whatever a person gets wrong ends in one clear line, and nothing half-written."""
 
+import json
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests import command_line, tiny
+from tests.commands import bad_inputs
+from tests.commands.bad_inputs import Bad, World
+
+TABLE = bad_inputs.table()
+COMMANDS = sorted({bad.command for bad in TABLE if "/" not in bad.command})
 
 
 @pytest.fixture
@@ -17,6 +24,84 @@ def data_dir(tmp_path):
 @pytest.fixture
 def hparams(tmp_path):
     return tiny.write_hparams(tmp_path)
+
+
+@pytest.fixture
+def world(trained, tmp_path, monkeypatch):
+    """A trained model with its data, and files that are not what they should be."""
+    world = made(trained, tmp_path / "world")
+    monkeypatch.chdir(world.here)
+    return world
+
+
+def made(trained, folder) -> World:
+    world = World(trained.copy_to(folder).folder)
+    path = world.model / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["data_dir"] = str(world.data.resolve())
+    path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    bad_inputs.write_odd_files(world.odd)
+    world.here.mkdir()
+    return world
+
+
+def contents(folder):
+    """Returns every file with its bytes, every folder, and where links lead."""
+
+    def content(path):
+        if path.is_symlink():
+            return os.readlink(path)
+        return path.read_bytes() if path.is_file() else None
+
+    return {str(path): content(path) for path in sorted(folder.rglob("*"))}
+
+
+def named(bad: Bad) -> str:
+    return f"{bad.command} {bad.flags} {bad.spoilt}"
+
+
+def check(bad: Bad, world: World, run) -> None:
+    """Makes the mistake: one line that says what and where, and nothing is left."""
+    bad.spoil(world)
+    before = contents(world.root)
+    done = run(bad.command, *bad.arguments(world), stdin=bad.stdin(world))
+    assert command_line.is_one_clear_line(done), done
+    assert world.filled(bad.words) in done.err
+    assert contents(world.root) == before
+
+
+@pytest.mark.parametrize("bad", TABLE, ids=named)
+def test_every_mistake_of_the_table_is_one_clear_line(bad, world):
+    check(bad, world, command_line.run)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("command", COMMANDS)
+def test_processes_of_their_own_are_refused_alike(command, trained, tmp_path):
+    for number, bad in enumerate([b for b in TABLE if b.command == command][:5]):
+        world = made(trained, tmp_path / str(number))
+
+        def alone(*arguments, stdin, world=world):
+            text = stdin.decode("latin-1")
+            assert text.isascii()
+            return command_line.run_alone(*arguments, input=text, cwd=world.here)
+
+        check(bad, world, alone)
+
+
+def test_the_table_has_five_mistakes_for_every_command_and_sixty_in_all():
+    commands = {path.stem for path in (command_line.ROOT / "t2t_repro").glob("*.py")}
+    found = Counter(bad.command for bad in TABLE)
+    runnable = {
+        name
+        for name in commands
+        if "\n    cli.run(main)\n"
+        in (command_line.ROOT / f"t2t_repro/{name}.py").read_text(encoding="utf-8")
+    }
+    assert set(COMMANDS) == runnable
+    assert all(found[command] >= 5 for command in COMMANDS)
+    assert len(TABLE) >= 60
+    assert len(set(map(named, TABLE))) == len(TABLE)
 
 
 def refused(command, *arguments):
@@ -80,70 +165,6 @@ def test_bad_text_files_are_refused_before_anything_is_written(
     assert not (data_dir / "encoded").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"--hparams": "bigg"}, "no hyper-parameter set is called 'bigg'; did you"),
-        ({"--hparams": "absent.yaml"}, "absent.yaml does not exist"),
-        ({"--hparams": "tiny,warmup=1"}, "'warmup'; did you mean 'warmup_steps'?"),
-        ({"--hparams": "tiny,dropout=much"}, "dropout must be a number, not 'much'"),
-        ({"--hparams": "tiny,d_model=0"}, "d_model=0 must be at least 1"),
-        ({"--problem": "file"}, "there is no such problem; did you mean files?"),
-        ({"--data_dir": "absent"}, "--data_dir absent is not an existing folder"),
-        ({"--source_lang": "fr"}, "holds train.de, train.en"),
-        ({"--source_lang": "fr", "--target_lang": "de"}, ".fr does not exist"),
-        ({"--modeldir": "m"}, "unknown flag --modeldir; did you mean '--model_dir'?"),
-        ({"--train_steps": "0"}, "--train_steps: must be a whole number of at least 1"),
-        ({"--train_steps": "ten"}, "must be a whole number of at least 1, not 'ten'"),
-        ({"--strategy": "mirror"}, "--strategy mirror: use one of auto, one_device"),
-        ({"--replicas": "-1"}, "--replicas: must be a whole number of at least 0"),
-        ({"--vocab_file": "absent.model"}, "absent.model: no such vocabulary file"),
-    ],
-)
-def test_bad_flags_of_train_are_refused(tmp_path, data_dir, hparams, changes, words):
-    flags = {
-        "--hparams": str(hparams),
-        "--problem": "files",
-        "--data_dir": str(data_dir),
-        "--model_dir": str(tmp_path / "model"),
-    } | changes
-    before = files(tmp_path)
-    line = refused("train", *(part for flag in flags.items() for part in flag))
-    assert words in line
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize(
-    ("command", "flag", "value", "words"),
-    [
-        ("evaluate", "--split", "nonsense", "invalid choice: 'nonsense'"),
-        ("evaluate", "--batch_size", "0", "--batch_size: must be a whole number"),
-        ("evaluate", "--beam_size", "0", "--beam_size: must be a whole number"),
-        ("evaluate", "--alpha", "-1", "--alpha: must be a finite number of at least"),
-        ("evaluate", "--alpha", "nan", "--alpha: must be a finite number of at least"),
-        ("evaluate", "--checkpoint", "newest", "--checkpoint newest: no such folder"),
-        ("translate", "--batch_size", "x", "--batch_size: must be a whole number"),
-        ("translate", "--input_file", "absent.en", "absent.en does not exist"),
-        ("translate", "--output_file", "absent/o", "cannot write absent/o"),
-        ("average", "--last", "0", "--last: must be a whole number of at least 1"),
-        ("average", "--last", "99", "--last 99 needs as many checkpoints"),
-    ],
-)
-def test_bad_flags_of_the_other_commands_are_refused(
-    trained, command, flag, value, words
-):
-    before = files(trained.model_dir)
-    assert words in refused(command, "--model_dir", trained.model_dir, flag, value)
-    assert files(trained.model_dir) == before
-
-
-@pytest.mark.parametrize("command", ["evaluate", "translate", "average"])
-def test_a_folder_without_a_model_is_refused(tmp_path, command):
-    line = refused(command, "--model_dir", tmp_path)
-    assert line.startswith(f"error: --model_dir {tmp_path} holds no model")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_model_of_another_vocabulary_is_refused(trained_copy):
     shorter = trained_copy.data_dir / "short.model"
     made = trained_copy.data_dir / "encoded"
@@ -158,25 +179,6 @@ def test_a_model_of_another_vocabulary_is_refused(trained_copy):
     line = refused("train", *as_text, "--vocab_file", shorter)
     assert "holds a model of other settings: vocabulary " in line
     assert files(trained_copy.model_dir) == before
-
-
-def test_a_damaged_checkpoint_is_refused(trained_copy):
-    (path,) = (trained_copy.model_dir / "averaged").glob("weights.data*")
-    path.write_bytes(path.read_bytes()[:-100])
-    line = refused("evaluate", "--model_dir", trained_copy.model_dir)
-    assert "averaged/weights" in line
-    assert "use another checkpoint" in line
-
-
-def test_processes_of_their_own_are_refused_alike(tmp_path):
-    for arguments in (
-        ("train", "--hparams", "tini"),
-        ("evaluate", "--model_dir", str(tmp_path)),
-        ("datagen", "--problem", "files", "--data_dir", str(tmp_path)),
-    ):
-        done = command_line.run_alone(*arguments, cwd=str(tmp_path))
-        assert command_line.is_one_clear_line(done), done
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

@@ -1,0 +1,241 @@
+"""The table of mistakes (bad_inputs.txt), and the files that they are about."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+TABLE = Path(__file__).with_suffix(".txt")
+FLAGS = {
+    "files": "--problem files --data_dir {data} --hparams {set}",
+    "train": "--data_dir {data} --model_dir {model} --hparams {set}",
+    "import": "--checkpoint {odd}/model.ckpt-1 --vocab_file {odd}/junk.subwords "
+    "--model_dir {odd}/imported",
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder in which a command is run.
+
+    Attributes:
+        root: holds `data`, `model` and `tiny_files.yaml` of a trained model, and
+            `odd`, files that are not what they should be.
+    """
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        """The text files, and what was encoded of them."""
+        return self.root / "data"
+
+    @property
+    def model(self) -> Path:
+        """The model directory."""
+        return self.root / "model"
+
+    @property
+    def odd(self) -> Path:
+        """Files that are not what they should be."""
+        return self.root / "odd"
+
+    @property
+    def here(self) -> Path:
+        """Where commands leave what is not told to go elsewhere: nothing."""
+        return self.root / "here"
+
+    def filled(self, text: str) -> str:
+        """Puts the folders in their places."""
+        names = {"data": self.data, "model": self.model, "odd": self.odd}
+        return text.format(set=self.root / "tiny_files.yaml", **names)
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A row of the table."""
+
+    command: str
+    flags: str
+    words: str
+    spoilt: str = ""
+
+    def arguments(self, world: World) -> list[str]:
+        """Returns the flags with the folders in their places."""
+        text = self.flags
+        for name, flags in FLAGS.items():
+            text = text.replace(f"{{{name}}}", flags)
+        return shlex.split(world.filled(text))
+
+    def stdin(self, world: World) -> bytes:
+        """Returns what is on standard input."""
+        if self.spoilt == "standard input is latin":
+            return (world.odd / "latin.en").read_bytes()
+        return b"one\n"
+
+    def spoil(self, world: World) -> None:
+        """Changes what the mistake is about."""
+        if self.spoilt and self.spoilt != "standard input is latin":
+            SPOILS[self.spoilt](world)
+
+
+def table() -> list[Bad]:
+    """Reads the rows."""
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    rows = (line for line in lines if line and not line.startswith("#"))
+    return [Bad(*(part.strip() for part in row.split(" | "))) for row in rows]
+
+
+def write_odd_files(folder: Path) -> None:
+    """Writes files that are not what they should be."""
+    texts = {
+        "good.en": b"one two\nthree\n",
+        "good.de": b"eins zwei\ndrei\n",
+        "longer.de": b"eins zwei\ndrei\nvier\n",
+        "latin.en": b"one\nf\xfcnf\n",
+        "nul.en": b"o\0n\0e\0\n",
+        "empty.en": b"",
+        "fake.en.gz": b"one\n",
+        "cut.en.gz": gzip.compress(b"one\n" * 1000)[:-20],
+        "junk.model": b"no vocabulary",
+        "junk.subwords": b"'the_'\n",
+        "python.yaml": b"d_model: !!python/object/apply:os.system ['touch x']\n",
+        "alias.yaml": b"seed: &one 1\nd_model: *one\n",
+        "list.yaml": b"- d_model\n",
+        "twice.yaml": b"seed: 1\nseed: 2\n",
+        "deep.yaml": b"[" * 5000,
+        "date.yaml": b"seed: 2001-99-99\n",
+        "latin.yaml": b"norm: f\xfcr\n",
+        "half.json": b"{",
+        "list.json": b"[]",
+    }
+    folder.mkdir()
+    for name, contents in texts.items():
+        (folder / name).write_bytes(contents)
+    for name in ("folder.en", "folder.yaml", "kept"):
+        (folder / name).mkdir()
+    (folder / "kept" / "notes.txt").write_text("mine")
+    np.savez(folder / "kept" / "array.npz", x=np.zeros(3))
+
+
+Spoil = Callable[[World], object]
+
+
+def _text(name: str, change: Callable[[bytes], bytes]) -> Spoil:
+    """Changes a text file of which nothing was encoded yet."""
+
+    def spoil(world: World) -> None:
+        path = world.data / name
+        path.write_bytes(change(path.read_bytes()))
+        shutil.rmtree(world.data / "encoded")
+
+    return spoil
+
+
+def _second_line(name: str, line: bytes) -> Spoil:
+    def changed(text: bytes) -> bytes:
+        lines = text.split(b"\n")
+        return b"\n".join([lines[0], line, *lines[2:]])
+
+    return _text(name, changed)
+
+
+def _blank_train(world: World) -> None:
+    _text("train.en", lambda text: b"\n" * 60)(world)
+    (world.data / "train.de").write_bytes(b" \r\n" * 60)
+
+
+def _directory(world: World) -> None:
+    _text("train.en", lambda text: text)(world)
+    (world.data / "train.en").unlink()
+    (world.data / "train.en").mkdir()
+
+
+def _cut_gz(world: World) -> None:
+    _text("train.de", lambda text: text)(world)
+    path = world.data / "train.de"
+    (world.data / "train.de.gz").write_bytes(gzip.compress(path.read_bytes())[:-9])
+    path.unlink()
+
+
+def _removed(name: str) -> Spoil:
+    def spoil(world: World) -> None:
+        path = world.root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return spoil
+
+
+def _altered(name: str) -> Spoil:
+    """Flips a bit in the middle of a file."""
+
+    def spoil(world: World) -> None:
+        path = world.root / name
+        contents = bytearray(path.read_bytes())
+        contents[len(contents) // 2] ^= 1
+        path.write_bytes(contents)
+
+    return spoil
+
+
+def _replaced(name: str, text: str) -> Spoil:
+    return lambda world: (world.root / name).write_text(text, encoding="utf-8")
+
+
+def _outward_link(world: World) -> None:
+    """As a stranger may have packed it."""
+    log = world.model / "training_log.tsv"
+    log.unlink()
+    log.symlink_to(world.odd / "kept" / "notes.txt")
+
+
+def _moved_data(world: World) -> None:
+    path = world.model / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(values | {"data_dir": str(world.odd / "absent")}))
+
+
+def _no_checkpoint_is_whole(world: World) -> None:
+    for path in world.model.glob("checkpoints/*/optimizer.index"):
+        path.unlink()
+
+
+SPOILS: dict[str, Spoil] = {
+    "train.de is latin": _second_line("train.de", b"zw\xff"),
+    "test.de is latin": _second_line("test.de", b"zw\xff"),
+    "train.en has a NUL": _second_line("train.en", b"on\0e"),
+    "train.en is longer": _text("train.en", lambda text: text + b"one\n"),
+    "train.en is a directory": _directory,
+    "train.en is another text, not encoded": _second_line("train.en", b"eleven"),
+    "train.en is another text": _replaced("data/train.en", "one\n" * 60),
+    "train.de.gz is cut": _cut_gz,
+    "train is blank": _blank_train,
+    "val.de is twice": lambda world: shutil.copy(
+        world.data / "val.de", world.data / "val.de.gz"
+    ),
+    "val.de is missing": _removed("data/val.de"),
+    "val.en is empty": _text("val.en", lambda text: b""),
+    "test.de is missing": _removed("data/test.de"),
+    "model.json is damaged": _replaced("model/model.json", "{"),
+    "hparams.yaml is damaged": _replaced("model/hparams.yaml", "["),
+    "a link leads out": _outward_link,
+    "no checkpoint is whole": _no_checkpoint_is_whole,
+    "step 4 is altered": _altered(
+        "model/checkpoints/step-00000004/weights.data-00000-of-00001"
+    ),
+    "step 4 lacks its index": _removed("model/checkpoints/step-00000004/weights.index"),
+    "checkpoints are missing": _removed("model/checkpoints"),
+    "the average is altered": _altered("model/averaged/weights.data-00000-of-00001"),
+    "the average's description is altered": _altered("model/averaged/checkpoint.json"),
+    "averaged is missing": _removed("model/averaged"),
+    "best_bleu is missing": _removed("model/best_bleu"),
+    "the data were moved": _moved_data,
+    "the vocabulary is another": _altered("model/vocab.model"),
+}

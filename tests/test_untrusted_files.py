@@ -1,0 +1,273 @@
+"""Files that somebody else made cannot run code or write outside their directory.
+
+Links that lead out of a model directory are in tests/test_model_dir.py.
+"""
+
+import ast
+import hashlib
+import io
+import json
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+from t2t_repro import hparams
+from t2t_repro.data.manifest import Origin
+from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.errors import UserError
+from t2t_repro.model_dir import ModelDir
+from t2t_repro.training import checkpoints, retention
+from tests import command_line
+from tests.data.test_shards import CodePointTokenizer
+
+PACKAGE = command_line.ROOT / "t2t_repro"
+# What runs code that stands in a file, or reads objects that do.
+FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
+FORBIDDEN_YAML = {"unsafe_load", "full_load", "UnsafeLoader", "FullLoader", "Loader"}
+
+
+class Payload:
+    """What unpickles to a call that makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_the_payload_of_these_tests_works(tmp_path):
+    pickle.loads(pickle.dumps(Payload(tmp_path / "made")))
+    assert (tmp_path / "made").is_dir()
+
+
+TAGS = [
+    "!!python/object/apply:os.mkdir ['{made}']",
+    "!!python/object/new:os.mkdir ['{made}']",
+    "!!python/name:os.mkdir",
+    "!!python/module:os",
+    "!!python/object:tests.test_untrusted_files.Payload {{folder: x}}",
+    "!!python/tuple [1, 2]",
+    "!!map {{? !!python/object/apply:os.mkdir ['{made}'] : 1}}",
+]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("text", ["seed: {}", "{}", "base: {}", "? {}\n: 1"])
+def test_tags_in_hyper_parameters_are_refused_and_not_run(tmp_path, tag, text):
+    made = tmp_path / "made"
+    path = tmp_path / "set.yaml"
+    path.write_text(text.format(tag.format(made=made)), encoding="utf-8")
+    for read in (hparams.load, hparams.read):
+        with pytest.raises(UserError, match=r"set\.yaml"):
+            read(str(path))
+    assert not made.exists()
+
+
+def test_references_do_not_grow_to_gigabytes(tmp_path):
+    path = tmp_path / "set.yaml"
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    for one, other in zip("bcdefghijkl", "abcdefghijk", strict=True):
+        lines.append(f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]")
+    path.write_text("\n".join([*lines, "seed: *l"]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"set\.yaml:2: not valid YAML: a reference"):
+        hparams.load(str(path))
+
+
+@pytest.mark.parametrize(
+    "base", ["../base", "/etc/passwd", "base.yaml", "configs/base"]
+)
+def test_a_set_builds_on_named_sets_alone(tmp_path, base):
+    path = tmp_path / "set.yaml"
+    path.write_text(f"base: {base}\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no hyper-parameter set is called"):
+        hparams.load(str(path))
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """The shards of two pairs."""
+    origin = Origin("files", "data-1", "train.en and train.de", "en", "de")
+    path = tmp_path / "shards" / "train"
+    write_shards([("a", "b"), ("c", "d")], CodePointTokenizer(), path, "train", origin)
+    return path
+
+
+def exchange(shards, name, contents):
+    """Puts other bytes into a shard's file and vouches for them in the manifest."""
+    (shards / name).write_bytes(contents)
+    manifest = json.loads((shards / "manifest.json").read_text())
+    for shard in manifest["shards"]:
+        for part in ("tokens", "lengths"):
+            if shard[part]["name"] == name:
+                shard[part]["bytes"] = len(contents)
+                shard[part]["sha256"] = hashlib.sha256(contents).hexdigest()
+    (shards / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("part", ["tokens", "lengths"])
+@pytest.mark.parametrize("form", ["npy", "npz", "pickle"])
+def test_a_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
+    made = tmp_path / "made"
+    array = np.array([Payload(made)], dtype=object)
+    file = io.BytesIO()
+    if form == "npy":
+        np.save(file, array, allow_pickle=True)
+    elif form == "npz":
+        np.savez(file, x=array)
+    else:
+        pickle.dump(array, file)
+    exchange(shards, f"train-00000-of-00001.{part}.npy", file.getvalue())
+    with pytest.raises(UserError, match="is damaged"):
+        load_shards(shards)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("name", ["../outside.npy", "/dev/zero", "a/b.npy", ".."])
+def test_shards_lie_in_their_own_folder(shards, name):
+    manifest = json.loads((shards / "manifest.json").read_text())
+    manifest["shards"][0]["tokens"]["name"] = name
+    (shards / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=r"manifest\.json is not a manifest of shards"):
+        load_shards(shards)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"step": 3, "path": "../../outside", "name": "/tmp/outside"},
+        {"step": -(10**9)},
+        {"step": 10**17},
+    ],
+)
+def test_a_checkpoint_says_nothing_of_where_it_is_written(tmp_path, meta):
+    weights = {"w": np.zeros(3, "float32")}
+    saved = checkpoints.save(tmp_path / "inside", 3, weights, weights)
+    (saved.path / "checkpoint.json").write_text(json.dumps(meta))
+    before = sorted(tmp_path.rglob("*"))
+    found = checkpoints.open_checkpoint(saved.path)
+    assert found.path == saved.path
+    assert found.step == meta["step"]
+    assert found.tensors().read("w").tolist() == [0, 0, 0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_pruning_follows_no_links(tmp_path):
+    """Neither to checkpoints elsewhere nor to folders called like its own debris."""
+    weights = {"w": np.zeros(3, "float32")}
+    mine = tmp_path / "mine"
+    for step in (1, 2, 3):
+        checkpoints.save(tmp_path / "theirs", step, weights, weights)
+        checkpoints.save(mine, 10 + step, weights, weights)
+    for link in ("step-00000001", ".writing-step-00000009", ".removing-x"):
+        (mine / link).symlink_to(tmp_path / "theirs" / "step-00000001")
+    (tmp_path / "theirs" / "notes").write_text("mine")
+    before = contents(tmp_path / "theirs")
+    retention.prune(mine, keep=1)
+    assert contents(tmp_path / "theirs") == before
+    assert [c.step for c in checkpoints.list_checkpoints(mine)] == [13]
+
+
+def contents(folder):
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problem": "../files"},
+        {"problem": "os.system"},
+        {"source_lang": "../../en"},
+        {"target_lang": "de; touch x"},
+        {"data_dir": "/dev/null"},
+        {"data_dir": 7},
+        {"extra": "field"},
+    ],
+)
+def test_a_description_of_a_model_cannot_lead_elsewhere(trained_copy, changes):
+    path = trained_copy.model_dir / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | changes
+    path.write_text(json.dumps(values), encoding="utf-8")
+    before = contents(trained_copy.folder)
+    with pytest.raises(UserError):
+        ModelDir(trained_copy.model_dir).problem()
+    assert contents(trained_copy.folder) == before
+
+
+def test_what_an_importing_process_leaves_stays_in_its_place(trained_copy, tmp_path):
+    """A folder that is planted where a command writes aside is not followed."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "checkpoint.json").write_text('{"step": 1}')
+    for name in (".writing-averaged", ".writing-over-averaged"):
+        (trained_copy.model_dir / name).symlink_to(outside)
+    flags = ("--model_dir", str(trained_copy.model_dir), "--last", "1")
+    done = command_line.run("average", *flags)
+    assert done.status == 0 or command_line.is_one_clear_line(done)
+    assert contents(outside) == {str(outside / "checkpoint.json"): b'{"step": 1}'}
+
+
+def test_no_module_reads_pickles_or_runs_what_it_reads():
+    """In the source of the package and of the tools that run it."""
+    wrong = []
+    for path in (*PACKAGE.rglob("*.py"), *command_line.ROOT.glob("tools/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            wrong += [f"{path}:{node.lineno} {name}" for name in offences(node)]
+    assert wrong == []
+
+
+def offences(node):
+    """Returns what an expression or an import does that it must not."""
+    if isinstance(node, ast.Import):
+        names = {alias.name.partition(".")[0] for alias in node.names}
+        return names & FORBIDDEN_MODULES
+    if isinstance(node, ast.ImportFrom):
+        return {str(node.module).partition(".")[0]} & FORBIDDEN_MODULES
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return {node.attr} & FORBIDDEN_YAML if node.value.id == "yaml" else ()
+    if not isinstance(node, ast.Call):
+        return ()
+    if isinstance(node.func, ast.Name):
+        return {node.func.id} & FORBIDDEN_CALLS
+    if ast.unparse(node.func) == "np.load":
+        allowed = [k for k in node.keywords if k.arg == "allow_pickle"]
+        if allowed and ast.unparse(allowed[0].value) != "False":
+            return ("np.load that may unpickle",)
+    if ast.unparse(node.func) == "yaml.load" and "_StrictLoader" not in ast.unparse(
+        node
+    ):
+        return ("yaml.load",)
+    return ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "eval(x)",
+        "yaml.load(x)",
+        "yaml.load(x, yaml.FullLoader)",
+        "np.load(f, allow_pickle=True)",
+    ],
+)
+def test_such_code_would_be_noticed(text):
+    assert [o for node in ast.walk(ast.parse(text)) for o in offences(node)]
+
+
+def test_a_folder_of_data_cannot_make_datagen_delete_other_files(trained_copy):
+    """What lies where shards go, and is none, stays."""
+    encoded = trained_copy.data_dir / "encoded" / "files.en-de.sentencepiece-300"
+    shutil.rmtree(encoded / "train")
+    (encoded / "train").mkdir()
+    (encoded / "train" / "notes.txt").write_text("mine")
+    flags = ("--problem", "files", "--data_dir", str(trained_copy.data_dir))
+    done = command_line.run("train", *trained_copy.arguments()[:-1])
+    assert command_line.is_one_clear_line(done), done
+    assert (encoded / "train" / "notes.txt").read_text() == "mine"
+    assert flags
