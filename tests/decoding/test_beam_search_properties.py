@@ -1,0 +1,69 @@
+"""Beam search against exhaustive search, on whatever toy is drawn."""
+
+import numpy as np
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from tests import properties
+from tests.decoding.results import found, hypothesis
+from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL, MemoryDecoder
+
+NUMBERS = st.floats(-3, 3, width=32, allow_subnormal=False)
+SOURCES = st.integers(1, 4).flatmap(
+    lambda rows: arrays("float32", [rows, 6], elements=NUMBERS)
+)
+
+
+def search_of(decoder: MemoryDecoder, beam_size: int, nbest: int):
+    """Returns a search that is traced once for all sources and limits."""
+
+    def search(sources: tf.Tensor, max_lengths: tf.Tensor) -> BeamSearchResult:
+        return beam_search(
+            decoder,
+            decoder.start(sources, beam_size),
+            batch_size=tf.shape(sources)[0],
+            beam_size=beam_size,
+            alpha=0.6,
+            max_lengths=max_lengths,
+            nbest=nbest,
+        )
+
+    sources = tf.TensorSpec([None, 6], tf.float32)
+    limits = tf.TensorSpec([None], tf.int32)
+    return tf.function(search, input_signature=[sources, limits])
+
+
+# 3 symbols but PAD and EOS make at most 3^3 unfinished hypotheses.
+WIDE = search_of(SMALL, beam_size=27, nbest=3)
+NARROW = search_of(LARGER, beam_size=3, nbest=3)
+
+
+@properties.checked
+@given(sources=SOURCES, limit=st.integers(1, 4))
+def test_a_wide_beam_finds_the_best_there_are(sources, limit):
+    result = WIDE(sources, [limit] * len(sources))
+    for row, source in enumerate(sources):
+        best = SMALL.exhaustive(source, limit, 0.6)[:3]
+        scores = [score for score, _ in best]
+        np.testing.assert_allclose(result.scores[row, : len(best)], scores, atol=1e-5)
+        if len(scores) == 1 or scores[0] - scores[1] > 1e-4:
+            assert hypothesis(result.ids[row, 0]) == best[0][1]
+
+
+@properties.checked
+@given(sources=SOURCES, data=st.data())
+def test_every_result_is_well_formed_and_worth_its_score(sources, data):
+    rows = len(sources)
+    numbers = st.lists(st.integers(1, 9), min_size=rows, max_size=rows)
+    limits = data.draw(numbers, label="limits")
+    result = NARROW(sources, limits)
+    assert np.all(np.diff(result.scores) <= 0)
+    for row, ids, score in found(result):
+        assert 1 <= len(ids) <= limits[row]
+        assert PAD not in ids
+        assert EOS not in ids[:-1]
+        expected = LARGER.score(sources[row], ids, 0.6)
+        np.testing.assert_allclose(score, expected, atol=1e-4)

@@ -1,0 +1,123 @@
+"""Whatever stands in a set of hyper-parameters, it is read or refused in a line."""
+
+import dataclasses
+import math
+
+import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from t2t_repro import hparams
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.hparams.settings import field_types, rule_of
+from tests import properties
+
+
+def values_of(field):
+    """Returns a strategy of the values that a field's own rule allows."""
+    kind, optional = field_types(HParams)[field.name]
+    rule = rule_of(field)
+    low, below = rule.minimum, rule.below
+    if rule.choices:
+        found = st.sampled_from(rule.choices)
+    elif kind is str:
+        found = st.text(min_size=1).filter(str.strip)
+    elif kind is bool:
+        found = st.booleans()
+    elif kind is int:
+        found = st.integers(math.ceil(low or 0), math.ceil(below or 2**40) - 1)
+    else:
+        found = st.floats(low or 0, below, exclude_max=below is not None)
+    return found | st.none() if optional else found
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
+CHANGES = st.sets(st.sampled_from(sorted(FIELDS)), max_size=8).flatmap(
+    lambda names: st.fixed_dictionaries(
+        {n: values_of(FIELDS[n]) for n in sorted(names)}
+    )
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+DOCUMENTS = st.dictionaries(
+    st.sampled_from([*sorted(FIELDS), "base", "d_modle"]) | st.text() | st.integers(),
+    st.recursive(
+        SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+    max_size=4,
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("sets") / "set.yaml"
+
+
+@properties.checked
+@given(changes=CHANGES)
+def test_a_set_that_is_valid_comes_back_as_it_was(path, changes):
+    try:
+        saved = HParams().replace(**changes)
+    except UserError:  # Two values contradict each other.
+        assume(False)
+    saved.save(path)
+    assert hparams.read(path) == saved
+    assert hparams.load(str(path)) == saved
+
+
+def read_or_refused(path):
+    try:
+        assert isinstance(hparams.load(str(path)), HParams)
+    except UserError as error:
+        assert "\n" not in str(error)
+        assert "\r" not in str(error)
+        assert str(path) in str(error) or str(error).startswith("hparams: ")
+
+
+@properties.checked
+@given(document=DOCUMENTS)
+def test_any_mapping_is_read_or_refused_in_one_line(path, document):
+    path.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+    read_or_refused(path)
+
+
+@properties.checked
+@given(
+    pieces=st.lists(
+        st.text(max_size=4)
+        | st.sampled_from(
+            [
+                "seed",
+                ": ",
+                "\n",
+                "- ",
+                "[",
+                "{",
+                "&a ",
+                "*a",
+                "!!python/name:os.system",
+                "? ",
+                "<<",
+                "%YAML",
+                "---",
+                "'",
+                '"',
+                "|",
+                "1e9999",
+                "2001-99-99",
+            ]
+        ),
+        max_size=12,
+    )
+)
+def test_any_text_is_read_or_refused_in_one_line(path, pieces):
+    path.write_text("".join(pieces), encoding="utf-8")
+    read_or_refused(path)
+
+
+@properties.checked
+@given(contents=st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused_in_one_line(path, contents):
+    path.write_bytes(contents)
+    read_or_refused(path)

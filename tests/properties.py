@@ -1,0 +1,11 @@
+"""How properties are tested: the same examples every time, kept nowhere."""
+
+from hypothesis import HealthCheck, settings
+
+checked = settings(
+    max_examples=50,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
