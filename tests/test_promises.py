@@ -1,0 +1,41 @@
+"""Every promise names a test that exists."""
+
+import ast
+import re
+
+from tests.command_line import ROOT
+
+PAGE = ROOT / "docs" / "promises.md"
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def functions(path):
+    """Returns the tests that a file defines."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_test_that_is_named_exists():
+    named = NAMED.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(named) > 40
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (ROOT / path).is_file() or name not in functions(path)
+    ]
+    assert missing == []
+
+
+def test_every_row_names_what_shows_it():
+    rows = [row for row in PAGE.read_text().splitlines() if row.startswith("| ")]
+    rows = [row for row in rows if not row.startswith("| promise |")]
+    assert rows
+    for row in rows:
+        shown = row.split(" | ")[-1]
+        assert NAMED.search(shown) or "`python " in shown, row
+
+
+def test_tools_that_are_named_exist():
+    names = re.findall(r"`(?:python|bash) (tools/\w+\.\w+)", PAGE.read_text())
+    assert names
+    assert all((ROOT / name).is_file() for name in names)

@@ -1,0 +1,109 @@
+"""The tool that kills trainings: it finds what differs, and nothing else."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from t2t_repro.training.checkpoints import save
+from tests.command_line import ROOT
+
+TOOL = ROOT / "tools" / "inject_faults.py"
+LOG = "step\tloss\ttarget_tokens_per_second\n50\t1.5\t{}\n"
+
+
+@pytest.fixture(scope="module")
+def compare():
+    spec = importlib.util.spec_from_file_location("inject_faults", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["inject_faults"] = module  # Where dataclasses look for it.
+    spec.loader.exec_module(module)
+    yield module.compare
+    del sys.modules["inject_faults"]
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two model directories that differ in times alone."""
+    found = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        weights = {"w": np.arange(6, dtype="float32").reshape(2, 3)}
+        moments = {"m/w": weights["w"] * 2}
+        for step in (10, 20):
+            meta = {"saved_at": number}
+            save(folder / "checkpoints", step, weights, moments, meta)
+        save(folder, 20, weights, name="averaged")
+        (folder / "training_log.tsv").write_text(LOG.format(number * 100))
+        (folder / "validation_log.tsv").write_text("step\tloss\n20\t2.5\n")
+        for name in ("left_out.tsv", "hparams.yaml", "model.json", "vocab.model"):
+            (folder / name).write_text(name)
+        found.append(folder)
+    return found
+
+
+def test_times_are_no_difference(compare, two):
+    # Weights and moments of two checkpoints, weights of the average.
+    assert compare(*two) == (5, [])
+
+
+def change_a_bit(folder):
+    weights = {"w": np.arange(6, dtype="float32").reshape(2, 3)}
+    moments = {"m/w": weights["w"] * 2}
+    moments["m/w"][1, 2] = np.nextafter(moments["m/w"][1, 2], np.float32(9e9))
+    save(folder / "checkpoints", 10, weights, moments)
+
+
+def change_the_sign_of_zero(folder):
+    weights = {"w": np.arange(6, dtype="float32").reshape(2, 3)}
+    weights["w"][0, 0] = -0.0
+    save(folder, 20, weights, name="averaged")
+
+
+def remove_a_checkpoint(folder):
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+
+
+def change_a_loss(folder):
+    (folder / "training_log.tsv").write_text(LOG.format(1).replace("1.5", "1.25"))
+
+
+def leave_debris(folder):
+    (folder / "checkpoints" / ".writing-step-00000030").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (change_a_bit, "checkpoints/step-00000010/optimizer m/w"),
+        (change_the_sign_of_zero, "averaged/weights w"),
+        (remove_a_checkpoint, "checkpoints/step-00000010 is not in both"),
+        (change_a_loss, "training_log.tsv"),
+        (leave_debris, "checkpoints/.writing-step-00000030 was left behind"),
+    ],
+)
+def test_what_differs_is_named(compare, two, change, words):
+    change(two[1])
+    _, different = compare(*two)
+    assert different == [words]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), ("--strategy", "mirrored", "--replicas", "2")])
+def test_four_kills_leave_no_trace(flags):
+    """The fourth while a checkpoint is written."""
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "--kills", "4", "--json", *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["identical"] == 4
+    assert all(kill["compared"] > 0 for kill in found["kills"])
+    assert done.stderr.count("\n") == 4
