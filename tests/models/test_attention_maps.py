@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.analysis.attention_maps import attention_maps
 from t2t_repro.hparams import HParams
+from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from tests import golden
 
