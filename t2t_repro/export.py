@@ -1,41 +1,147 @@
-"""Exports a model as a SavedModel that takes and gives plain text."""
+"""Exports a model for a server: a SavedModel, or what CTranslate2 reads."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli
+from t2t_repro.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.loading import Loaded
+    from t2t_repro.model_dir import ModelDir
+
+_FORMATS = ("saved_model", "ctranslate2")
+_PRECISIONS = {
+    "saved_model": ("float32", "bfloat16"),
+    "ctranslate2": ("float32", "int8", "int16", "float16"),
+}
 
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Writes EXPORT_DIR/<integer>/, a SavedModel whose serving_default takes text "
-        "and returns translations and scores. Beam size and alpha are fixed in it."
+        "Writes EXPORT_DIR/<integer>/: a SavedModel that takes and gives text, with "
+        "the files that TensorFlow Serving needs beside it; or, with --format "
+        "ctranslate2, a folder for CTranslate2, which takes and gives subwords. Beam "
+        "size and alpha are fixed in a SavedModel."
     )
     parser.add_argument("--model_dir", required=True, help="folder of the model")
     parser.add_argument(
         "--export_dir", required=True, help="folder of the exported versions"
     )
     cli.add_search_flags(parser)
+    parser.add_argument(
+        "--format", choices=_FORMATS, default=_FORMATS[0], help="who shall read it"
+    )
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        choices=sorted({name for names in _PRECISIONS.values() for name in names}),
+        help="of the weights: float32 or bfloat16 in a SavedModel, float32, int8, "
+        "int16 or float16 for CTranslate2",
+    )
+    parser.add_argument(
+        "--max_input_length",
+        type=cli.at_least(1),
+        help="longer texts are cut to as many subwords, end mark included "
+        "(default: 512)",
+    )
+    parser.add_argument(
+        "--model_name",
+        help="the name under which it is served (default: MODEL_DIR's own)",
+    )
+    parser.add_argument(
+        "--licence", help="what the model card says of the weights' licence"
+    )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and writes the next version."""
     args = _parser().parse_args(argv)
+    if args.precision not in _PRECISIONS[args.format]:
+        raise UserError(
+            f"--precision {args.precision}: of a {args.format} it is "
+            f"{' or '.join(_PRECISIONS[args.format])}"
+        )
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.serving.saved_model import export
 
-    translator, checkpoint = load_translator(
-        ModelDir(Path(args.model_dir)), args.checkpoint, args.beam_size, args.alpha
-    )
-    version = export(translator, Path(args.export_dir))
+    directory = ModelDir(Path(args.model_dir))
+    write = _saved_model if args.format == "saved_model" else _ctranslate2
+    result = write(directory, args)
     cli.print_result(
-        f"exported {checkpoint} to {version}",
-        {"checkpoint": checkpoint, "saved_model": str(version)},
-        args.json,
+        f"exported {result['checkpoint']} to {result[args.format]}", result, args.json
     )
+
+
+def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
+    """Writes a SavedModel and the server's files; returns what was made."""
+    from t2t_repro.loading import search_of
+    from t2t_repro.serving import server_files
+    from t2t_repro.serving.model_card import facts_of, model_card
+    from t2t_repro.serving.saved_model import export
+    from t2t_repro.serving.signatures import ServingModule
+    from t2t_repro.translator import MAX_INPUT_LENGTH
+
+    export_dir = Path(args.export_dir)
+    name = server_files.check_model_name(
+        args.model_name or server_files.default_model_name(directory.path)
+    )
+    # Before the work, lest it be for nothing.
+    server_files.kept_files(export_dir, name)
+    loaded = _load(directory, args, args.precision)
+    longest = args.max_input_length or MAX_INPUT_LENGTH
+    search = search_of(loaded.hparams, beam_size=args.beam_size, alpha=args.alpha)
+    facts = facts_of(
+        directory,
+        loaded,
+        loaded.hparams.replace(beam_size=search.beam_size, alpha=search.alpha),
+        name=name,
+        max_input_length=longest,
+        precision=args.precision,
+        licence=args.licence,
+    )
+    module = ServingModule(loaded.models, loaded.tokenizer, search, longest)
+    version = export(module, export_dir, model_name=name, model_card=model_card(facts))
+    kept = server_files.write_server_files(export_dir, name)
+    return {
+        "checkpoint": ", ".join(loaded.checkpoints),
+        "saved_model": str(version),
+        "model_name": name,
+        "kept_files": kept,
+    }
+
+
+def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
+    """Writes a folder for CTranslate2; returns what was made."""
+    from t2t_repro.interop.ctranslate2 import write_ctranslate2
+    from t2t_repro.serving.versions import new_version, next_version
+
+    for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
+        if getattr(args, flag) is not None:
+            raise UserError(
+                f"--{flag} is of a saved_model; CTranslate2 is told when it translates"
+            )
+    loaded = _load(directory, args)
+    if len(loaded.models) > 1:
+        raise UserError(
+            f"--checkpoint {args.checkpoint}: CTranslate2 has one model at a time; "
+            "name one checkpoint"
+        )
+    version = next_version(Path(args.export_dir))
+    with new_version(version) as folder:
+        write_ctranslate2(loaded.models[0], loaded.tokenizer, folder, args.precision)
+    return {"checkpoint": loaded.checkpoints[0], "ctranslate2": str(version)}
+
+
+def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
+    """Loads the models that --checkpoint names."""
+    from t2t_repro.loading import checkpoint_names, load
+
+    return load(directory, checkpoint_names(args.checkpoint), precision)
 
 
 if __name__ == "__main__":

@@ -1,55 +1,37 @@
-"""Writes a translator as a SavedModel for TensorFlow Serving."""
+"""Writes a model as a SavedModel for TensorFlow Serving."""
 
-import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
-from t2t_repro.translator import Translator
+from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.serving.versions import new_version, next_version
+from t2t_repro.serving.warmup import write_warmup_requests
+
+EXTRA_FOLDER = "assets.extra"
+"""Where a SavedModel keeps what no graph reads."""
+
+MODEL_CARD = "README.md"
 
 
-class ServingModule(tf.Module):
-    """What is exported: the variables, the vocabulary, and the signatures.
-
-    The model's Python objects stay behind; the graph needs tensorflow_text's
-    operations and nothing of this package.
-
-    Args:
-        translator: what to export.
-    """
-
-    def __init__(self, translator: Translator) -> None:
-        super().__init__()
-        # The graph captures these; a SavedModel holds what it is told to track.
-        self.weights = translator.model_variables
-        self.tokenizer = translator.tokenizer
-        self._translate = translator.translate
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Translates sentences.
-
-        Args:
-            text: string (batch,), UTF-8.
-
-        Returns:
-            ``translations``, string (batch,), and ``scores``, float32 (batch,): log
-            probability over length penalty.
-        """
-        translations, scores = self._translate(text)
-        return {"translations": translations, "scores": scores}
-
-
-def export(translator: Translator, export_dir: Path) -> Path:
+def export(
+    module: ServingModule,
+    export_dir: Path,
+    *,
+    model_name: str = "model",
+    model_card: str = "",
+) -> Path:
     """Writes the next version directory ``export_dir/<integer>``.
 
     It is written aside and renamed, so a server that polls the folder never sees
-    half of a model.
+    half of a model. Inside, ``assets.extra`` holds the requests with which a server
+    warms the model up, and the model card.
 
     Args:
-        translator: what to export.
+        module: what to export.
         export_dir: the folder of all versions; made when missing.
+        model_name: the name under which it is served.
+        model_card: what is to be known of the model, Markdown.
 
     Returns:
         The version's directory.
@@ -57,26 +39,28 @@ def export(translator: Translator, export_dir: Path) -> Path:
     Raises:
         UserError: the folder cannot be written.
     """
-    try:
-        export_dir.mkdir(parents=True, exist_ok=True)
-        versions = [int(path.name) for path in export_dir.iterdir() if _is_int(path)]
-        final = export_dir / str(max(versions, default=0) + 1)
-        aside = export_dir / f".writing-{final.name}"
-        shutil.rmtree(aside, ignore_errors=True)
-        module = ServingModule(translator)
-        signatures = {"serving_default": module.serving_default}
-        try:
-            tf.saved_model.save(module, str(aside), signatures=signatures)
-            aside.rename(final)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise UserError(f"--export_dir {export_dir}: {error.strerror}") from None
-    except tf.errors.OpError as error:
-        first = str(error).splitlines()[0]
-        raise UserError(f"--export_dir {export_dir}: {first}") from None
+    final = next_version(export_dir)
+    with new_version(final) as folder:
+        save(module, folder)
+        extra = folder / EXTRA_FOLDER
+        extra.mkdir()
+        write_warmup_requests(extra, model_name)
+        if model_card:
+            (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")
     return final
 
 
-def _is_int(path: Path) -> bool:
-    return path.is_dir() and path.name.isdigit()
+def save(module: ServingModule, folder: Path) -> None:
+    """Writes the SavedModel alone.
+
+    Args:
+        module: what to write.
+        folder: where it goes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    try:
+        tf.saved_model.save(module, str(folder), signatures=module.functions)
+    except tf.errors.OpError as error:
+        raise OSError(str(error).splitlines()[0]) from None

@@ -1,0 +1,185 @@
+"""What the SavedModel answers: graphs from text to text.
+
+A server merges the requests of several clients into one batch, so the answer to a row
+must depend on that row alone, and no row may make the others fail: what is too long is
+cut, what is no UTF-8 is read as U+FFFD, and a batch of any size is computed in parts.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from t2t_repro.data.tokenizer import Tokenizer
+from t2t_repro.decoding.batch import NO_HYPOTHESIS
+from t2t_repro.decoding.search import Search
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.serving.attention import PairAttention
+from t2t_repro.serving.pairs import log_probabilities
+from t2t_repro.serving.parts import in_parts, rows_within
+from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
+from t2t_repro.translator import MAX_INPUT_LENGTH, Translator
+
+# Positions that are searched at once: sentences times their longest possible output.
+# Of a base model 8,192 are some 2 GB of caches.
+_SEARCH_POSITIONS = 8192
+# Positions that are scored at once, each with a logit for every symbol.
+_SCORE_POSITIONS = 2048
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+
+
+class ServingModule(tf.Module):
+    """What is exported: the variables, the vocabulary, and the signatures.
+
+    The model's Python objects stay behind; the graph needs tensorflow_text's
+    operations and nothing of this package.
+
+    Args:
+        models: a model, already built, or several, which translate as one.
+        tokenizer: their vocabulary.
+        search: how translations are found; its `nbest` is 1.
+        max_input_length: longer texts are cut to as many subwords, EOS included.
+
+    Attributes:
+        functions: the signatures by the names that a client asks for. Each takes
+            string tensors (batch,) and returns tensors (batch, ...) by name.
+            ``serving_default`` translates `text`, ``nbest`` gives a list of
+            translations for it, best first, ``score`` says how probable a given
+            `translation` is, and ``attention``, which several models do not have in
+            common, shows what the model looks at. See the methods of `Answers`.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        tokenizer: Tokenizer,
+        search: Search | None = None,
+        max_input_length: int = MAX_INPUT_LENGTH,
+    ) -> None:
+        super().__init__()
+        answers = Answers(models, tokenizer, search or Search(), max_input_length)
+        # The graphs capture these; a SavedModel holds what it is told to track.
+        self.weights = answers.best.model_variables
+        self.tokenizer = tokenizer
+        self.functions = {
+            "serving_default": _graph(answers.translate, _TEXT),
+            "nbest": _graph(answers.nbest, _TEXT),
+            "score": _graph(answers.score, _TEXT, _TRANSLATION),
+        }
+        if len(models) == 1:
+            attention = PairAttention(models[0], answers.best)
+            self.functions["attention"] = _graph(attention, _TEXT, _TRANSLATION)
+
+
+class Answers:
+    """The graphs behind the signatures, in a plain object that is not exported.
+
+    Args:
+        models: as `ServingModule` takes them, and so on.
+        tokenizer: the vocabulary.
+        search: how translations are found.
+        max_input_length: of texts.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        tokenizer: Tokenizer,
+        search: Search,
+        max_input_length: int,
+    ) -> None:
+        every = dataclasses.replace(search, nbest=search.beam_size)
+        self.best = Translator(models, tokenizer, search, max_input_length)
+        self._list = Translator(models, tokenizer, every, max_input_length)
+        self._models = models
+
+    def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Translates sentences.
+
+        Args:
+            text: string (batch,), UTF-8.
+
+        Returns:
+            ``translations``, string (batch,), UTF-8 without line breaks, empty for a
+            blank text; ``scores``, float32 (batch,): log probability over length
+            penalty, 0 for a blank text.
+        """
+        texts, scores = _search(self.best, text)
+        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+
+    def nbest(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Finds the best translations of sentences, best first.
+
+        Args:
+            text: string (batch,), UTF-8.
+
+        Returns:
+            ``translations``, string (batch, beam), and ``scores``, float32 (batch,
+            beam); a place that no hypothesis fills is empty and has the score -1e7.
+            The first is that of `translate`.
+        """
+        texts, scores = _search(self._list, text)
+        return {"translations": texts, "scores": scores}
+
+    def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Scores given translations.
+
+        Args:
+            text: string (batch,), UTF-8.
+            translation: string (batch,), UTF-8. Of one that is longer than the model
+                could have given, the beginning is scored.
+
+        Returns:
+            ``log_probability``, float32 (batch,), the sum over the translation's
+            subwords and EOS, nats.
+        """
+        check_pairs(text, translation)
+        longest = self.best.max_input_length + self.best.search.extra_length
+        inputs = self.best.encode(beginning(text))
+        targets = encode(self.best.tokenizer, beginning(translation), longest)
+        width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
+        (found,) = in_parts(
+            lambda *pairs: [log_probabilities(self._models, *pairs)],
+            [inputs, targets],
+            rows_within(_SCORE_POSITIONS, width),
+            [tf.TensorSpec([None], tf.float32)],
+        )
+        return {"log_probability": found}
+
+
+def _graph(
+    function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
+) -> tf.types.experimental.GenericFunction:
+    """Makes a graph of a function of strings."""
+    return tf.function(function, input_signature=inputs, autograph=False)
+
+
+def _search(translator: Translator, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Translates: string (batch,) -> string and float32 (batch, nbest)."""
+    nbest = translator.search.nbest
+    text = beginning(text)
+    inputs = translator.encode(text)
+
+    def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        ids, scores = translator.translate_ids(inputs)
+        ids = ids[:, :nbest]
+        rows, length = tf.shape(ids)[0], tf.shape(ids)[2]
+        # (rows, nbest, target) -> (rows * nbest, target)
+        texts = translator.decode(tf.reshape(ids, [rows * nbest, length]))
+        return tf.reshape(texts, [rows, nbest]), scores[:, :nbest]
+
+    width = tf.shape(inputs)[1] + translator.search.extra_length
+    texts, scores = in_parts(
+        search,
+        [inputs],
+        rows_within(_SEARCH_POSITIONS, width),
+        [
+            tf.TensorSpec([None, nbest], tf.string),
+            tf.TensorSpec([None, nbest], tf.float32),
+        ],
+    )
+    blank = is_blank(text)[:, None]
+    nothing = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
+    return tf.where(blank, "", texts), tf.where(blank, nothing, scores)

@@ -1,0 +1,57 @@
+"""Requests that a server answers before it lets a new version answer others.
+
+The first run of a graph takes seconds more than the next. TensorFlow Serving replays
+what it finds in ``assets.extra/tf_serving_warmup_requests``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+FILE_NAME = "tf_serving_warmup_requests"
+
+# Of several lengths. Digits are in every vocabulary, and in every language.
+_TEXTS = ("1", "1 2 3 4 5 6 7 8", " ".join(map(str, range(1, 25))))
+
+
+def write_warmup_requests(folder: Path, model_name: str) -> None:
+    """Writes the file of requests, a TFRecord file of PredictionLog.
+
+    Args:
+        folder: the version's ``assets.extra``.
+        model_name: the name under which the model is served.
+    """
+    with tf.io.TFRecordWriter(str(folder / FILE_NAME)) as writer:
+        for request in warmup_requests(model_name):
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=request)
+            )
+            writer.write(log.SerializeToString())
+
+
+def warmup_requests(model_name: str) -> Iterator[predict_pb2.PredictRequest]:
+    """Yields a request for each signature, and more for the one that is used most.
+
+    Args:
+        model_name: the name under which the model is served.
+    """
+    for texts in (*([text] for text in _TEXTS), list(_TEXTS)):
+        yield _request(model_name, "serving_default", text=texts)
+    yield _request(model_name, "nbest", text=list(_TEXTS))
+    pairs = {"text": list(_TEXTS), "translation": list(_TEXTS)}
+    yield _request(model_name, "score", **pairs)
+    yield _request(model_name, "attention", **pairs)
+
+
+def _request(
+    model_name: str, signature: str, **inputs: list[str]
+) -> predict_pb2.PredictRequest:
+    """Makes one request, its inputs string (batch,)."""
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = model_name
+    request.model_spec.signature_name = signature
+    for name, texts in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+    return request

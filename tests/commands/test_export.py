@@ -1,0 +1,178 @@
+"""The command `export`: versions, server files, cards, and what it refuses."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests import command_line, tiny
+
+LINES = [source for source, _ in tiny.pairs("test")]
+
+
+def export(trained, folder, *arguments):
+    flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
+    return command_line.run("export", *flags, *arguments)
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands") / "exported"
+    done = export(trained, folder, "--json", "--licence", "CC0-1.0.")
+    assert done.status == 0, done.err
+    return folder, json.loads(done.out)
+
+
+def served(version, texts=LINES):
+    found = tf.saved_model.load(str(version)).signatures["serving_default"]
+    found = found(text=tf.constant(texts))
+    return [text.decode() for text in found["translations"].numpy()], found["scores"]
+
+
+def test_the_export_translates_as_translate_does(trained, exported):
+    folder, result = exported
+    assert result == {
+        "checkpoint": str(trained.model_dir / "averaged"),
+        "saved_model": str(folder / "1"),
+        "model_name": "model",
+        "kept_files": [],
+    }
+    text = "".join(f"{line}\n" for line in LINES).encode()
+    flags = ("--model_dir", str(trained.model_dir))
+    done = command_line.run("translate", *flags, "--scores", stdin=text)
+    scores, texts = zip(
+        *(line.split("\t") for line in done.out.splitlines()), strict=True
+    )
+    found, found_scores = served(folder / "1")
+    assert found == list(texts)
+    np.testing.assert_allclose(found_scores, np.float32(scores), atol=1e-4)
+
+
+def test_the_server_finds_what_it_needs_under_the_models_name(exported):
+    folder, _ = exported
+    names = {path.name for path in folder.iterdir()}
+    files = {"models.config", "batching_parameters.txt", "compose.yaml"}
+    assert names == {"1", *files}
+    assert 'name: "model"' in (folder / "models.config").read_text()
+
+
+def test_the_card_tells_what_the_model_directory_knows(trained, exported):
+    folder, _ = exported
+    card = (folder / "1/assets.extra/README.md").read_text(encoding="utf-8")
+    result = json.loads((trained.model_dir / "result.json").read_text())
+    provenance = json.loads((trained.model_dir / "model.json").read_text())
+    for part in (
+        "translates en into de",
+        f"BLEU {result['bleu']:.2f} on test.en and test.de",
+        result["signature"],
+        "the mean of the steps 2, 4",
+        provenance["vocabulary_fingerprint"],
+        provenance["problem_fingerprint"],
+        "first 512 subwords",
+        f"| tensorflow | {tf.__version__} |",
+        "CC0-1.0. The program",
+        "d_model: 16\n",
+        "beam_size: 2\n",
+    ):
+        assert part in card, part
+
+
+@pytest.mark.medium
+def test_flags_change_the_search_and_the_card(trained, tmp_path):
+    done = export(
+        trained,
+        tmp_path / "e",
+        *("--checkpoint", "latest", "--beam_size", "1", "--max_input_length", "3"),
+        *("--model_name", "other"),
+    )
+    assert done.status == 0, done.err
+    card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
+    assert "beam_size: 1\n" in card
+    assert "Beam 1, alpha 0.6. Of a text the first 3 subwords" in card
+    assert "The training has not scored these weights." in card
+    assert "`step-00000004`" in card
+    assert "Not stated for the weights" in card
+    long, short = served(tmp_path / "e/1", ["one two three", "one two four five"])[0]
+    assert long == short
+    config = (tmp_path / "e/models.config").read_text()
+    assert 'name: "other"' in config
+
+
+@pytest.mark.medium
+def test_an_average_that_was_made_anew_has_no_score(trained_copy, tmp_path):
+    command_line.run(
+        "average", "--model_dir", str(trained_copy.model_dir), "--last", "1"
+    )
+    done = export(trained_copy, tmp_path / "e")
+    assert done.status == 0, done.err
+    card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
+    assert "The training has not scored these weights." in card
+
+
+@pytest.mark.medium
+def test_bfloat16_halves_the_weights_and_hardly_moves_the_scores(
+    trained, exported, tmp_path
+):
+    done = export(trained, tmp_path / "e", "--precision", "bfloat16")
+    assert done.status == 0, done.err
+    data = "variables/variables.data-00000-of-00001"
+    whole = (exported[0] / "1" / data).stat().st_size
+    assert (tmp_path / "e/1" / data).stat().st_size < 0.6 * whole
+    texts = tf.constant(LINES)
+    found = [
+        tf.saved_model.load(str(version))
+        .signatures["score"](text=texts, translation=texts)["log_probability"]
+        .numpy()
+        for version in (exported[0] / "1", tmp_path / "e/1")
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=0.02)
+    card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
+    assert "parameters, bfloat16" in card
+
+
+def test_ctranslate2_reads_the_other_format(trained, tmp_path):
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    done = export(
+        trained, tmp_path / "e", "--format", "ctranslate2", "--precision", "int8"
+    )
+    assert done.status == 0, done.err
+    assert done.out == (
+        f"exported {trained.model_dir / 'averaged'} to {tmp_path / 'e/1'}\n"
+    )
+    assert [path.name for path in (tmp_path / "e").iterdir()] == ["1"]
+    assert ctranslate2.contains_model(str(tmp_path / "e/1"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--precision", "int8"], "of a saved_model it is float32 or bfloat16"),
+        (["--format", "ctranslate2", "--precision", "bfloat16"], "of a ctranslate2"),
+        (["--format", "ctranslate2", "--beam_size", "2"], "--beam_size is of a saved"),
+        (["--format", "ctranslate2", "--model_name", "x"], "--model_name is of a"),
+        (["--model_name", "a b"], "--model_name a b: it stands in addresses"),
+        (["--model_dir", "/nowhere"], "/nowhere holds no model"),
+        (["--max_input_length", "0"], "must be a whole number of at least 1"),
+        (["--format", "onnx"], "invalid choice"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(trained, tmp_path, flags, message):
+    done = export(trained, tmp_path / "e", *flags)
+    assert command_line.is_one_clear_line(done)
+    assert message in done.err
+    assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.medium
+def test_a_second_export_is_the_next_version(trained, exported, tmp_path):
+    folder = tmp_path / "exported"
+    shutil.copytree(exported[0], folder)
+    done = export(trained, folder, "--json")
+    assert json.loads(done.out)["saved_model"] == str(folder / "2")
+    assert len(json.loads(done.out)["kept_files"]) == 3
+    done = export(trained, folder, "--model_name", "other")
+    assert command_line.is_one_clear_line(done)
+    assert "serves a model of another name than other" in done.err
+    assert not (folder / "3").exists()

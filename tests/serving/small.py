@@ -1,0 +1,66 @@
+"""A model that is small enough to be asked thousands of times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer
+from tests import tiny
+
+NAME = "small"
+VOCAB_SIZE = 300
+BEAM_SIZE = 3
+EXTRA_LENGTH = 3
+MAX_INPUT_LENGTH = 24
+
+# What people send who mean no good, or whose programs are broken.
+HOSTILE = {
+    "empty": b"",
+    "blank": b"  \t \xc2\xa0 ",
+    "long": b"four " * 20_000,
+    "long word": b"x" * 100_000,
+    "control": bytes(range(1, 32)),
+    "right to left": "‮אחת שתיים שלוש‏ ثلاثة".encode(),
+    "surrogate": b"one \xed\xa0\x80 two \xed\xbf\xbf",
+    "emoji": "one 👩‍👩‍👧 🇩🇪 two".encode(),
+    "nul": b"one\x00two\x00",
+    "only nul": b"\x00",
+    "invalid": b"one \xff\xfe\xc3 \x80\x80",
+    "only invalid": b"\x80\xbf\x80",
+    "cut short": "fünf".encode()[:2],
+    "sql": b"'; DROP TABLE sentences; --",
+    "shell": b"$(rm -rf /) `reboot` | cat > /dev/null; ${IFS}",
+    "specials": b"<pad> </s> <unk> <s> <EOS> <pad>_ <EOS>_ <0x0A> \xe2\x96\x81one",
+    "template": b"{{7*7}} %s %n {0} \\0 \\u0000 \\1;",
+    "line breaks": "one\ntwo\r\nthree\u2028four\x85five".encode(),
+}
+
+
+def random_model(
+    vocab_size: int, spread: float = 0.3, **settings: object
+) -> Transformer:
+    """Builds a model of random weights, so large that few translations are alike.
+
+    Args:
+        vocab_size: V.
+        spread: standard deviation of what is added to the initial weights.
+        **settings: hyper-parameters that differ.
+    """
+    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1}
+    model = Transformer(HParams(**{**sizes, **settings}), vocab_size)
+    model.build()
+    generator = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        variable.assign(variable + generator.normal(0, spread, variable.shape))
+    return model
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    """Returns rows of numbers in words, of 1 to 12 words."""
+    generator = np.random.default_rng(seed)
+    words = [en for en, _ in tiny.NUMBERS]
+    return [
+        " ".join(generator.choice(words, generator.integers(1, 13)))
+        for _ in range(count)
+    ]

@@ -1,0 +1,73 @@
+"""What an export consists of."""
+
+import shutil
+
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
+
+from t2t_repro.errors import UserError
+from t2t_repro.serving import saved_model
+from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.warmup import FILE_NAME
+from tests.serving import small
+
+
+def test_a_version_holds_the_model_its_warm_up_and_its_card(export_dir):
+    version = export_dir / "1"
+    names = {path.name for path in version.iterdir()}
+    assert names >= {"saved_model.pb", "variables", "assets.extra"}
+    card = version / "assets.extra" / "README.md"
+    assert card.read_text(encoding="utf-8") == "# small\n"
+    assert not list(export_dir.glob(".writing*"))
+
+
+def test_the_copy_answers_as_the_module_does(export_dir, module, tmp_path):
+    shutil.copytree(export_dir / "1", tmp_path / "copy")
+    loaded = tf.saved_model.load(str(tmp_path / "copy"))
+    assert loaded.signatures.keys() == module.functions.keys()
+    texts = tf.constant(small.sentences(5))
+    found = loaded.signatures["serving_default"](text=texts)
+    wanted = module.functions["serving_default"](texts)
+    assert found["translations"].numpy().tolist() == (
+        wanted["translations"].numpy().tolist()
+    )
+
+
+@pytest.mark.medium
+def test_every_signature_is_warmed_up_with_requests_that_it_answers(export_dir):
+    file = export_dir / "1" / "assets.extra" / FILE_NAME
+    loaded = tf.saved_model.load(str(export_dir / "1"))
+    asked = set()
+    for record in tf.data.TFRecordDataset(str(file)):
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        request = log.predict_log.request
+        assert request.model_spec.name == small.NAME
+        signature = request.model_spec.signature_name
+        asked.add(signature)
+        inputs = {
+            name: tf.constant(tf.make_ndarray(tensor))
+            for name, tensor in request.inputs.items()
+        }
+        outputs = loaded.signatures[signature](**inputs)
+        rows = inputs["text"].shape[0]
+        assert all(value.shape[0] == rows for value in outputs.values())
+    assert asked == loaded.signatures.keys()
+
+
+def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        saved_model, "save", lambda module, folder: (folder / "x").touch()
+    )
+    assert export(module, tmp_path).name == "1"
+    assert export(module, tmp_path).name == "2"
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(module, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "no space\nat all")
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    with pytest.raises(UserError, match=r"--export_dir .*: no space$"):
+        export(module, tmp_path / "e")
+    assert list((tmp_path / "e").iterdir()) == []

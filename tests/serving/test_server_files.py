@@ -1,0 +1,77 @@
+"""The files beside a model name it, and belong to whoever has changed them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from google.protobuf import text_format
+from tensorflow_serving.config import model_server_config_pb2
+
+from t2t_repro.errors import UserError
+from t2t_repro.serving import server_files
+from t2t_repro.serving.server_files import (
+    FILES,
+    check_model_name,
+    default_model_name,
+    write_server_files,
+)
+
+
+def test_the_server_can_read_its_configuration(tmp_path):
+    assert write_server_files(tmp_path, "en-de.v2") == []
+    text = (tmp_path / "models.config").read_text()
+    config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
+    (model,) = config.model_config_list.config
+    assert (model.name, model.base_path) == ("en-de.v2", "/models/en-de.v2")
+    assert model.model_platform == "tensorflow"
+
+
+def test_compose_starts_the_stock_server_for_this_machine_alone(tmp_path):
+    write_server_files(tmp_path, "small")
+    services = yaml.safe_load((tmp_path / "compose.yaml").read_text())["services"]
+    (service,) = services.values()
+    assert service["image"] == server_files.IMAGE
+    assert service["volumes"] == [".:/models/small:ro"]
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    for flag in service["command"]:
+        name, _, value = flag.partition("=")
+        if name.endswith("_file"):
+            assert (tmp_path / Path(value).relative_to("/models/small")).exists()
+
+
+def test_files_that_are_there_are_kept(tmp_path):
+    write_server_files(tmp_path, "small")
+    changed = tmp_path / "batching_parameters.txt"
+    changed.write_text("max_batch_size { value: 8 }\n")
+    (tmp_path / "compose.yaml").unlink()
+    kept = write_server_files(tmp_path, "small")
+    assert kept == ["models.config", "batching_parameters.txt"]
+    assert changed.read_text() == "max_batch_size { value: 8 }\n"
+    assert (tmp_path / "compose.yaml").exists()
+
+
+@pytest.mark.parametrize("other", ["smal", "small2", "large"])
+def test_files_of_another_name_are_refused(tmp_path, other):
+    write_server_files(tmp_path, "small")
+    with pytest.raises(UserError, match=f"another name than {other}; say --model_name"):
+        write_server_files(tmp_path, other)
+    assert {path.name for path in tmp_path.iterdir()} == FILES.keys()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", ".hidden", "a/b", "é", 'a"b'])
+def test_a_name_must_fit_into_an_address(name):
+    with pytest.raises(UserError, match="--model_name"):
+        check_model_name(name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("my model", "my_model"),
+        (".x-1", "x-1"),
+        ("en-de.v2", "en-de.v2"),
+        ("é", "model"),
+    ],
+)
+def test_a_folders_name_becomes_a_models(tmp_path, folder, name):
+    assert check_model_name(default_model_name(tmp_path / folder)) == name
