@@ -1,0 +1,234 @@
+"""A model as CTranslate2 reads it, for translating on CPUs with quantised weights.
+
+CTranslate2 (github.com/OpenNMT/CTranslate2) runs the same Transformer without
+TensorFlow. It takes and gives pieces of text, not text: the vocabulary's file is
+written beside the weights, for the library that cuts a text into those pieces. Its
+length penalty is another formula, so that scores and translations agree for
+`length_penalty=0` and `alpha=0` only, with `min_decoding_length=0` (it is 1 unless told
+otherwise). It may produce PAD, which never happens here; `suppress_sequences=
+[["<pad>"]]`, the vocabulary's first piece, forbids it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro.data.piece_names import piece_names
+from t2t_repro.data.tokenizer import EOS_ID, PAD_ID, Tokenizer
+from t2t_repro.errors import UserError
+from t2t_repro.layers.normalization import EPSILON
+from t2t_repro.models.transformer import Position, Transformer, named_variables
+
+if TYPE_CHECKING:
+    from ctranslate2.specs import TransformerSpec
+
+Array = npt.NDArray[np.float32]
+
+POSITIONS = 4096
+"""Longer sequences (subwords) are refused: their positions are a table there."""
+
+QUANTIZATIONS = ("float32", "int8", "int16", "float16")
+"""How CTranslate2 can be told to keep the weights; vectors stay float32 in int8."""
+
+
+def write_ctranslate2(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    output_dir: Path,
+    quantization: str = "float32",
+) -> None:
+    """Writes a model directory for `ctranslate2.Translator`.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+        output_dir: an existing, empty folder.
+        quantization: one of `QUANTIZATIONS`.
+
+    Raises:
+        UserError: ctranslate2 is not installed, or it has no such model.
+    """
+    spec = transformer_spec(model, tokenizer)
+    spec.validate()
+    spec.optimize(None if quantization == "float32" else quantization)
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save(folder)
+        spec.register_file(str(Path(folder) / tokenizer.file_name))
+        spec.save(str(output_dir))
+
+
+def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
+    """Describes a model with its weights and vocabulary in CTranslate2's terms.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+
+    Returns:
+        The specification, neither validated nor optimised.
+
+    Raises:
+        UserError: as `write_ctranslate2`.
+    """
+    try:
+        from ctranslate2.specs import TransformerSpec
+    except ImportError:
+        raise UserError(
+            "CTranslate2 is not installed; install it with pip install "
+            "'t2t_repro[ctranslate2]'"
+        ) from None
+    _refuse_what_it_lacks(model)
+    shape = model.encoder.shape
+    spec = TransformerSpec.from_config(
+        (shape.num_layers, model.decoder.shape.num_layers),
+        shape.num_heads,
+        pre_norm=shape.norm == "pre",
+    )
+    values = {
+        name: np.asarray(variable, np.float32)
+        for name, variable in named_variables(model).items()
+    }
+    _set_embeddings(spec, model, values)
+    for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
+        for number, layer in enumerate(stack.layer):
+            _set_layer(layer, f"{side}/layer_{number}", values)
+        if shape.norm == "pre":
+            _set_norm(stack.layer_norm, f"{side}/final_norm", values)
+    source, target = _vocabularies(model, tokenizer)
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    spec.config.layer_norm_epsilon = EPSILON
+    spec.config.add_source_eos = True
+    spec.config.eos_token = target[EOS_ID]
+    # Read only for its place: the decoder starts from a vector of zeros.
+    spec.config.decoder_start_token = target[PAD_ID]
+    spec.config.bos_token = target[PAD_ID]
+    # Every text can be spelled; what no vocabulary holds reads as padding.
+    known = "<unk>" in source and "<unk>" in target
+    spec.config.unk_token = "<unk>" if known else target[PAD_ID]
+    return spec
+
+
+def _refuse_what_it_lacks(model: Transformer) -> None:
+    """Names what CTranslate2's Transformer cannot express.
+
+    Raises:
+        UserError: the model needs it.
+    """
+    for stack in (model.encoder, model.decoder):
+        shape = stack.shape
+        if shape.max_relative_position:
+            raise UserError(
+                f"max_relative_position={shape.max_relative_position}: CTranslate2 has "
+                "no relative positions beside absolute ones; export a saved_model"
+            )
+        if {shape.d_k, shape.d_v} != {shape.d_model // shape.num_heads}:
+            raise UserError(
+                f"d_k={shape.d_k} and d_v={shape.d_v}: CTranslate2 needs both to be "
+                f"d_model / num_heads = {shape.d_model // shape.num_heads}; export a "
+                "saved_model"
+            )
+
+
+def _set_embeddings(
+    spec: TransformerSpec, model: Transformer, values: Mapping[str, Array]
+) -> None:
+    """Fills the tables: symbols, softmax, positions.
+
+    tensor2tensor's target-space vector is the same at every source position, so it
+    goes into the table of positions.
+    """
+    if model.shared:
+        source = target = softmax = values["embedding/table"]
+        scaled = model.embedding.scale != 1
+    else:
+        source = values["input_embedding/table"]
+        target = values["target_embedding/table"]
+        softmax = values["softmax/table"]
+        scaled = model.input_embedding.scale != 1
+    spec.encoder.embeddings[0].weight = source
+    spec.decoder.embeddings.weight = target
+    spec.decoder.projection.weight = softmax
+    spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = scaled
+    spec.decoder.start_from_zero_embedding = True
+    encodings = _positions(model.input_position, model.d_model)
+    if model.target_space is not None:
+        space = values["target_space/table"][model.target_space.target_space_id]
+        encodings = encodings + space
+    spec.encoder.position_encodings.encodings = encodings
+    spec.decoder.position_encodings.encodings = _positions(
+        model.target_position, model.d_model
+    )
+
+
+def _positions(position: Position | None, d_model: int) -> Array:
+    """Computes the signal of every position, float32 (POSITIONS, d_model)."""
+    if position is None:
+        return np.zeros((POSITIONS, d_model), np.float32)
+    return np.asarray(position(np.arange(POSITIONS, dtype=np.int32)), np.float32)
+
+
+def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
+    """Fills one layer of either stack.
+
+    CTranslate2 keeps the projections of one input in one matrix: queries, keys and
+    values of self-attention; keys and values of the other.
+    """
+    for attention, scope, groups in (
+        ("self_attention", "self_attention", (("query", "key", "value"),)),
+        ("attention", "cross_attention", (("query",), ("key", "value"))),
+    ):
+        if not hasattr(layer, attention):
+            continue
+        into = getattr(layer, attention)
+        parts = (*groups, ("output",))
+        for linear, kernels in zip(into.linear, parts, strict=True):
+            kernel = [values[f"{name}/{scope}/{part}/kernel"].T for part in kernels]
+            linear.weight = np.concatenate(kernel)
+        _set_norm(into.layer_norm, f"{name}/{scope}_residual/layer_norm", values)
+    for linear, part in (
+        (layer.ffn.linear_0, "hidden"),
+        (layer.ffn.linear_1, "output"),
+    ):
+        linear.weight = values[f"{name}/feed_forward/{part}/kernel"].T
+        linear.bias = values[f"{name}/feed_forward/{part}/bias"]
+    residual = f"{name}/feed_forward_residual/layer_norm"
+    _set_norm(layer.ffn.layer_norm, residual, values)
+
+
+def _set_norm(norm: Any, name: str, values: Mapping[str, Array]) -> None:
+    """Fills one normalisation."""
+    norm.gamma = values[f"{name}/scale"]
+    norm.beta = values[f"{name}/bias"]
+
+
+def _vocabularies(
+    model: Transformer, tokenizer: Tokenizer
+) -> tuple[list[str], list[str]]:
+    """Names the rows of both tables, each name once.
+
+    Returns:
+        The names of the source's and of the target's rows; they differ in their
+        number alone.
+    """
+    names = piece_names(tokenizer)
+    used = {name: number for number, name in enumerate(names)}
+    names = [
+        name if used[name] == number else f"<duplicate {number}>"
+        for number, name in enumerate(names)
+    ]
+    target = _filled_up(names, model.vocab_size)
+    if model.shared:
+        return target, target
+    return _filled_up(names, model.input_embedding.vocab_size), target
+
+
+def _filled_up(names: list[str], rows: int) -> list[str]:
+    """Names the rows that only fill a table up (`vocab_divisor`)."""
+    return names + [f"<unused {number}>" for number in range(len(names), rows)]

@@ -1,0 +1,206 @@
+"""CTranslate2 runs our models: the same probabilities, the same searches."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.piece_names import piece_names
+from t2t_repro.data.tokenizers import load_tokenizer
+from t2t_repro.data.vocabulary import build_vocabulary
+from t2t_repro.decoding.search import Search
+from t2t_repro.errors import UserError
+from t2t_repro.interop.ctranslate2 import QUANTIZATIONS, write_ctranslate2
+from t2t_repro.pair_scores import PairScorer
+from t2t_repro.translator import Translator
+from tests import tiny
+from tests.serving import small
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+MODELS = {
+    "post": {},
+    "pre": {"norm": "pre", "num_layers": 2, "num_decoder_layers": 1},
+    "separate": {"share_embeddings": False, "vocab_divisor": 64},
+    "learned": {"position": "learned", "max_position": 9, "scale_embeddings": False},
+    "paper": {"position": "sinusoid_paper", "target_space_embedding": False},
+    "unplaced": {"position": "none"},
+}
+PAIRS = [(source, target) for source, target in tiny.pairs("test")]
+PAIRS += [(text, "eins zwei") for text in small.sentences(6)]
+
+
+def build(kind, folder):
+    suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
+    path = folder / f"vocab.{suffix}"
+    lines = itertools.chain.from_iterable(tiny.pairs("train"))
+    build_vocabulary(kind, lines, small.VOCAB_SIZE, path)
+    return load_tokenizer(path)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return build("sentencepiece", tmp_path_factory.mktemp("sentencepiece"))
+
+
+@pytest.fixture(scope="module")
+def word_pieces(tmp_path_factory):
+    return build("wordpiece", tmp_path_factory.mktemp("wordpiece"))
+
+
+def written(model, tokenizer, folder):
+    """Writes a model, and opens it with the program that it is for."""
+    write_ctranslate2(model, tokenizer, folder)
+    return ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1)
+
+
+def pieces(tokenizer, names, texts):
+    """Cuts texts into pieces, as CTranslate2 takes them: without EOS."""
+    rows = tokenizer.encode(tf.constant(texts)).to_list()
+    return [[names[number] for number in row[:-1]] for row in rows]
+
+
+def assert_as_probable(model, tokenizer, theirs):
+    """Compares every token's log probability, EOS's too, by forced decoding."""
+    names = piece_names(tokenizer)
+    found = theirs.score_batch(
+        *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
+    )
+    scorer = PairScorer(model, tokenizer)
+    for wanted, score in zip(
+        scorer.score_pairs(PAIRS, per_token=True), found, strict=True
+    ):
+        log_probs = [token.log_prob for token in wanted.tokens]
+        np.testing.assert_allclose(score.log_probs, log_probs, atol=1e-4)
+
+
+@pytest.mark.parametrize("settings", MODELS.values(), ids=MODELS.keys())
+def test_every_token_is_as_probable(tokenizer, tmp_path, settings):
+    model = small.random_model(tokenizer.vocab_size, **settings)
+    assert_as_probable(model, tokenizer, written(model, tokenizer, tmp_path))
+
+
+def test_so_it_is_with_word_pieces(word_pieces, tmp_path):
+    model = small.random_model(word_pieces.vocab_size)
+    assert_as_probable(model, word_pieces, written(model, word_pieces, tmp_path))
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
+    """Greedy search is the same. Beam search here never finds a worse one.
+
+    CTranslate2 lets a hypothesis end only where EOS is among the `beam_size` best
+    continuations of all, here it may be among twice as many. At the limit it takes
+    unfinished hypotheses, which are passed over here if any has ended.
+    """
+    model = small.random_model(tokenizer.vocab_size, norm=norm)
+    theirs, names = written(model, tokenizer, tmp_path), piece_names(tokenizer)
+    extra, equal = 8, 0
+    translator = Translator(model, tokenizer, Search(beam_size, 0.0, extra))
+    for source, _ in PAIRS:
+        (text,) = pieces(tokenizer, names, [source])
+        limit = len(text) + 1 + extra
+        ids, scores = translator.translate_ids(
+            tokenizer.encode(tf.constant([source])).to_tensor()
+        )
+        (found,) = theirs.translate_batch(
+            [text],
+            beam_size=beam_size,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=limit,
+            return_scores=True,
+        )
+        gap = float(scores[0, 0]) - found.scores[0]
+        if abs(gap) < 1e-4:
+            ours = [names[n] for n in ids[0, 0].numpy() if n > 1]
+            assert found.hypotheses[0] == ours
+            equal += 1
+        else:
+            assert gap > 0 or len(found.hypotheses[0]) >= limit - 1
+    assert equal >= (len(PAIRS) if beam_size == 1 else len(PAIRS) / 3)
+
+
+@pytest.mark.parametrize("kind", ["tokenizer", "word_pieces"])
+def test_what_lies_in_the_folder(request, kind, tmp_path):
+    tokenizer = request.getfixturevalue(kind)
+    model = small.random_model(tokenizer.vocab_size)
+    write_ctranslate2(model, tokenizer, tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {
+        "model.bin",
+        "config.json",
+        "shared_vocabulary.json",
+        tokenizer.file_name,
+    }
+    config = json.loads((tmp_path / "config.json").read_text())
+    vocabulary = json.loads((tmp_path / "shared_vocabulary.json").read_text())
+    assert len(vocabulary) == tokenizer.vocab_size == len(set(vocabulary))
+    assert config["eos_token"] == vocabulary[1]
+    assert config["layer_norm_epsilon"] == 1e-6
+    assert config["add_source_eos"] is True
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS[1:])
+def test_quantised_weights_are_smaller_and_nearly_the_same(
+    tokenizer, tmp_path, quantization
+):
+    model = small.random_model(tokenizer.vocab_size, spread=0.1)
+    sizes = {}
+    for kind in ("float32", quantization):
+        (tmp_path / kind).mkdir(exist_ok=True)
+        if not any((tmp_path / kind).iterdir()):
+            write_ctranslate2(model, tokenizer, tmp_path / kind, kind)
+        sizes[kind] = (tmp_path / kind / "model.bin").stat().st_size
+    assert quantization == "float32" or sizes[quantization] < sizes["float32"]
+    theirs = ctranslate2.Translator(str(tmp_path / quantization))
+    names = piece_names(tokenizer)
+    found = theirs.score_batch(
+        *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
+    )
+    wanted = PairScorer(model, tokenizer).score_pairs(PAIRS)
+    for score, pair in zip(found, wanted, strict=True):
+        mean = np.mean(score.log_probs)
+        assert mean == pytest.approx(pair.normalized, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_relative_position": 4}, "max_relative_position=4: CTranslate2 has"),
+        ({"d_k": 4, "d_v": 4}, "d_k=4 and d_v=4: CTranslate2 needs both to be .* 8"),
+        ({"d_v": 4}, "d_k=8 and d_v=4"),
+    ],
+)
+def test_what_ctranslate2_lacks_is_named(tokenizer, tmp_path, settings, message):
+    model = small.random_model(tokenizer.vocab_size, **settings)
+    with pytest.raises(UserError, match=message):
+        write_ctranslate2(model, tokenizer, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pieces_that_stand_twice_have_names_of_their_own(tmp_path):
+    """tensor2tensor's files may hold such; the later one is in use."""
+    path = tmp_path / "vocab.subwords"
+    texts = ["<pad>", "<EOS>", "one_", "one_", *"\\_u;0123456789", *"onetwhrif"]
+    path.write_text("".join(f"'{piece}'\n" for piece in texts))
+    tokenizer = load_tokenizer(path)
+    (tmp_path / "out").mkdir()
+    write_ctranslate2(
+        small.random_model(tokenizer.vocab_size), tokenizer, tmp_path / "out"
+    )
+    text = (tmp_path / "out" / "shared_vocabulary.json").read_text()
+    vocabulary = json.loads(text)
+    assert vocabulary[2:4] == ["<duplicate 2>", "one_"]
+    assert len(set(vocabulary)) == len(vocabulary) == tokenizer.vocab_size
+
+
+def test_it_is_said_how_to_install_it(monkeypatch, tokenizer, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "ctranslate2.specs", None)
+    model = small.random_model(tokenizer.vocab_size)
+    with pytest.raises(UserError, match=r"pip install 't2t_repro\[ctranslate2\]'"):
+        write_ctranslate2(model, tokenizer, tmp_path)
