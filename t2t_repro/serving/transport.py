@@ -1,0 +1,276 @@
+"""Requests to a TensorFlow Serving, over gRPC or REST, until it answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from t2t_repro.errors import UserError
+
+PORTS = {"grpc": 8500, "rest": 8501}
+"""The stock server's port for each protocol."""
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0
+_BUSY_STATUS = (429, 502, 503, 504)
+
+Texts = Mapping[str, Sequence[str]]
+Answer = dict[str, Any]
+"""Lists, nested as the output is, by the output's name; strings are decoded."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a model is served, and how long to wait for it.
+
+    Attributes:
+        host: name or address.
+        port: of the protocol.
+        model: the model's name there.
+        protocol: "grpc" or "rest".
+        version: of the model; None is the newest.
+        timeout: seconds that one request may take.
+        retries: how often a request is sent again while the server cannot be reached
+            or is busy; the waits between double from a quarter of a second to eight.
+    """
+
+    host: str
+    port: int
+    model: str
+    protocol: str = "grpc"
+    version: int | None = None
+    timeout: float = 60.0
+    retries: int = 6
+
+    def __str__(self) -> str:
+        """Names it as errors do."""
+        return f"{self.host}:{self.port} ({self.protocol})"
+
+
+class UnavailableError(Exception):
+    """The server cannot be reached or is busy, which may pass."""
+
+
+class Transport(ABC):
+    """One protocol to one server; threads may share it.
+
+    Args:
+        server: who is asked.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._closed = threading.Event()
+
+    def predict(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        """Asks, and asks again while the server is not available.
+
+        Args:
+            signature: its name.
+            inputs: strings (batch,) by name.
+            outputs: the names of all its outputs.
+
+        Returns:
+            A list (batch, ...) for each output.
+
+        Raises:
+            UserError: the server was not available in time, or refuses the request.
+        """
+        wait = _FIRST_WAIT
+        for attempt in range(self.server.retries + 1):
+            try:
+                return self._checked(self._ask(signature, inputs, outputs), outputs)
+            except UnavailableError as error:
+                reason = error
+            # Not all clients at once. Closing ends the waiting.
+            last = attempt == self.server.retries
+            if last or self._closed.wait(wait * random.uniform(0.5, 1.0)):
+                break
+            wait = min(2 * wait, _LONGEST_WAIT)
+        raise UserError(
+            f"no server answers at {self.server}: {reason}; start it, or mend --host, "
+            "--port and --protocol"
+        )
+
+    def close(self) -> None:
+        """Ends the connections, and waits of other threads."""
+        self._closed.set()
+
+    def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
+        """Refuses the answer of another kind of model."""
+        if missing := [name for name in outputs if name not in answer]:
+            raise UserError(
+                f"{self.server}: the model {self.server.model} does not answer with "
+                f"{', '.join(missing)}; it was not exported by t2t_repro.export"
+            )
+        return answer
+
+    def _refused(self, reason: object) -> UserError:
+        """Says that a request was refused."""
+        line = " ".join(str(reason).split())
+        return UserError(f"{self.server} refuses the request: {line}")
+
+    def _late(self) -> UserError:
+        """Says that a request took too long."""
+        return UserError(
+            f"{self.server} gave no answer within {self.server.timeout:g} s; send "
+            "fewer sentences at once (--batch_size) or wait longer (--timeout)"
+        )
+
+    @abstractmethod
+    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        """Sends one request.
+
+        Raises:
+            UnavailableError: it may be sent again.
+            UserError: it was refused, or not answered in time.
+        """
+
+
+class GrpcTransport(Transport):
+    """Requests over gRPC. Its messages are TensorFlow's, which is imported for them.
+
+    Args:
+        server: who is asked.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        import grpc
+        from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+        self._grpc = grpc
+        self._request = predict_pb2.PredictRequest
+        # Attention maps are larger than the 4 MB that are allowed without being asked.
+        options = [("grpc.max_receive_message_length", -1)]
+        address = f"{server.host}:{server.port}"
+        self._channel = grpc.insecure_channel(address, options)
+        service = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._predict = service.Predict
+
+    def close(self) -> None:
+        """Ends the connection."""
+        super().close()
+        self._channel.close()
+
+    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        from tensorflow.core.framework.types_pb2 import DT_STRING
+
+        request = self._request()
+        request.model_spec.name = self.server.model
+        request.model_spec.signature_name = signature
+        if self.server.version is not None:
+            request.model_spec.version.value = self.server.version
+        for name, texts in inputs.items():
+            tensor = request.inputs[name]
+            tensor.dtype = DT_STRING
+            tensor.tensor_shape.dim.add(size=len(texts))
+            tensor.string_val.extend(text.encode() for text in texts)
+        codes = self._grpc.StatusCode
+        try:
+            response = self._predict(request, timeout=self.server.timeout)
+        except self._grpc.RpcError as error:
+            # The batching queue says the second where a request waited too long.
+            if error.code() in (codes.UNAVAILABLE, codes.RESOURCE_EXHAUSTED):
+                raise UnavailableError(error.details()) from None
+            if error.code() == codes.DEADLINE_EXCEEDED:
+                raise self._late() from None
+            raise self._refused(error.details()) from None
+        return {name: _to_lists(tensor) for name, tensor in response.outputs.items()}
+
+
+class RestTransport(Transport):
+    """Requests over REST, with nothing but JSON.
+
+    Args:
+        server: who is asked.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        import urllib3
+
+        self._urllib3 = urllib3
+        self._pool = urllib3.PoolManager(
+            maxsize=16, timeout=server.timeout, retries=False
+        )
+        version = "" if server.version is None else f"/versions/{server.version}"
+        address = f"http://{server.host}:{server.port}"
+        self._url = f"{address}/v1/models/{server.model}{version}:predict"
+
+    def close(self) -> None:
+        """Ends the connections."""
+        super().close()
+        self._pool.clear()
+
+    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        body = {"signature_name": signature, "inputs": inputs}
+        errors = self._urllib3.exceptions
+        try:
+            response = self._pool.request("POST", self._url, json=body)
+        except errors.ReadTimeoutError:
+            raise self._late() from None
+        except errors.LocationValueError as error:
+            raise self._refused(error) from None
+        except errors.HTTPError as error:
+            raise UnavailableError(_reason(error)) from None
+        answer = _json_object(response.data)
+        if answer is None:
+            answer = {"error": f"HTTP {response.status} without JSON"}
+        if response.status in _BUSY_STATUS:
+            raise UnavailableError(f"HTTP {response.status}: {answer.get('error')}")
+        if response.status != 200 or "outputs" not in answer:
+            raise self._refused(answer.get("error", f"HTTP {response.status}"))
+        found = answer["outputs"]
+        # The server leaves the name away where a model has one output.
+        return found if isinstance(found, dict) else {outputs[0]: found}
+
+
+def connect(server: Server) -> Transport:
+    """Opens the protocol that a server speaks; nothing is sent yet.
+
+    Raises:
+        UserError: there is no such protocol.
+    """
+    kinds = {"grpc": GrpcTransport, "rest": RestTransport}
+    if server.protocol not in kinds:
+        raise UserError(f"--protocol {server.protocol}: it is grpc or rest")
+    return kinds[server.protocol](server)
+
+
+def _to_lists(tensor: Any) -> list[Any]:
+    """Reads a TensorProto of strings, floats or whole numbers into nested lists."""
+    from tensorflow.core.framework import types_pb2
+
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    if tensor.dtype == types_pb2.DT_STRING:
+        values = np.array([value.decode() for value in tensor.string_val], object)
+    else:
+        is_float = tensor.dtype == types_pb2.DT_FLOAT
+        dtype = np.float32 if is_float else np.int32
+        kept = tensor.float_val if is_float else tensor.int_val
+        content = tensor.tensor_content
+        values = np.frombuffer(content, dtype) if content else np.array(kept, dtype)
+    found: list[Any] = values.reshape(shape).tolist()
+    return found
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    """Reads a JSON object; None: it is none."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _reason(error: Exception) -> str:
+    """Says in a few words why a connection failed."""
+    line = " ".join(str(error).split())
+    return line.rpartition(": ")[2] or type(error).__name__

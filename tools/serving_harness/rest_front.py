@@ -1,0 +1,229 @@
+"""The REST interface, with the real JSON, both by rows and by columns."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from serving_harness.graph import Arrays, Signature
+from serving_harness.service import Service
+from serving_harness.status import HTTP, Code, StatusError
+
+_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(:predict)?")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one connection."""
+
+    protocol_version = "HTTP/1.1"
+    service: Service
+
+    def do_GET(self) -> None:
+        """Says that the version is there."""
+        try:
+            self._model(predicts=False)
+            version = {
+                "version": str(self.service.model.version),
+                "state": "AVAILABLE",
+                "status": {"error_code": "OK", "error_message": ""},
+            }
+            self._send(200, {"model_version_status": [version]})
+        except StatusError as error:
+            self._send(HTTP[error.code], {"error": error.message})
+
+    def do_POST(self) -> None:
+        """Answers a request."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            self._model(predicts=True)
+            self._send(200, answer(self.service, body))
+        except StatusError as error:
+            self._send(HTTP[error.code], {"error": error.message})
+
+    def log_message(self, *_: Any) -> None:
+        """Is silent."""
+
+    def _model(self, predicts: bool) -> None:
+        """Refuses other addresses."""
+        match = _PATH.fullmatch(self.path)
+        if match is None or bool(match[3]) != predicts:
+            raise StatusError(
+                Code.INVALID_ARGUMENT, f"Malformed request: {self.command} {self.path}"
+            )
+        self.service.check_model(match[1], int(match[2]) if match[2] else None)
+
+    def _send(self, status: int, values: dict[str, Any]) -> None:
+        """Sends JSON."""
+        body = json.dumps(values, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def answer(service: Service, body: bytes) -> dict[str, Any]:
+    """Answers the body of a request.
+
+    Args:
+        service: the model.
+        body: JSON: ``inputs`` by columns or ``instances`` by rows.
+
+    Returns:
+        ``outputs`` or ``predictions``; a single output's name is left out.
+
+    Raises:
+        StatusError: it is refused, or fails.
+    """
+    try:
+        request = json.loads(body)
+    except ValueError as error:
+        raise StatusError(Code.INVALID_ARGUMENT, f"JSON Parse error: {error}") from None
+    if not isinstance(request, dict):
+        raise StatusError(Code.INVALID_ARGUMENT, "JSON Value: is not object")
+    name = request.get("signature_name", "")
+    signature = service.signature(name)
+    if ("inputs" in request) == ("instances" in request):
+        raise StatusError(Code.INVALID_ARGUMENT, "Missing 'inputs' or 'instances' key")
+    by_columns = "inputs" in request
+    read = _columns if by_columns else _rows
+    outputs = service.predict(
+        name, read(request["inputs" if by_columns else "instances"], signature)
+    )
+    lists = {key: _written(value) for key, value in outputs.items()}
+    if by_columns:
+        return {"outputs": lists if len(lists) > 1 else next(iter(lists.values()))}
+    rows = [
+        dict(zip(lists, row, strict=True)) if len(lists) > 1 else row[0]
+        for row in zip(*lists.values(), strict=True)
+    ]
+    return {"predictions": rows}
+
+
+def start(service: Service, port: int = 0) -> tuple[ThreadingHTTPServer, int]:
+    """Starts a server on loopback; returns it, to be shut down, and its port."""
+    handler = type("Handler", (_Handler,), {"service": service})
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, server.server_address[1]
+
+
+def _columns(values: Any, signature: Signature) -> Arrays:
+    """Reads ``inputs``: a tensor for each name, or the only tensor."""
+    if not isinstance(values, dict) or _is_bytes(values):
+        if len(signature.inputs) > 1:
+            raise StatusError(
+                Code.INVALID_ARGUMENT,
+                "inputs is a plain value/list, but expecting an object as multiple "
+                "input tensors required as per tensorinfo_map",
+            )
+        values = {next(iter(signature.inputs)): values}
+    missing = signature.inputs.keys() - values.keys()
+    if missing:
+        raise StatusError(
+            Code.INVALID_ARGUMENT, f"Missing named input: {missing} in 'inputs' object."
+        )
+    return {
+        name: _tensor(values[name], info) for name, info in signature.inputs.items()
+    }
+
+
+def _rows(instances: Any, signature: Signature) -> Arrays:
+    """Reads ``instances``: a value for each name, or the only value, in each row."""
+    if not isinstance(instances, list) or not instances:
+        raise StatusError(Code.INVALID_ARGUMENT, "No values in 'instances' array")
+    named = isinstance(instances[0], dict) and not _is_bytes(instances[0])
+    if not named and len(signature.inputs) > 1:
+        raise StatusError(
+            Code.INVALID_ARGUMENT,
+            "instances is a plain list, but expecting list of objects as multiple "
+            "input tensors required as per tensorinfo_map",
+        )
+    columns: dict[str, list[Any]] = {name: [] for name in signature.inputs}
+    for row in instances:
+        values = row if named else {next(iter(columns)): row}
+        if not isinstance(values, dict) or values.keys() != columns.keys():
+            raise StatusError(
+                Code.INVALID_ARGUMENT,
+                f"Failed to process element of 'instances' list: keys must be equal "
+                f"to: {','.join(columns)}",
+            )
+        for name, value in values.items():
+            columns[name].append(value)
+    return {
+        name: _tensor(values, signature.inputs[name])
+        for name, values in columns.items()
+    }
+
+
+def _tensor(values: Any, info: Any) -> np.ndarray:
+    """Reads one tensor, whose lists must all be of one length at each level."""
+    shape: list[int] = []
+    level = values
+    while isinstance(level, list):
+        shape.append(len(level))
+        if not level:
+            break
+        level = level[0]
+    dtype = tf.as_dtype(info.dtype)
+    found: list[Any] = []
+    _read(values, shape, dtype, found)
+    array = np.empty(len(found), dtype.as_numpy_dtype)
+    array[:] = found
+    return array.reshape(shape)
+
+
+def _read(values: Any, shape: list[int], dtype: tf.DType, found: list[Any]) -> None:
+    """Collects the values of nested lists of a shape."""
+    if isinstance(values, list):
+        if not shape or len(values) != shape[0]:
+            raise StatusError(
+                Code.INVALID_ARGUMENT, "Encountered list at unexpected size or level"
+            )
+        for value in values:
+            _read(value, shape[1:], dtype, found)
+    elif shape:
+        raise StatusError(
+            Code.INVALID_ARGUMENT, f"JSON Value: {values} found at incorrect level"
+        )
+    elif dtype != tf.string:
+        raise StatusError(Code.INVALID_ARGUMENT, "only strings are sent here")
+    elif isinstance(values, str):
+        # JSON can spell half a surrogate pair, which UTF-8 cannot.
+        found.append(values.encode("utf-8", "surrogatepass"))
+    elif _is_bytes(values):
+        found.append(base64.b64decode(values["b64"]))
+    else:
+        raise StatusError(
+            Code.INVALID_ARGUMENT,
+            f"JSON Value: {values} is not of expected type: string",
+        )
+
+
+def _is_bytes(value: Any) -> bool:
+    """Says whether a value is an object that holds bytes."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"b64"}
+        and isinstance(value["b64"], str)
+    )
+
+
+def _written(array: np.ndarray) -> Any:
+    """Makes lists of an array; its strings must be UTF-8."""
+    if array.dtype == np.object_:
+        decoded = [value.decode() for value in array.ravel()]
+        return np.array(decoded, object).reshape(array.shape).tolist()
+    if array.dtype == np.float32:
+        # Nine digits are enough for any float32, and few people want more.
+        shortened = [float(f"{value:.9g}") for value in array.ravel()]
+        return np.array(shortened, object).reshape(array.shape).tolist()
+    return array.tolist()

@@ -1,0 +1,60 @@
+"""The harness, started and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from serving_harness import grpc_front, rest_front
+from serving_harness.batching import BatchingParameters
+from serving_harness.service import Service
+
+
+class Running(NamedTuple):
+    """A model that is served on loopback.
+
+    Attributes:
+        service: the model.
+        grpc_port: of gRPC.
+        rest_port: of REST.
+    """
+
+    service: Service
+    grpc_port: int
+    rest_port: int
+
+
+@contextmanager
+def serving(
+    export_dir: Path,
+    model_name: str,
+    batching: BatchingParameters | None = None,
+    grpc_port: int = 0,
+    rest_port: int = 0,
+    threads: int | None = None,
+) -> Iterator[Running]:
+    """Serves the newest version of a model in this process.
+
+    Args:
+        export_dir: the folder of its versions.
+        model_name: the model's name.
+        batching: how requests are merged; None runs each alone.
+        grpc_port: 0 takes a free one.
+        rest_port: 0 takes a free one.
+        threads: as `GraphModel` takes them.
+
+    Yields:
+        What is running.
+    """
+    service = Service(export_dir, model_name, batching, threads)
+    grpc_server, grpc_port = grpc_front.start(service, grpc_port)
+    rest_server, rest_port = rest_front.start(service, rest_port)
+    try:
+        yield Running(service, grpc_port, rest_port)
+    finally:
+        rest_server.shutdown()
+        rest_server.server_close()
+        grpc_server.stop(grace=None).wait()
+        service.close()

@@ -1,0 +1,41 @@
+"""How a server says that something is wrong, in both protocols."""
+
+from enum import IntEnum
+from http import HTTPStatus
+
+
+class Code(IntEnum):
+    """The status codes that gRPC and TensorFlow have in common."""
+
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+HTTP = {
+    Code.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
+    Code.DEADLINE_EXCEEDED: HTTPStatus.GATEWAY_TIMEOUT,
+    Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    Code.RESOURCE_EXHAUSTED: HTTPStatus.TOO_MANY_REQUESTS,
+    Code.FAILED_PRECONDITION: HTTPStatus.PRECONDITION_FAILED,
+    Code.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+class StatusError(Exception):
+    """A request that is answered with an error.
+
+    Args:
+        code: what kind.
+        message: what a client is told.
+    """
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
