@@ -1,0 +1,68 @@
+"""The export runs in TensorFlow's C runtime, where there is no Python at all."""
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.serving import small
+
+SOURCE = Path(__file__).with_name("run_model.c")
+TEXTS = small.sentences(8)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no gcc to compile a C program with")
+    folder = Path(tf.sysconfig.get_lib())
+    output = tmp_path_factory.mktemp("c") / "run_model"
+    subprocess.run(
+        [
+            compiler,
+            *("-O1", "-Wall", "-Werror"),
+            f"-I{tf.sysconfig.get_include()}",
+            SOURCE,
+            *("-o", output),
+            *(f"-L{folder}", f"-Wl,-rpath,{folder}"),
+            *("-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"),
+        ],
+        check=True,
+    )
+    return output
+
+
+@pytest.mark.medium
+def test_a_c_program_translates_as_python_does(program, export_dir, module):
+    libraries = Path(importlib.util.find_spec("tensorflow_text").origin).parent
+    graph = tf.Graph()
+    with tf.compat.v1.Session(graph=graph) as session:
+        meta = tf.compat.v1.saved_model.load(session, ["serve"], str(export_dir / "1"))
+    signature = meta.signature_def["serving_default"]
+    done = subprocess.run(
+        [
+            program,
+            export_dir / "1",
+            signature.inputs["text"].name,
+            signature.outputs["translations"].name,
+            signature.outputs["scores"].name,
+            *sorted(libraries.glob("python/ops/*.so")),
+        ],
+        input="".join(f"{text}\n" for text in TEXTS),
+        capture_output=True,
+        encoding="utf-8",
+        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    scores, texts = zip(
+        *(line.split("\t", 1) for line in done.stdout.split("\n")[:-1]), strict=True
+    )
+    wanted = module.functions["serving_default"](tf.constant(TEXTS))
+    assert list(texts) == [t.decode() for t in wanted["translations"].numpy()]
+    np.testing.assert_allclose(np.float32(scores), wanted["scores"], atol=1e-4)

@@ -1,0 +1,61 @@
+"""The export needs TensorFlow and tensorflow_text's operations, and nothing of ours."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.serving import small
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "peers" / "run_export.py"
+TEXTS = [*small.sentences(8), ""]
+
+
+def answers(python, version, cwd):
+    """Asks every signature in a process that cannot import this project."""
+    requests = [
+        {"signature": name, "inputs": {"text": TEXTS}}
+        for name in ("serving_default", "nbest")
+    ]
+    requests += [
+        {"signature": name, "inputs": {"text": TEXTS, "translation": TEXTS}}
+        for name in ("score", "attention")
+    ]
+    done = subprocess.run(
+        [python, "-I", SCRIPT, version],
+        input=json.dumps(requests),
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env={"TF_CPP_MIN_LOG_LEVEL": "3", "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def assert_answers(found, module):
+    assert found["loaded"] == []
+    names = ("serving_default", "nbest", "score", "attention")
+    for name, answer in zip(names, found["answers"], strict=True):
+        function = module.functions[name]
+        inputs = [tf.constant(TEXTS)] * len(function.input_signature)
+        for output, wanted in function(*inputs).items():
+            wanted = wanted.numpy().ravel()
+            if wanted.dtype == object:
+                assert answer[output] == [text.decode() for text in wanted]
+            else:
+                np.testing.assert_allclose(answer[output], wanted, atol=1e-4)
+
+
+@pytest.mark.medium
+def test_a_copy_answers_where_the_package_is_not_installed(
+    export_dir, module, tmp_path
+):
+    copy = shutil.copytree(export_dir / "1", tmp_path / "elsewhere")
+    assert_answers(answers(sys.executable, copy, tmp_path), module)
