@@ -1,9 +1,10 @@
 """One task of `benchmark_decode.py`, alone in its process.
 
-    python decode_worker.py {export,t2t_repro,products,ctranslate2,plain} settings.json OPTION
+    python decode_worker.py TASK settings.json OPTION
 
-OPTION is the precision of t2t_repro and of products, or the compute type of CTranslate2, "" for the
-others. The result is one JSON object on standard output.
+TASK is export, t2t_repro, products, ctranslate2 or plain; OPTION the precision of
+t2t_repro and of the products, the compute type of CTranslate2, "" for the others. The
+result is one JSON object on standard output.
 """
 
 import json

@@ -9,12 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Array, Sheet
-from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.interop.variable_names import assign_from_t2t, t2t_name, to_t2t
 from t2t_repro.layers.masks import Packing
+from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy

@@ -1,0 +1,97 @@
+"""The timing of the search beside CTranslate2, on a small model."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plain_search import log_softmax, penalty, plain_search
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = "--d_model=64 --num_layers=1 --vocab_size=500 --length=5 --steps=9"
+SMALL += " --batch_size=3 --batches=3 --sentences=2 --rounds=1 --checked=6"
+
+
+def run(*flags: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "tools/benchmark_decode.py", *SMALL.split(), *flags],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+@pytest.mark.medium
+def test_all_programs_run_and_the_fast_search_finds_what_the_plain_one_does():
+    done = run("--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["plain_search"] == {"checked": 6, "same": 6}
+    (found,) = result["rounds"]
+    assert set(found) == {
+        "t2t_repro float32",
+        "t2t_repro bfloat16",
+        "CTranslate2 float32",
+        "CTranslate2 int8",
+        "products float32",
+        "products bfloat16",
+    }
+    for each in found.values():
+        speeds = each["tokens_per_second"]
+        assert set(speeds) == {
+            "3 batches of 3",
+            "a batch of 3 alone",
+            "a sentence alone",
+        }
+        assert min(speeds.values()) > 0
+        assert 0 < each["start_seconds"] < each["wall_seconds"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--only", "fairseq"], "--only fairseq"),
+        (["--steps", "4"], "--steps must be at least --length"),
+        (["--d_model", "100"], "--d_model must be a multiple of 64"),
+    ],
+)
+def test_flags_are_checked(flags, words):
+    done = run(*flags)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def table_search(table, **settings):
+    """Searches a bigram model: float (V, V), a row per last symbol; row 0 begins."""
+    logs = log_softmax(table)
+    return plain_search(
+        lambda beginnings: logs[[ids[-1] if ids else 0 for ids in beginnings]].copy(),
+        **settings,
+    )
+
+
+def test_the_plain_search_is_exhaustive_with_a_wide_beam():
+    """Of three symbols all 2 + 4 + 8 hypotheses of up to three are looked at."""
+    table = np.random.default_rng(1).normal(size=(4, 4))
+    logs = log_softmax(table)
+    best = []
+    for length in (1, 2, 3):
+        for places in np.ndindex(*[2] * (length - 1)):
+            ids = [2 + place for place in places] + [1]
+            pairs = zip([0, *ids], ids, strict=False)
+            total = sum(logs[before, after] for before, after in pairs)
+            best.append((total / penalty(length, 0.6), ids))
+    settings = {"beam_size": 8, "alpha": 0.6, "steps": 3}
+    ids, score = table_search(table, min_length=0, **settings)
+    assert (score, ids) == max(best)
+    ids, score = table_search(table, min_length=3, **settings)
+    assert (score, ids) == max(each for each in best if len(each[1]) == 3)
+
+
+def test_the_penalty_is_that_of_wu_et_al():
+    assert penalty(1, 0.6) == 1
+    assert penalty(7, 1.0) == 2

@@ -1,0 +1,160 @@
+"""Shows that a translation depends on its sentence alone.
+
+    python tools/check_independence.py --model_dir MODEL --input_file TEXT
+        [--saved_model EXPORTED/1]
+
+Translates the text line by line, then in batches of other sizes, in its order and
+shuffled, also by a SavedModel if one is named, and compares: scores must agree within
+1e-4, and lines must be the same, but for those whose two translations' scores are that
+close. These are listed, and more than 2 in 1,000 are too many. Exit status 1 if
+something differs otherwise.
+"""
+
+import random
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from t2t_repro import cli
+
+TOLERANCE = 1e-4
+MOST_TIES = 2e-3
+
+
+class Comparison(NamedTuple):
+    """One way of translating beside the translation line by line.
+
+    Attributes:
+        name: the way.
+        largest: the largest difference of scores.
+        ties: lines that differ though their scores are that close: number from 1,
+            both scores.
+        others: lines that differ otherwise, likewise.
+    """
+
+    name: str
+    largest: float
+    ties: list[tuple[int, float, float]]
+    others: list[tuple[int, float, float]]
+
+
+Found = list[tuple[str, float]]
+"""Each line's translation and score."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, translates in every way and prints what differs."""
+    args = _parse(argv)
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.text_files import read_lines
+
+    lines = read_lines(args.input_file)
+    ways = translations(args, lines)
+    _, expected = next(ways)
+    comparisons = [compare(name, expected, found) for name, found in ways]
+    failed = [
+        each
+        for each in comparisons
+        if each.others or len(each.ties) > MOST_TIES * len(lines)
+    ]
+    text = [f"{len(lines):,} lines, one by one, and:", *map(describe, comparisons)]
+    values = {
+        "lines": len(lines),
+        "ways": [each._asdict() for each in comparisons],
+        "passed": not failed,
+    }
+    cli.print_result("\n".join(text), values, args.json)
+    if failed:
+        sys.exit(1)
+
+
+def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found]]:
+    """Translates in every way, line by line first; yields names and translations."""
+    import tensorflow as tf
+
+    from t2t_repro.loading import load_translator
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.translator import give_each_batch_a_core
+
+    give_each_batch_a_core()
+    translator, _ = load_translator(ModelDir(Path(args.model_dir)), args.checkpoint)
+    order = list(range(len(lines)))
+    random.Random(1).shuffle(order)
+
+    def translated(batch_size: int, window: int) -> Found:
+        found = translator.translate_lines(lines, batch_size, window)
+        return [(each.text, each.score) for each in found]
+
+    yield "one by one", translated(1, 1)
+    for size in args.batch_sizes:
+        yield f"batches of {size} by length", translated(size, len(lines))
+        shuffled = translator.translate_lines([lines[n] for n in order], size, size)
+        found = {
+            n: (each.text, each.score) for n, each in zip(order, shuffled, strict=True)
+        }
+        yield f"batches of {size}, shuffled", [found[n] for n in range(len(lines))]
+    if args.saved_model:
+        import tensorflow_text  # noqa: F401  # Its operations are the tokenizer's.
+
+        signature = tf.saved_model.load(args.saved_model).signatures["serving_default"]
+        for size in args.batch_sizes:
+            parts = [order[n : n + size] for n in range(0, len(order), size)]
+            found = {}
+            for part in parts:
+                result = signature(text=tf.constant([lines[n] for n in part]))
+                texts = [text.decode() for text in result["translations"].numpy()]
+                scores = result["scores"].numpy().tolist()
+                found |= dict(zip(part, zip(texts, scores, strict=True), strict=True))
+            yield f"SavedModel, {size} shuffled", [found[n] for n in range(len(lines))]
+
+
+def compare(name: str, expected: Found, found: Found) -> Comparison:
+    """Compares two translations of the same lines."""
+    ties, others, largest = [], [], 0.0
+    for number, (one, other) in enumerate(zip(expected, found, strict=True), 1):
+        difference = abs(one[1] - other[1])
+        largest = max(largest, difference)
+        if difference > TOLERANCE:
+            others.append((number, one[1], other[1]))
+        elif one[0] != other[0]:
+            ties.append((number, one[1], other[1]))
+    return Comparison(name, largest, ties, others)
+
+
+def describe(comparison: Comparison) -> str:
+    """Writes a comparison for people."""
+    name, largest, ties, others = comparison
+    lines = [
+        f"  {name}: {len(ties) + len(others)} lines differ, scores by at most "
+        f"{largest:.1e}"
+    ]
+    for kind, found in (("scores as good as equal", ties), ("DIFFERENT", others)):
+        lines += [
+            f"    line {number:,}: scores {one:.6f} and {other:.6f}, {kind}"
+            for number, one, other in found
+        ]
+    return "\n".join(lines)
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = cli.ArgumentParser(
+        "Shows that a translation depends on its sentence alone."
+    )
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument("--checkpoint", default="best", help="see t2t_repro.translate")
+    parser.add_argument("--input_file", required=True, help="lines to translate")
+    parser.add_argument("--saved_model", help="a version of the exported model, too")
+    parser.add_argument(
+        "--batch_sizes",
+        type=lambda text: [cli.at_least(1)(size) for size in text.split(",")],
+        default=[1, 7, 32, 128],
+        help="sentences at once, with commas between",
+    )
+    args: Namespace = parser.parse_args(argv)
+    return args
+
+
+if __name__ == "__main__":
+    cli.run(main)
