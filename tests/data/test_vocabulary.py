@@ -114,3 +114,14 @@ def test_a_directory_that_is_not_there_is_named(tmp_path):
     path = tmp_path / "nowhere" / "v.subwords"
     with pytest.raises(UserError, match=r"cannot write .*v\.subwords: No such file"):
         build_vocabulary("wordpiece", LINES, 300, path)
+
+
+@pytest.mark.parametrize("name", ["v.model", "v.subwords"])
+def test_a_line_of_a_million_characters_is_no_text_to_build_from(tmp_path, name):
+    """The choice of word pieces would take days over such a word."""
+    kind, size = ("sentencepiece", 300) if name == "v.model" else ("wordpiece", 120)
+    for folder, lines in (("with", [*LINES, "x" * 1_000_000]), ("without", LINES)):
+        (tmp_path / folder).mkdir()
+        build_vocabulary(kind, lines, size, tmp_path / folder / name)
+    found, expected = (tmp_path / folder / name for folder in ("with", "without"))
+    assert found.read_bytes() == expected.read_bytes()

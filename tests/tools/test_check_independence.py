@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import check_independence
+import pytest
 
 from tests import tiny
 
@@ -39,6 +40,7 @@ def test_other_scores_are_found_whether_or_not_the_line_differs():
     assert compared((1, "zwei", -0.3)).others == [(2, -0.25, -0.3)]
 
 
+@pytest.mark.medium
 def test_a_model_translates_alike_in_all_ways(trained, tmp_path):
     text = tmp_path / "text.en"
     lines = [source for source, _ in tiny.pairs("train")][:12]
