@@ -1,0 +1,34 @@
+"""What a resumed training has logged is what an uninterrupted one logs."""
+
+import io
+
+from t2t_repro.training.monitor import Monitor
+from tests.training import toy
+
+
+def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(
+    tmp_path, monkeypatch
+):
+    """A mean over updates of which some were made before, with dropout on."""
+    monkeypatch.setattr("t2t_repro.training.monitor.LOG_STEPS", 4)
+
+    def run(folder, train_steps, start=0):
+        folder.mkdir(exist_ok=True)
+        hparams = toy.HPARAMS.replace(train_steps=train_steps)
+        loop = toy.loop(folder / "checkpoints", hparams)
+        assert loop.restore() == start
+        # The number of the last step is that of the whole training.
+        told = Monitor(folder, 9, start, io.StringIO(), loop.unreported)
+        assert loop.run(toy.batches, told, toy.never)
+        rows = (folder / "training_log.tsv").read_text().splitlines()
+        return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
+
+    expected = run(tmp_path / "whole", 9)
+    assert [row[0] for row in expected] == ["step", "4", "8", "9"]
+    for stop in (3, 6):
+        folder = tmp_path / str(stop)
+        run(folder, stop)
+        # What a process wrote after its last checkpoint is written again.
+        with (folder / "training_log.tsv").open("a") as file:
+            file.write(f"{stop + 1}\t1\t1\t1\t1\t1\n{stop + 2}\t1")
+        assert run(folder, 9, stop) == expected
