@@ -1,0 +1,59 @@
+"""The benchmark of an export measures the same work on both sides."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests import command_line, tiny
+
+TOOL = command_line.ROOT / "tools" / "benchmark_export.py"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, TOOL, *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("random", [False, True])
+def test_every_figure_is_measured(trained, tmp_path, random):
+    source = tmp_path / "source.txt"
+    lines = [source for source, _ in tiny.pairs("train")][:10]
+    source.write_text("".join(f"{line}\n" for line in lines))
+    model = ["--model_dir", trained.model_dir]
+    if random:
+        hparams = f"{trained.hparams},vocab_divisor=512"
+        vocabulary = trained.model_dir / "vocab.model"
+        model = ["--hparams", hparams, "--vocab_file", vocabulary]
+    sizes = ("--source_file", source, "--batch_size", "4", "--rounds", "1")
+    done = run(*model, *sizes, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["lines"] == found["equal_lines"] == 10
+    rates = found["tokens_per_second"] / found["in_process_tokens_per_second"]
+    assert found["ratio"] == pytest.approx(rates)
+    assert found["tokens"] >= 10
+    # Four bytes a weight, and the graph.
+    assert found["size_mib"] * 2**20 > 4 * found["parameters"]
+    assert found["memory_mib"] >= found["memory_loaded_mib"] > 0
+    assert min(found["export_seconds"], found["load_seconds"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "say either --model_dir or --hparams"),
+        (["--model_dir", "a", "--hparams", "b"], "say either"),
+        (["--hparams", "base"], "--hparams needs a vocabulary"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path, flags, message):
+    done = run(*flags, "--source_file", tmp_path / "none")
+    assert done.returncode == 2
+    assert message in done.stderr

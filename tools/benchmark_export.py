@@ -1,0 +1,248 @@
+"""Measures an export: time, size, load time, memory, and speed against this process.
+
+    python tools/benchmark_export.py --hparams base,vocab_divisor=37000 \
+        --vocab_file vocab.model --source_file text.en
+    python tools/benchmark_export.py --model_dir mymodel --source_file text.en
+
+The first exports random weights of a size (`vocab_divisor` gives the tables the rows
+of a larger vocabulary); random weights never end a sentence, so every translation
+grows to its limit. Both translate the same batches of the same texts: the process that
+made the model by its `Translator`, and a process without this package by TensorFlow's
+graph loader; in turn, round after round.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import read_lines
+
+if TYPE_CHECKING:
+    from t2t_repro.data.tokenizer import Tokenizer
+    from t2t_repro.hparams import HParams
+    from t2t_repro.models.transformer import Transformer
+
+WORKER = Path(__file__).parent / "peers" / "time_export.py"
+_MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was measured.
+
+    Attributes:
+        parameters: weights of the model.
+        export_seconds: from the model to the finished version.
+        size_mib: of the version's files.
+        load_seconds: of the graph loader.
+        first_request_seconds: of the first batch after loading.
+        memory_loaded_mib: memory of the process after the first batch, what
+            TensorFlow itself takes left out.
+        memory_mib: the most it ever had, likewise.
+        tokens: subwords of all translations of a round, EOS included.
+        tokens_per_second: of the export, the median round.
+        in_process_tokens_per_second: of the translator, the median round.
+        ratio: of the two.
+        equal_lines: translations that are the same in both.
+        lines: how many there are.
+    """
+
+    parameters: int
+    export_seconds: float
+    size_mib: float
+    load_seconds: float
+    first_request_seconds: float
+    memory_loaded_mib: float
+    memory_mib: float
+    tokens: int
+    tokens_per_second: float
+    in_process_tokens_per_second: float
+    ratio: float
+    equal_lines: int
+    lines: int
+
+    def text(self) -> str:
+        """Describes it for people."""
+        return (
+            f"{self.parameters:,} parameters: exported in {self.export_seconds:.1f} s, "
+            f"{self.size_mib:,.0f} MiB; loaded in {self.load_seconds:.1f} s, first "
+            f"batch {self.first_request_seconds:.1f} s; memory beside TensorFlow's own "
+            f"{self.memory_loaded_mib:,.0f} MiB after it, {self.memory_mib:,.0f} at "
+            f"most\n{self.tokens_per_second:,.0f} tokens/s, in process "
+            f"{self.in_process_tokens_per_second:,.0f}: {self.ratio:.1%} "
+            f"({self.equal_lines:,} of {self.lines:,} lines alike)"
+        )
+
+
+class Worker:
+    """The process that has the export and nothing of this package.
+
+    Args:
+        version: the version's folder.
+        batches: texts.
+    """
+
+    def __init__(self, version: Path, batches: Sequence[Sequence[str]]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", str(WORKER), str(version)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.loaded = self._say(json.dumps(batches))
+
+    def round(self) -> dict[str, Any]:
+        """Translates every batch once; returns seconds and lines."""
+        return self._say("again")
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
+
+    def _say(self, line: str) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise UserError("the process that loads the export has failed; see above")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+
+def measure(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    hparams: HParams,
+    batches: Sequence[Sequence[str]],
+    rounds: int,
+    folder: Path,
+) -> Report:
+    """Exports a model and measures it.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+        hparams: which say how to search.
+        batches: texts, at least one batch.
+        rounds: how often both translate everything.
+        folder: an empty folder for the export.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    from t2t_repro.loading import search_of
+    from t2t_repro.models.transformer import named_variables
+    from t2t_repro.serving.saved_model import export
+    from t2t_repro.serving.signatures import ServingModule
+    from t2t_repro.translator import Translator
+
+    search = search_of(hparams)
+    started = time.monotonic()
+    version = export(ServingModule([model], tokenizer, search), folder)
+    exported = time.monotonic() - started
+    translator = Translator(model, tokenizer, search)
+    translator.translate(tf.constant(batches[0]))
+    worker = Worker(version, batches)
+    here, there = [], []
+    for _ in range(rounds):
+        started = time.monotonic()
+        texts = [translator.translate(tf.constant(batch))[0] for batch in batches]
+        here.append(time.monotonic() - started)
+        last = worker.round()
+        there.append(last["seconds"])
+    worker.close()
+    lines = [line.decode() for batch in texts for line in batch.numpy()]
+    tokens = 0
+    for batch in batches:
+        ids, _ = translator.translate_ids(translator.encode(tf.constant(batch)))
+        tokens += int(tf.math.count_nonzero(ids[:, 0]))
+    own = worker.loaded["memory_before"]
+    rates = [tokens / statistics.median(times) for times in (there, here)]
+    return Report(
+        parameters=sum(
+            int(np.prod(variable.shape)) for variable in named_variables(model).values()
+        ),
+        export_seconds=exported,
+        size_mib=sum(f.stat().st_size for f in version.rglob("*") if f.is_file())
+        / _MEBIBYTE,
+        load_seconds=worker.loaded["load_seconds"],
+        first_request_seconds=worker.loaded["first_request_seconds"],
+        memory_loaded_mib=(worker.loaded["memory_loaded"] - own) / _MEBIBYTE,
+        memory_mib=(last["memory"] - own) / _MEBIBYTE,
+        tokens=tokens,
+        tokens_per_second=rates[0],
+        in_process_tokens_per_second=rates[1],
+        ratio=rates[0] / rates[1],
+        equal_lines=sum(map(str.__eq__, lines, last["lines"])),
+        lines=len(lines),
+    )
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Exports a model, or random weights of a size, and measures the export."
+    )
+    parser.add_argument("--model_dir", help="folder of the model")
+    parser.add_argument("--hparams", help="a set with overrides, for random weights")
+    parser.add_argument("--vocab_file", help="the vocabulary for random weights")
+    parser.add_argument("--source_file", required=True, help="sentences, one a line")
+    parser.add_argument(
+        "--lines", type=cli.at_least(1), default=128, help="to translate, the first"
+    )
+    parser.add_argument(
+        "--batch_size", type=cli.at_least(1), default=32, help="sentences at once"
+    )
+    parser.add_argument(
+        "--rounds", type=cli.at_least(1), default=3, help="the median counts"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, measures and prints."""
+    args = _parser().parse_args(argv)
+    if (args.model_dir is None) == (args.hparams is None):
+        raise UserError("say either --model_dir or --hparams with --vocab_file")
+    if args.hparams is not None and args.vocab_file is None:
+        raise UserError("--hparams needs a vocabulary: say --vocab_file")
+    lines = read_lines(args.source_file)[: args.lines]
+    size = args.batch_size
+    batches = [lines[n : n + size] for n in range(0, len(lines), size)]
+    cli.start_tensorflow(args.verbose)
+    model, tokenizer, hparams = _load(args)
+    with tempfile.TemporaryDirectory() as folder:
+        report = measure(
+            model, tokenizer, hparams, batches, args.rounds, Path(folder) / "exported"
+        )
+    cli.print_result(report.text(), asdict(report), args.json)
+
+
+def _load(args: Any) -> tuple[Transformer, Tokenizer, HParams]:
+    """Loads a model, or draws one."""
+    from t2t_repro import hparams as hparam_sets
+    from t2t_repro.data.tokenizers import load_tokenizer
+    from t2t_repro.model_dir import ModelDir, build_model
+
+    if args.model_dir is not None:
+        directory = ModelDir(Path(args.model_dir))
+        model = directory.model(directory.checkpoint())
+        return model, directory.tokenizer(), directory.hparams()
+    hparams = hparam_sets.load(args.hparams)
+    tokenizer = load_tokenizer(args.vocab_file)
+    return build_model(hparams, tokenizer.vocab_size), tokenizer, hparams
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,174 @@
+"""Loads and runs an export under another version of TensorFlow.
+
+    python tools/check_tensorflow_version.py --export_dir exported --tensorflow 2.20
+
+makes an environment with that version (some minutes and 2 GB the first time), runs
+every signature of the newest version of the export there and here, through the graph
+loader alone, and compares the answers. The newest published server may be a minor
+version behind the TensorFlow that exports.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+
+SCRIPT = Path(__file__).parent / "peers" / "run_export.py"
+# As good as each other in float32: kernels differ between versions.
+_TOLERANCE = 1e-4
+_DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Runs the newest version of an export under another TensorFlow and compares."
+    )
+    parser.add_argument("--export_dir", required=True, help="folder of the versions")
+    parser.add_argument("--tensorflow", default="2.20", help="major and minor version")
+    parser.add_argument(
+        "--environment",
+        help="folder for it, kept for the next time (default: a temporary one)",
+    )
+    parser.add_argument("--source_file", help="text to translate, the first 32 lines")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, runs the export twice and prints how it compares."""
+    args = _parser().parse_args(argv)
+    version = _newest(Path(args.export_dir))
+    lines = list(_DEFAULT_LINES)
+    if args.source_file:
+        text = Path(args.source_file).read_text(encoding="utf-8")
+        lines = text.split("\n")[:32]
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = Path(args.environment or temporary)
+        python = make_environment(environment, args.tensorflow)
+        there = answers(python, version, lines)
+    here = answers(sys.executable, version, lines)
+    different, worst = compare(here["answers"], there["answers"])
+    values = {
+        "tensorflow": there["tensorflow"],
+        "here": here["tensorflow"],
+        "lines": len(lines),
+        "different_texts": different,
+        "largest_difference": worst,
+    }
+    cli.print_result(
+        f"TensorFlow {there['tensorflow']} against {here['tensorflow']}, {len(lines)} "
+        f"lines, every signature: {different} texts differ, numbers by at most "
+        f"{worst:.1e}",
+        values,
+        args.json,
+    )
+    if different or worst > _TOLERANCE:
+        sys.exit(1)
+
+
+def make_environment(folder: Path, version: str) -> str:
+    """Makes an environment, once.
+
+    Args:
+        folder: where.
+        version: of TensorFlow, major and minor.
+
+    Returns:
+        Its interpreter.
+
+    Raises:
+        UserError: pip cannot install that version.
+    """
+    python, done = folder / "bin" / "python", folder / "installed"
+    if not done.exists():
+        venv.create(folder, with_pip=True, clear=True)
+        packages = [
+            f"{name}=={version}.*" for name in ("tensorflow", "tensorflow-text")
+        ]
+        pip = [str(python), "-m", "pip", "install", "--quiet", *packages]
+        installed = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if installed.returncode != 0:
+            last = installed.stderr.strip().rpartition("\n")[2]
+            raise UserError(f"--tensorflow {version}: pip cannot install it: {last}")
+        done.touch()
+    return str(python)
+
+
+def answers(python: str, version: Path, lines: Sequence[str]) -> dict[str, Any]:
+    """Asks every signature in a process of an environment.
+
+    Args:
+        python: the environment's interpreter.
+        version: the version's folder.
+        lines: texts; each is its own translation where one must be given.
+
+    Returns:
+        What `run_export.py` prints.
+
+    Raises:
+        UserError: the export cannot be loaded or run there.
+    """
+    single = {"text": list(lines)}
+    pairs = single | {"translation": list(lines)}
+    requests = [
+        {"signature": "serving_default", "inputs": single},
+        {"signature": "nbest", "inputs": single},
+        {"signature": "score", "inputs": pairs},
+        {"signature": "attention", "inputs": pairs},
+    ]
+    done = subprocess.run(
+        [python, "-I", str(SCRIPT), str(version)],
+        input=json.dumps(requests),
+        capture_output=True,
+        encoding="utf-8",
+        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise UserError(f"{version} does not run under {python}: {last}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def compare(
+    ours: Sequence[dict[str, list[Any]]], theirs: Sequence[dict[str, list[Any]]]
+) -> tuple[int, float]:
+    """Counts the texts that differ, and finds the largest difference of a number."""
+    different, worst = 0, 0.0
+    for mine, other in zip(ours, theirs, strict=True):
+        for name, values in mine.items():
+            for one, two in zip(values, other[name], strict=True):
+                if isinstance(one, str):
+                    different += one != two
+                else:
+                    worst = max(worst, abs(one - two))
+    return different, worst
+
+
+def _newest(export_dir: Path) -> Path:
+    """Returns the folder of the newest version.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = export_dir.iterdir() if export_dir.is_dir() else ()
+    numbers = [int(path.name) for path in found if path.name.isdecimal()]
+    if not numbers:
+        raise UserError(
+            f"--export_dir {export_dir} holds no version; make one with python -m "
+            "t2t_repro.export"
+        )
+    return export_dir / str(max(numbers))
+
+
+if __name__ == "__main__":
+    cli.run(main)
