@@ -105,7 +105,8 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best (averaged where there is one), a folder of one, "
+        help="averaged, latest, best_bleu (on the validation split), best (averaged "
+        "where there is one, else latest), a folder of one, "
         "or another model's directory; several, with commas between, translate as one",
     )
     parser.add_argument(

@@ -24,7 +24,8 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best (averaged where there is one), or a folder",
+        help="averaged, latest, best_bleu (on the validation split), best (averaged "
+        "where there is one, else latest), or a folder",
     )
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
     parser.add_argument(

@@ -12,8 +12,9 @@ from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
-from t2t_repro.model_dir import ModelDir, Provenance, build_model
+from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.provenance import Provenance
 from t2t_repro.training import checkpoints
 
 _VOCABULARY_NAME = "vocab.subwords"
