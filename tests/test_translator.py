@@ -271,11 +271,12 @@ def test_translations_begin_as_they_are_told_to(translator, one_by_one):
             assert each.text == alone.text or each.score < alone.score
 
 
-def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer):
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer, beam_size):
     inputs = tokenizer.encode(tf.constant(["one two", "ten nine eight"])).to_tensor()
 
     def found(**settings):
-        search = Search(beam_size=3, extra_length=20, min_length=15, **settings)
+        search = Search(beam_size, extra_length=20, min_length=15, **settings)
         translator = Translator(model, tokenizer, search)
         ids, _ = translator.translate_ids(inputs)
         return [[n for n in row if n] for row in ids.numpy()[:, 0].tolist()]

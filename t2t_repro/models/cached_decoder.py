@@ -113,6 +113,7 @@ class CachedDecoder:
             lambda: self._with_more_places(state),
         )
         # The hypotheses of a sentence take the place of target positions.
+        ids = tf.ensure_shape(ids, [None, self.beam_size])
         x = self.model.step_input(ids, index)
         places = tf.range(tf.shape(state.ancestors)[2])
         numbers = tf.range(self.beam_size)[:, None]
