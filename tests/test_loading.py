@@ -14,6 +14,8 @@ from t2t_repro.loading import checkpoint_names, load, load_translator
 from t2t_repro.model_dir import ModelDir
 from tests import tiny
 
+pytestmark = pytest.mark.medium
+
 
 def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
     directory = ModelDir(trained.model_dir)

@@ -19,6 +19,8 @@ from t2t_repro.procedure import Run, batching_of, train_and_score
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoints import list_checkpoints
 
+pytestmark = pytest.mark.medium
+
 
 class Interrupting(io.StringIO):
     """A terminal whose person presses Ctrl-C on reading some words."""

@@ -287,6 +287,7 @@ def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer, beam_s
     assert all(len(set(row)) == len(row) for row in new)
 
 
+@pytest.mark.medium
 def test_samples_depend_on_the_seed_and_their_sentence_alone(model, tokenizer):
     def drawn(lines, batch_size=32, seed=0):
         search = Search(nbest=3, extra_length=3, sampling=Sampling(seed=seed))
@@ -305,6 +306,7 @@ def texts_of(hypotheses):
     return [each.text for each in hypotheses]
 
 
+@pytest.mark.medium
 def test_several_models_translate_as_one(model, tokenizer, one_by_one):
     """Twice the same model is that model; another one changes what is found."""
     same = Translator([model, model], tokenizer, SEARCH)

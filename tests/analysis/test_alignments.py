@@ -59,6 +59,7 @@ def model():
     return tiny.random_model(num_layers=3)
 
 
+@pytest.mark.medium
 def test_the_line_is_that_of_the_layers_attention(model, tokenizer):
     """Byte pairs do not cross words, so a word alone has the tokens it has here."""
     source, target = "one two three four", "eins zwei drei"
@@ -92,6 +93,7 @@ def test_layers_and_lines_that_are_not_there_are_refused(model, tokenizer):
         align(model, tokenizer, ["one", "two"], ["eins"])
 
 
+@pytest.mark.medium
 def test_a_trained_model_aligns_every_target_word_with_some_source_word(trained):
     directory = ModelDir(trained.model_dir)
     model = directory.model(directory.checkpoint())

@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from tests import command_line
+
+pytestmark = pytest.mark.medium
 
 
 def averaged_steps(folder):

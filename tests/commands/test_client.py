@@ -8,6 +8,8 @@ from serving_harness.running import serving
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 LINES = [source for source, _ in tiny.pairs("test")] + ["", "ten"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
 

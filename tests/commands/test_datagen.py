@@ -7,6 +7,8 @@ import pytest
 from t2t_repro import datagen, hparams, problems
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture
 def arguments(tmp_path):

@@ -7,6 +7,8 @@ from sacrebleu import corpus_bleu
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 
 def evaluate(trained, *arguments):
     return command_line.run(

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 LINES = [source for source, _ in tiny.pairs("test")]
 
 

@@ -15,6 +15,8 @@ from t2t_repro.training.checkpoints import list_checkpoints
 from tests import command_line, golden, tiny
 from tests.interop.t2t_run import T2TRun, write_hparams, write_vocabulary
 
+pytestmark = pytest.mark.medium
+
 VOCABULARY = "vocab.translate_ende_wmt8k.8192.subwords"
 
 

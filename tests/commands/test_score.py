@@ -7,6 +7,8 @@ import pytest
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 SOURCES = [source for source, _ in tiny.pairs("test")] + ["", "one"]
 TARGETS = [target for _, target in tiny.pairs("test")] + ["eins", "tab\\\tbehind €"]
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 KEYS = {"bleu", "signature", "paper_bleu", "paper_signature", "sentences", "seconds"}
 
 

@@ -15,6 +15,8 @@ import pytest
 
 from tests import command_line, tiny
 
+pytestmark = pytest.mark.medium
+
 # Enough small windows that a process is met half-way.
 MANY_LINES = 1500
 SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")

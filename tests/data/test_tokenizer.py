@@ -154,6 +154,7 @@ def test_a_saved_tokenizer_is_the_same_one(tokenizer, path, tmp_path):
     assert again.vocab_size == tokenizer.vocab_size
 
 
+@pytest.mark.medium
 def test_an_exported_tokenizer_runs_without_this_package(tokenizer, tmp_path):
     module = tf.Module()
     module.tokenizer = tokenizer

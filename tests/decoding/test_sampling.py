@@ -75,6 +75,7 @@ def sample_tables(
     )
 
 
+@pytest.mark.medium
 def test_translations_come_as_often_as_the_model_says() -> None:
     table = np.random.default_rng(8).normal(size=(4, 4)).astype("float32")
     result = sample_tables(np.stack([table] * 500), 2, samples=8)

@@ -91,6 +91,9 @@ class Recorder:
     def step_done(self, step, result):
         self.results.append([float(result.loss), float(result.rate)])
 
+    def unreported(self):
+        return []
+
     def pause(self):
         return nullcontext()
 

@@ -70,6 +70,7 @@ def test_logits_of_every_step_are_those_of_tensor2tensor(shared_dir, case):
     np.testing.assert_allclose(stepwise[:, 0], arrays["logits"], atol=1e-4)
 
 
+@pytest.mark.medium
 def test_reordered_hypotheses_keep_their_own_past(model):
     """Random parents at each step, as a beam search would choose them.
 
@@ -136,6 +137,7 @@ def padded_alike(ours, theirs):
     return pad(ours), pad(theirs)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", CASES)
 def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")

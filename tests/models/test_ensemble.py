@@ -10,6 +10,8 @@ from t2t_repro.model_dir import build_model
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder
 
+pytestmark = pytest.mark.medium
+
 VOCAB_SIZE = 23
 INPUTS = np.array([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]], np.int32)
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3}

@@ -14,6 +14,8 @@ from serving_harness.batching import (
 )
 from serving_harness.status import Code, StatusError
 
+pytestmark = pytest.mark.medium
+
 
 def array(*rows):
     return np.array(rows)

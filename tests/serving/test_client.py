@@ -16,6 +16,8 @@ from t2t_repro.serving.client import Client
 from t2t_repro.serving.transport import Server, Transport, connect
 from tests.serving import small
 
+pytestmark = pytest.mark.medium
+
 LINES = [*small.sentences(40, seed=3), "", "  ", "one € 日本 👩‍👩‍👧"]
 
 

@@ -11,6 +11,8 @@ from t2t_repro.serving.signatures import ServingModule
 from tests import tiny
 from tests.serving import small
 
+pytestmark = pytest.mark.medium
+
 NEIGHBOURS = small.sentences(3)
 
 

@@ -12,6 +12,8 @@ from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.warmup import FILE_NAME
 from tests.serving import small
 
+pytestmark = pytest.mark.medium
+
 
 def test_a_version_holds_the_model_its_warm_up_and_its_card(export_dir):
     version = export_dir / "1"

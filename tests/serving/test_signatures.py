@@ -13,6 +13,8 @@ from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translator import Translator
 from tests.serving import small
 
+pytestmark = pytest.mark.medium
+
 TEXTS = [*small.sentences(6), "", " \u3000", "ten"]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.medium
+
 ROOT = Path(__file__).resolve().parents[2]
 SEARCHES = ROOT / "tests" / "data" / "golden" / "beam_search_only.npz"
 

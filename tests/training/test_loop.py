@@ -49,6 +49,7 @@ def signalled(at, *signals):
         yield toy.batch(step)
 
 
+@pytest.mark.medium
 def test_three_steps_and_three_more_are_six_bit_for_bit(tmp_path):
     """With dropout on: its masks are a function of the step."""
     whole = toy.loop(tmp_path / "whole")
@@ -99,6 +100,7 @@ FILES += [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
 def test_from_a_damaged_checkpoint_it_goes_on_at_the_one_before(

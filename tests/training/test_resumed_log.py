@@ -2,8 +2,12 @@
 
 import io
 
+import pytest
+
 from t2t_repro.training.monitor import Monitor
 from tests.training import toy
+
+pytestmark = pytest.mark.medium
 
 
 def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(

@@ -29,6 +29,7 @@ def run_six_steps(arrays, hparams, accumulate):
     return model, np.array(results)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", ["v1", "v3"])
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, accumulate):
