@@ -127,8 +127,8 @@ class CachedDecoder:
         ):
             y = layer.self_attention_residual.enter(x)
             keys, values = layer.self_attention.project_memory(y)
-            keys = _written(cache.self_keys, keys, index)
-            values = _written(cache.self_values, values, index)
+            keys = self._written(cache.self_keys, keys, index)
+            values = self._written(cache.self_values, values, index)
             attention = layer.self_attention
             query = attention.project_query(y)
             y = attention.attend(query, keys, values, bias, distances)
@@ -201,30 +201,28 @@ class CachedDecoder:
         rows, beam = tf.shape(ancestors)[0], self.beam_size
         return tf.reshape(bias, [rows, 1, beam, tf.shape(ancestors)[2] * beam])
 
+    def _written(self, cache: tf.Tensor, new: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+        """Writes the columns of a step into the cache itself.
 
-def _written(cache: tf.Tensor, new: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
-    """Writes the columns of a step into the cache itself.
+        Copying all of it at each step would take a seventh of the time of a search on
+        a CPU, and there TensorFlow's scatter operations copy.
 
-    Copying all of it at each step would take a seventh of the time of a search on a
-    CPU, and there TensorFlow's scatter operations copy.
+        Args:
+            cache: float (batch, heads, places * beam, d), of which nobody needs the
+                old state.
+            new: float (batch, heads, beam, d).
+            index: int32 (), the step.
 
-    Args:
-        cache: float (batch, heads, places * beam, d), of which nobody needs the old
-            state.
-        new: float (batch, heads, beam, d).
-        index: int32 (), the step.
-
-    Returns:
-        The cache.
-    """
-    rows, heads, columns = tf.unstack(tf.shape(cache)[:3])
-    beam, depth = new.shape[2], new.shape[3]
-    places = columns // beam
-    # (batch, heads, places * beam, d) -> (batch * heads * places, beam * d)
-    flat = tf.reshape(cache, [rows * heads * places, beam * depth])
-    written = tf.raw_ops.InplaceUpdate(
-        x=flat,
-        i=tf.range(rows * heads) * places + index,
-        v=tf.reshape(new, [rows * heads, beam * depth]),
-    )
-    return tf.reshape(written, tf.shape(cache))
+        Returns:
+            The cache.
+        """
+        shape = tf.shape(cache)
+        rows, heads, columns, depth = tf.unstack(shape)
+        places = columns // self.beam_size
+        # (batch, heads, places * beam, d) -> (batch * heads * places, beam * d)
+        written = tf.raw_ops.InplaceUpdate(
+            x=tf.reshape(cache, [rows * heads * places, self.beam_size * depth]),
+            i=tf.range(rows * heads) * places + index,
+            v=tf.reshape(new, [rows * heads, self.beam_size * depth]),
+        )
+        return tf.reshape(written, shape)
