@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro import hparams
 from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.search import Search
 from t2t_repro.hparams import HParams
+from t2t_repro.model_dir import build_model
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
 from tests import golden
@@ -94,6 +97,23 @@ def test_reordered_hypotheses_keep_their_own_past(model):
         state = decoder.select_beams(state, tf.constant(parents))
         hypotheses = np.take_along_axis(hypotheses, parents[:, :, None], axis=1)
         hypotheses = np.concatenate([hypotheses, before[:, :, None]], axis=2)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(beam_size):
+    model = build_model(hparams.load("tiny"), VOCAB_SIZE)
+    decoder = CachedDecoder(model, beam_size)
+    search = Search(beam_size, extra_length=20)
+
+    def found(inputs):
+        return search.run(decoder, decoder.start(inputs), inputs)
+
+    spec = tf.TensorSpec([None, None], tf.int32)
+    graph = tf.function(found, input_signature=[spec], autograph=False)
+    inputs = tf.constant(INPUTS)
+    expected, result = found(inputs), graph(inputs)
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-4)
 
 
 def test_sentences_that_stay_go_on_as_if_alone(model):
