@@ -141,7 +141,8 @@ def _identity(
         "--alignment": args.alignment,
         "--alignment_layer": args.alignment_layer,
     }
-    return identity | asdict(translator.search)
+    search = asdict(translator.search)
+    return identity | {f"--{name}": value for name, value in search.items()}
 
 
 @contextmanager
