@@ -142,7 +142,8 @@ def _identity(
         "--alignment_layer": args.alignment_layer,
     }
     search = asdict(translator.search)
-    return identity | {f"--{name}": value for name, value in search.items()}
+    # What the flags say of lists decides their format, too.
+    return {f"--{name}": value for name, value in search.items()} | identity
 
 
 @contextmanager

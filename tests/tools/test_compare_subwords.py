@@ -97,11 +97,13 @@ def test_a_difference_in_the_text_alone_is_found_and_told():
 def test_differences_end_in_status_1(tmp_path, text_file, vocab_file):
     # Stands in for tensor2tensor's Python, to differ from ours as the real one never
     # should: it finds no ids in any text, which is right for none of them.
-    other = tmp_path / "python"
-    other.write_text(
-        f"#!{sys.executable}\nimport json, sys\nfor line in sys.stdin:\n"
+    script = tmp_path / "nothing.py"
+    script.write_text(
+        "import json, sys\nfor line in sys.stdin:\n"
         "    print(json.dumps([[[], t] for t in json.loads(line)]), flush=True)\n"
     )
+    other = tmp_path / "python"
+    other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
     other.chmod(0o755)
     flags = ["--t2t_python", str(other), "--vocab_file", vocab_file]
     done = run(text_file, *flags)
