@@ -24,17 +24,26 @@ class ResumableFile:
 
     Attributes:
         partial: where the text grows until it is complete.
-        state: what was given with the last piece; empty before the first.
     """
 
     def __init__(
-        self, partial: Path, text: BinaryIO, journal: BinaryIO, state: dict[str, Any]
+        self, partial: Path, text: BinaryIO, journal: Path, log: BinaryIO
     ) -> None:
         """Keeps the open files; see `resumable_file`."""
         self.partial: Path | None = partial
-        self.state = state
         self._text = text
         self._journal = journal
+        self._log = log
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was given with the last piece; empty before the first.
+
+        Read from the journal: Ctrl-C may come when a piece was just written.
+        """
+        (_, last), _ = _records(self.partial or self._journal, self._journal)
+        found: dict[str, Any] = last.get("state", {})
+        return found
 
     def append(self, text: str, state: Mapping[str, Any]) -> None:
         """Writes a piece of the text, whole lines, and how far the work is with it.
@@ -49,8 +58,7 @@ class ResumableFile:
         with _write_errors(self.partial or ""):
             _write(self._text, text.encode())
             size = os.fstat(self._text.fileno()).st_size
-            _write(self._journal, _line({"bytes": size, "state": dict(state)}))
-        self.state = dict(state)
+            _write(self._log, _line({"bytes": size, "state": dict(state)}))
 
 
 @contextmanager
@@ -86,12 +94,12 @@ def resumable_file(
     with log:
         with _write_errors(path):
             _lock(partial, journal, log)
-            size, state = _begin_or_go_on(partial, journal, log, identity)
+            size = _begin_or_go_on(partial, journal, log, identity)
             text = open(partial, "ab", buffering=0)  # noqa: SIM115
         with text:
             with _write_errors(path):
                 text.truncate(size)
-            yield ResumableFile(partial, text, log, state)
+            yield ResumableFile(partial, text, journal, log)
         with _write_errors(path):
             os.replace(partial, final)
             journal.unlink()
@@ -114,8 +122,8 @@ def _lock(partial: Path, journal: Path, log: BinaryIO) -> None:
 
 def _begin_or_go_on(
     partial: Path, journal: Path, log: BinaryIO, identity: Mapping[str, Any]
-) -> tuple[int, dict[str, Any]]:
-    """Returns how many bytes of the text are whole, and the state that goes with them.
+) -> int:
+    """Returns how many bytes of the text are whole.
 
     Without a text the journal is begun anew: either nothing was written yet, or the
     person removed the text.
@@ -127,15 +135,15 @@ def _begin_or_go_on(
         except OSError:
             journal.unlink()
             raise
-        return 0, {}
+        return 0
     records, whole = _records(partial, journal)
     first, last = records
     _compare(partial, first, identity)
     log.truncate(whole)
-    size, state = last.get("bytes", 0), last.get("state", {})
+    size: int = last.get("bytes", 0)
     if partial.stat().st_size < size:
         raise _damaged(partial)
-    return size, state
+    return size
 
 
 def _records(

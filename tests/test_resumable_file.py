@@ -78,6 +78,26 @@ def test_an_interrupted_text_goes_on_with_its_state(path):
     assert contents(path.parent) == {"out.txt": b"1\n2\n3\n"}
 
 
+def test_ctrl_c_right_after_a_piece_was_written_knows_of_the_piece(path, monkeypatch):
+    """The second time that data are forced to disk it is the journal's line."""
+    forced = []
+
+    def interrupted_at_the_second(descriptor):
+        forced.append(descriptor)
+        if len(forced) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), resumable_file(path, IDENTITY) as file:
+        monkeypatch.setattr(os, "fsync", interrupted_at_the_second)
+        try:
+            file.append("1\n", {"lines": 1})
+        finally:
+            assert file.state == {"lines": 1}
+    monkeypatch.undo()
+    assert write(path, "2\n") == {"lines": 1}
+    assert contents(path.parent) == {"out.txt": b"1\n2\n"}
+
+
 def test_a_killed_process_leaves_whole_lines_and_the_next_goes_on(path):
     code = (
         "import os, signal, sys\n"
