@@ -1,0 +1,206 @@
+"""Times the way of the data, from text to batches, at the size of WMT.
+
+    python tools/benchmark_input.py [--pairs 4500000] [--work_dir D] [--json]
+
+Generates parallel text with WMT14 English-German's number of pairs and mean lengths
+(116 and 110 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025,
+section 4), prepares it by `python -m t2t_repro.datagen` in a process of its own, and
+then reads training batches of about 25,000 positions a side as fast as they come.
+What eight A100 consume with the big model is printed beside it: 552,000 target
+tokens/s (NVIDIA DeepLearningExamples, PyTorch/Translation/Transformer).
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from benchmarking import machine, machine_lines, peak_memory, say
+
+from t2t_repro import cli, hparams
+from t2t_repro.errors import UserError
+
+WMT_PAIRS = 4_500_000
+WMT_WORDS = {"en": 116e6, "de": 110e6}
+EIGHT_A100 = 551_599
+HPARAMS = "base,vocab_size=16000"
+# Sentence lengths are about log-normal; the two sides' differ by a fifth.
+_SPREAD, _SPREAD_BETWEEN = 0.6, 0.2
+_WORD_TYPES, _ZIPF = 100_000, 1.05
+_LINES_AT_ONCE = 50_000
+_STDERR = 2  # The descriptor.
+_SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "en")]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, measures every stage and prints the figures."""
+    args = _parse(argv)
+    cli.start_tensorflow(args.verbose)
+    before = machine()
+    with tempfile.TemporaryDirectory(dir=args.work_dir) as name:
+        found = {"machine": before, **measure(args, Path(name))}
+    told = "\n".join([*machine_lines(before), text_of(found)])
+    cli.print_result(told, found, args.json)
+
+
+def text_of(found: dict[str, Any]) -> str:
+    """Writes what `measure` found for people."""
+    speed = found["target_tokens_per_second"]
+    return (
+        f"{found['pairs']:,} pairs, {found['megabytes']:,.0f} MB of text: vocabulary "
+        f"and shards in {found['prepare_seconds']:,.0f} s "
+        f"({found['pairs'] / found['prepare_seconds']:,.0f} pairs/s), at most "
+        f"{found['prepare_memory'] / 2**20:,.0f} MB of memory\n"
+        f"first batch {found['first_batch_seconds']:.1f} s after the shards are "
+        f"opened; then {speed:,.0f} target tokens/s over {found['batches']:,} batches, "
+        f"{found['share']:.1%} of the positions are tokens, at most "
+        f"{found['read_memory'] / 2**20:,.0f} MB\n"
+        f"{speed / EIGHT_A100:.2f} times what eight A100 consume"
+    )
+
+
+def measure(args: Namespace, folder: Path) -> dict[str, Any]:
+    """Generates, prepares and reads.
+
+    Args:
+        args: the flags.
+        folder: where everything goes.
+
+    Returns:
+        The figures: seconds, bytes, tokens/s.
+
+    Raises:
+        UserError: the text could not be prepared.
+    """
+    say(f"generating {args.pairs:,} pairs")
+    write_corpus(folder, args.pairs)
+    size = sum(path.stat().st_size for path in folder.glob("train.*"))
+    say("preparing them")
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "t2t_repro.datagen", "--problem", "files"]
+    command += ["--hparams", args.hparams, "--data_dir", str(folder)]
+    if subprocess.run(command, stdout=_STDERR).returncode:
+        raise UserError("the text could not be prepared; see above")
+    prepare_seconds = time.perf_counter() - began
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "pairs": args.pairs,
+        "megabytes": size / 1e6,
+        "prepare_seconds": prepare_seconds,
+        "prepare_memory": children.ru_maxrss * 1024,
+        **read(args, folder),
+        "read_memory": peak_memory(),
+    }
+
+
+def read(args: Namespace, folder: Path) -> dict[str, Any]:
+    """Reads batches of the prepared text as fast as they come."""
+    from t2t_repro import problems
+    from t2t_repro.data import pipeline
+    from t2t_repro.prepared_data import prepare
+    from t2t_repro.procedure import batching_of
+
+    chosen = hparams.load(args.hparams)
+    problem = problems.create("files", str(folder), "en", "de")
+    pairs = prepare(problem, chosen, folder, say).train
+    say(f"reading {args.batches:,} batches")
+    began = time.perf_counter()
+    batches = iter(pipeline.batches(pairs, batching_of(chosen, 1), chosen.seed))
+    next(batches)
+    first = time.perf_counter() - began
+    tokens = both = positions = 0
+    began = time.perf_counter()
+    for _ in range(args.batches):
+        batch = next(batches)
+        target = int(np.count_nonzero(batch["targets"]))
+        tokens += target
+        both += target + int(np.count_nonzero(batch["inputs"]))
+        positions += int(np.size(batch["inputs"]) + np.size(batch["targets"]))
+    seconds = time.perf_counter() - began
+    return {
+        "batches": args.batches,
+        "first_batch_seconds": first,
+        "target_tokens_per_second": tokens / seconds,
+        "share": both / positions,
+    }
+
+
+def write_corpus(folder: Path, pairs: int) -> None:
+    """Writes `train`, `val` and `test` of both languages, the same ones every time."""
+    generator = np.random.default_rng(1)
+    languages = {lang: made_up_words(generator) for lang in WMT_WORDS}
+    for split, count in (("train", pairs), ("val", 100), ("test", 100)):
+        files = {
+            lang: open(folder / f"{split}.{lang}", "w", encoding="utf-8")  # noqa: SIM115
+            for lang in languages
+        }
+        for lengths in lengths_of(generator, count):
+            for side, (lang, words) in enumerate(languages.items()):
+                files[lang].write(lines_of(generator, words, lengths[:, side]))
+        for file in files.values():
+            file.close()
+
+
+def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
+    """Returns a language's words, the shortest (most frequent) first."""
+    counts = np.sort(1 + generator.poisson(1.6, _WORD_TYPES)).tolist()
+    syllables = generator.choice(_SYLLABLES, (_WORD_TYPES, counts[-1])).tolist()
+    rows = zip(syllables, counts, strict=True)
+    return np.array(["".join(row[:count]) for row, count in rows])
+
+
+def lengths_of(
+    generator: np.random.Generator, pairs: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Yields words of source and target, int64 (lines, 2), WMT14's in the mean."""
+    means = np.array([words / WMT_PAIRS for words in WMT_WORDS.values()])
+    for start in range(0, pairs, _LINES_AT_ONCE):
+        count = min(_LINES_AT_ONCE, pairs - start)
+        common = generator.normal(0, _SPREAD, (count, 1))
+        own = generator.normal(0, _SPREAD_BETWEEN, (count, 2))
+        # The mean of exp(normal(0, s)) is exp(s^2 / 2).
+        scale = means / np.exp((_SPREAD**2 + _SPREAD_BETWEEN**2) / 2)
+        yield np.maximum(np.rint(scale * np.exp(common + own)), 1).astype(np.int64)
+
+
+def lines_of(
+    generator: np.random.Generator,
+    words: npt.NDArray[np.str_],
+    lengths: npt.NDArray[np.int64],
+) -> str:
+    """Returns lines of so many words each, drawn by Zipf's law."""
+    ranks = generator.zipf(_ZIPF, int(lengths.sum())) % len(words)
+    text = words[ranks].tolist()
+    ends = np.cumsum(lengths).tolist()
+    begins = [0, *ends[:-1]]
+    rows = (" ".join(text[a:b]) for a, b in zip(begins, ends, strict=True))
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = cli.ArgumentParser(
+        "Times the way of the data, from text to batches, at the size of WMT."
+    )
+    parser.add_argument(
+        "--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs"
+    )
+    parser.add_argument(
+        "--batches", type=cli.at_least(1), default=2000, help="batches that are read"
+    )
+    parser.add_argument(
+        "--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)"
+    )
+    parser.add_argument("--work_dir", help="where the files go meanwhile")
+    args: Namespace = parser.parse_args(argv)
+    return args
+
+
+if __name__ == "__main__":
+    cli.run(main)
