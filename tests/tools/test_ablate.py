@@ -1,0 +1,138 @@
+"""The ablations: what a row changes, at any size, and the table."""
+
+import json
+
+import pytest
+from ablation import rows
+from ablation.table import as_markdown, summary
+
+from t2t_repro import hparams
+from t2t_repro.analysis.arithmetic import parameters
+from t2t_repro.errors import UserError
+from tests import command_line, tiny
+
+BASE = hparams.load("base")
+# Half as wide as the paper's, half as deep, an eighth of the steps.
+HALF = BASE.replace(d_model=256, d_ff=1024, num_layers=3, train_steps=12_500)
+
+
+def test_at_the_papers_size_a_row_is_its_set():
+    for row in rows.ROWS:
+        wanted = hparams.load(row).replace(average_last=5)
+        assert BASE.replace(**rows.changes(row, BASE)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("base", {}),
+        ("table3_a_h32", {"num_heads": 32}),
+        ("table3_b_dk16", {"d_k": 8}),
+        ("table3_c_n2", {"num_layers": 1}),
+        ("table3_c_n8", {"num_layers": 4}),
+        ("table3_c_d1024", {"d_model": 512}),
+        ("table3_c_ff1024", {"d_ff": 512}),
+        ("table3_d_dropout0", {"dropout": 0.0}),
+        ("table3_d_smoothing2", {"label_smoothing": 0.2}),
+        ("table3_e_learned", {"position": "learned"}),
+        (
+            "big",
+            {
+                **{"d_model": 512, "d_ff": 2048, "num_heads": 16},
+                **{"dropout": 0.3, "train_steps": 37_500},
+            },
+        ),
+    ],
+)
+def test_at_another_size_sizes_keep_their_proportion(row, expected):
+    assert rows.changes(row, HALF) == expected
+
+
+def test_a_size_that_cannot_be_divided_is_told():
+    with pytest.raises(UserError, match="row table3_c_n2: num_layers would be 0"):
+        rows.changes("table3_c_n2", BASE.replace(num_layers=2))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row, paper in rows.ROWS.items()
+        # Other widths change the tables, of whose size the paper does not tell.
+        if paper.parameters and row.startswith(("table3_b", "table3_c_n", "table3_c_f"))
+    ],
+)
+def test_the_difference_from_base_is_the_papers(row):
+    """In millions; the paper rounds both figures."""
+    ours = parameters(hparams.load(row), 37_000) - parameters(BASE, 37_000)
+    papers = rows.ROWS[row].parameters - rows.ROWS["base"].parameters
+    assert ours / 1e6 == pytest.approx(papers, abs=1.0)
+
+
+def result(row, seed, bleu, perplexity):
+    return {
+        **{"row": row, "seed": seed, "bleu": bleu, "perplexity": perplexity},
+        **{"parameters": 1000, "signature": "s", "sentences": 5},
+        "hparams": hparams.load(row).to_dict(),
+    }
+
+
+def test_a_row_of_the_table_has_means_and_every_seed():
+    base = summary("base", [result("base", 1, 20.0, 8.0), result("base", 2, 21.0, 9.0)])
+    other = summary("table3_c_n2", [result("table3_c_n2", 1, 18.0, 10.0)])
+    *_, first, second = as_markdown([base, other]).splitlines()
+    assert first == (
+        "| base | - | 1,000 | 8.50 (8.00, 9.00) | 20.50 (20.00, 21.00) | 2 "
+        "| 65M | 4.92 | 25.8 |"
+    )
+    assert second == (
+        "| table3_c_n2 | num_layers 2 | 1,000 | 10.00 | 18.00 | 1 | 36M | 6.11 | 23.7 |"
+    )
+
+
+def test_parameters_are_counted_without_training():
+    done = command_line.run("tools/ablate.py", "--count", "--json")
+    counted = {e["row"]: e["parameters"] for e in json.loads(done.out)["rows"]}
+    assert set(counted) == set(rows.ROWS)
+    assert counted["base"] == 63_062_016
+    assert counted["big"] == 214_204_416
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--rows", "base,a_h1"), "--rows a_h1: there is no such row; base, table3"),
+        (("--seeds", "1,b", "--work_dir", "w"), "--seeds 1,b: give whole numbers"),
+        ((), "--work_dir is missing"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flags, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = command_line.run("tools/ablate.py", *flags)
+    assert command_line.is_one_clear_line(done)
+    assert words in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.medium
+def test_rows_are_trained_scored_and_not_trained_again(tmp_path):
+    tiny.write_corpus(tmp_path / "data")
+    base = tiny.write_hparams(tmp_path)
+    flags = ("--hparams", f"{base},num_heads=4,dropout=0.1", "--seeds", "3", "--json")
+    flags += ("--rows", "base,table3_a_h4,table3_d_dropout0")
+    flags += ("--data_dir", str(tmp_path / "data"), "--work_dir", str(tmp_path / "w"))
+    done = command_line.run("tools/ablate.py", *flags, "--jobs", "2")
+    assert done.status == 0, done.err
+    found = {row["row"]: row for row in json.loads(done.out)["rows"]}
+    assert list(found) == ["base", "table3_a_h4", "table3_d_dropout0"]
+    assert found["table3_a_h4"]["hparams"]["num_heads"] == 2
+    assert found["table3_d_dropout0"]["hparams"]["dropout"] == 0
+    for row in found.values():
+        assert row["seeds"] == [3]
+        # Subwords are few, so the worst is to know nothing.
+        assert 1 < row["perplexity"] < 2 * tiny.VOCAB_SIZE
+        assert row["sentences"] == tiny.SIZES["val"]
+    assert (tmp_path / "w/table3.md").read_text().count("\n| ") >= 3
+    again = command_line.run("tools/ablate.py", *flags)
+    assert again.err.count("reusing ") == 3
+    assert json.loads(again.out)["rows"] == json.loads(done.out)["rows"]

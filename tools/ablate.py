@@ -1,0 +1,240 @@
+"""Trains rows of the paper's table 3 and writes the table.
+
+    python tools/ablate.py --work_dir D [--rows base,table3_a_h1,...] [--seeds 1,2]
+        [--hparams base,d_model=128,...] [--problem files --data_dir TEXT ...]
+
+Every row is trained for every seed by `python -m t2t_repro.train`, in a folder of its
+own, as the paper did it: the last checkpoint alone, without averaging, scored on the
+validation split; perplexity per subword without label smoothing. A row's sizes keep
+their proportion to the paper's base at any size of `--hparams`. The table stands
+beside the paper's figures in `table3.md` and `table3.json`. The same command goes on
+where it was. `--count` trains nothing and prints the parameters of every row.
+"""
+
+import json
+import math
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ablation.rows import BASE, ROWS, changes
+from ablation.table import as_markdown, summary
+from benchmarking import machine, run_process, say
+
+from t2t_repro import cli, hparams
+from t2t_repro.analysis.arithmetic import parameters
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.text_files import write_text_atomically
+
+TABLE = "table3"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One row with one seed.
+
+    Attributes:
+        row: its name in `ROWS`.
+        hparams: the resolved set.
+        folder: where everything of it lies.
+    """
+
+    row: str
+    hparams: HParams
+    folder: Path
+
+    @property
+    def result_file(self) -> Path:
+        """Where its result is kept."""
+        return self.folder / "trial.json"
+
+    def result(self) -> dict[str, Any] | None:
+        """Returns the result of an earlier run of the very same trial, or None."""
+        try:
+            found = json.loads(self.result_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        same = (
+            isinstance(found, dict) and found.get("hparams") == self.hparams.to_dict()
+        )
+        return found if same else None
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, trains what is missing and prints the table."""
+    args = _parse(argv)
+    base = hparams.load(args.hparams)
+    rows = _rows(args.rows)
+    if args.count:
+        counted = [_counted(row, base) for row in rows]
+        lines = [f"{each['parameters']:>12,}  {each['row']}" for each in counted]
+        cli.print_result("\n".join(lines), {"rows": counted}, args.json)
+        return
+    if args.work_dir is None:
+        raise UserError("--work_dir is missing: the folder for models and the table")
+    work_dir = Path(args.work_dir)
+    trials = list(trials_of(rows, base, _seeds(args.seeds), work_dir))
+    work_dir.mkdir(parents=True, exist_ok=True)
+    on = machine()
+    with ThreadPoolExecutor(args.jobs) as pool:
+        futures = [pool.submit(run, trial, args) for trial in trials]
+        for future in futures:
+            future.result()
+            # After every trial there is a table of what is done.
+            summaries = _summaries(trials)
+            found: dict[str, Any] = {"machine": on, "rows": summaries}
+            write_text_atomically(
+                work_dir / f"{TABLE}.json", json.dumps(found, indent=1) + "\n"
+            )
+            text = as_markdown(summaries)
+            write_text_atomically(work_dir / f"{TABLE}.md", text)
+    cli.print_result(text, found, args.json)
+
+
+def trials_of(
+    rows: Sequence[str], base: HParams, seeds: Sequence[int], work_dir: Path
+) -> Iterator[Trial]:
+    """Yields every row with every seed, the first seed of all rows first.
+
+    Raises:
+        UserError: a row has no whole sizes at this base.
+    """
+    for seed in seeds:
+        for row in rows:
+            resolved = base.replace(**changes(row, base), seed=seed)
+            yield Trial(row, resolved, work_dir / f"{row}.seed{seed}")
+
+
+def run(trial: Trial, args: Namespace) -> None:
+    """Trains and scores a trial, unless that is done.
+
+    Raises:
+        UserError: a command failed; its log is named.
+    """
+    if trial.result() is not None:
+        say(f"reusing {trial.result_file}")
+        return
+    trial.folder.mkdir(exist_ok=True)
+    set_file = trial.folder / "set.yaml"
+    trial.hparams.save(set_file)
+    data = ["--problem", args.problem] if args.problem else []
+    for flag in ("data_dir", "source_lang", "target_lang", "vocab_file"):
+        if getattr(args, flag) is not None:
+            data += [f"--{flag}", getattr(args, flag)]
+    model_dir = ["--model_dir", str(trial.folder / "model")]
+    environment = os.environ | _threads(args.jobs)
+    command = [sys.executable, "-m", "t2t_repro.train", "--hparams", str(set_file)]
+    name = trial.folder.name
+    trained = run_process(
+        f"{name} train",
+        [*command, *data, *model_dir, "--json"],
+        trial.folder,
+        environment,
+    )
+    command = [sys.executable, "-m", "t2t_repro.evaluate", "--split", "val"]
+    command += ["--checkpoint", "latest", *model_dir, "--json"]
+    scored = run_process(f"{name} evaluate", command, trial.folder, environment)
+    result = {
+        "row": trial.row,
+        "seed": trial.hparams.seed,
+        "bleu": scored["bleu"],
+        "signature": scored["signature"],
+        "sentences": scored["sentences"],
+        "perplexity": perplexity(trial.folder / "model", trial.hparams.train_steps),
+        "parameters": _parameters(trial.folder / "model"),
+        "steps": trained["steps"],
+        "hparams": trial.hparams.to_dict(),
+    }
+    write_text_atomically(trial.result_file, json.dumps(result, indent=1) + "\n")
+
+
+def perplexity(model_dir: Path, step: int) -> float:
+    """Reads the validation at a step: perplexity per subword, without smoothing."""
+    from t2t_repro.training.monitor import VALIDATION_FILE
+
+    rows = (model_dir / VALIDATION_FILE).read_text(encoding="utf-8").splitlines()[1:]
+    losses = {int(row.split("\t")[0]): float(row.split("\t")[1]) for row in rows}
+    return math.exp(losses[step])
+
+
+def _parameters(model_dir: Path) -> int:
+    from t2t_repro.model_dir import ModelDir
+
+    tensors = ModelDir(model_dir).checkpoint("latest").tensors()
+    return sum(math.prod(shape) for shape in tensors.shapes().values())
+
+
+def _summaries(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Returns what is known of every row that is done at least once."""
+    results = [found for trial in trials if (found := trial.result()) is not None]
+    return [
+        summary(row, [each for each in results if each["row"] == row])
+        for row in dict.fromkeys(each["row"] for each in results)
+    ]
+
+
+def _counted(row: str, base: HParams) -> dict[str, Any]:
+    resolved = base.replace(**changes(row, base))
+    return {"row": row, "parameters": parameters(resolved, resolved.vocab_size)}
+
+
+def _threads(jobs: int) -> dict[str, str]:
+    """Shares the cores out among trials that run at once."""
+    if jobs == 1:
+        return {}
+    each = max(1, len(os.sched_getaffinity(0)) // jobs)
+    return {"TF_NUM_INTRAOP_THREADS": str(each), "OMP_NUM_THREADS": str(each)}
+
+
+def _rows(text: str) -> list[str]:
+    if text == "all":
+        return list(ROWS)
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in ROWS:
+            raise UserError(f"--rows {name}: there is no such row; {', '.join(ROWS)}")
+    return names
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise UserError(f"--seeds {text}: give whole numbers, as 1,2") from None
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = cli.ArgumentParser(
+        "Trains rows of the paper's table 3 (ablations) and writes the table."
+    )
+    parser.add_argument(
+        "--rows", default="all", help="names with commas between, e.g. base,table3_a_h1"
+    )
+    parser.add_argument(
+        "--hparams", default=BASE, help="the base, at the size of your choice"
+    )
+    parser.add_argument("--seeds", default="1", help="with commas between")
+    parser.add_argument("--work_dir", help="folder for the models and the table")
+    parser.add_argument(
+        "--jobs", type=cli.at_least(1), default=1, help="trials that run at once"
+    )
+    parser.add_argument("--problem", help="the corpus; the set names its own")
+    parser.add_argument("--data_dir", help="as of t2t_repro.train")
+    parser.add_argument("--source_lang", help="as of t2t_repro.train")
+    parser.add_argument("--target_lang", help="as of t2t_repro.train")
+    parser.add_argument("--vocab_file", help="as of t2t_repro.train")
+    parser.add_argument(
+        "--count", action="store_true", help="only count the parameters of each row"
+    )
+    args: Namespace = parser.parse_args(argv)
+    return args
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,1 @@
+"""The paper's table 3: its rows at any size, their runs, and the table."""

@@ -1,0 +1,94 @@
+"""The rows of the paper's table 3, and what each changes at a size of one's choice."""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from t2t_repro import hparams
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+
+
+class Paper(NamedTuple):
+    """What the paper reports of a row (table 3, newstest2013).
+
+    Attributes:
+        perplexity: per subword.
+        bleu: of the last checkpoint.
+        parameters: in millions; None where it is base's.
+    """
+
+    perplexity: float
+    bleu: float
+    parameters: int | None = None
+
+
+BASE = "base"
+# By the name of the set in configs/.
+ROWS = {
+    BASE: Paper(4.92, 25.8, 65),
+    "table3_a_h1": Paper(5.29, 24.9),
+    "table3_a_h4": Paper(5.00, 25.5),
+    "table3_a_h16": Paper(4.91, 25.8),
+    "table3_a_h32": Paper(5.01, 25.4),
+    "table3_b_dk16": Paper(5.16, 25.1, 58),
+    "table3_b_dk32": Paper(5.01, 25.4, 60),
+    "table3_c_n2": Paper(6.11, 23.7, 36),
+    "table3_c_n4": Paper(5.19, 25.3, 50),
+    "table3_c_n8": Paper(4.88, 25.5, 80),
+    "table3_c_d256": Paper(5.75, 24.5, 28),
+    "table3_c_d1024": Paper(4.66, 26.0, 168),
+    "table3_c_ff1024": Paper(5.12, 25.4, 53),
+    "table3_c_ff4096": Paper(4.75, 26.2, 90),
+    "table3_d_dropout0": Paper(5.77, 24.6),
+    "table3_d_dropout2": Paper(4.95, 25.5),
+    "table3_d_smoothing0": Paper(4.67, 25.3),
+    "table3_d_smoothing2": Paper(5.47, 25.7),
+    "table3_e_learned": Paper(4.92, 25.7),
+    "big": Paper(4.33, 26.4, 213),
+}
+# Sizes: a row has them in proportion to base. All else is taken as it is.
+_SIZES = ("d_model", "d_ff", "num_heads", "num_layers", "train_steps")
+_WIDTHS = {"d_k": "key_size", "d_v": "value_size"}
+_NOT_MEANT = {"average_last"}
+
+
+def changes(row: str, base: HParams) -> dict[str, object]:
+    """Returns what a row changes of a base of any size.
+
+    Sizes keep their proportion to the paper's base: half of d_ff is half of it, at
+    any d_ff.
+
+    Args:
+        row: a name in `ROWS`.
+        base: the base at the size of one's choice.
+
+    Returns:
+        Values by key; none for base itself.
+
+    Raises:
+        UserError: a size would not be a whole number; it names the row.
+    """
+    paper, other = hparams.load(BASE), hparams.load(row)
+    found: dict[str, object] = {}
+    for key, value in other.to_dict().items():
+        if value == getattr(paper, key) or key in _NOT_MEANT:
+            continue
+        if key in _SIZES:
+            ratio = Fraction(value, getattr(paper, key))
+            found[key] = _whole(row, key, ratio * getattr(base, key))
+        elif key in _WIDTHS:
+            size = _WIDTHS[key]
+            ratio = Fraction(value, getattr(paper, size))
+            found[key] = _whole(row, key, ratio * getattr(base, size))
+        else:
+            found[key] = value
+    return found
+
+
+def _whole(row: str, key: str, size: Fraction) -> int:
+    if size.denominator != 1 or size < 1:
+        raise UserError(
+            f"row {row}: {key} would be {float(size):g} at this size; choose a base "
+            "whose sizes can be divided as the paper's are"
+        )
+    return int(size)
