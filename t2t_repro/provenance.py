@@ -38,6 +38,7 @@ _FUNCTION = {
     "num_decoder_layers",
     "norm",
     "max_relative_position",
+    "self_attention_radius",
     "position",
     "max_position",
     "share_embeddings",

@@ -85,6 +85,12 @@ class HParams:
         "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
         minimum=0,
     )
+    self_attention_radius: int = setting(
+        0,
+        "Positions that self-attention sees on either side (r = 2 radius + 1); 0: all.",
+        "paper section 4 and table 1, restricted self-attention",
+        minimum=0,
+    )
     position: str = setting(
         "sinusoid",
         "Position signal: tensor2tensor's sinusoid, the paper's formula, learned.",
@@ -195,6 +201,16 @@ class HParams:
         "accumulated; 0: no bound.",
         "tensor2tensor transformer_base_v1 batch_size",
         minimum=0,
+    )
+    precision: str = setting(
+        "float32",
+        "Of products and activations in training; weights, softmax, layer norm and "
+        "loss are float32 in each.",
+        "Micikevicius et al. 2018, arXiv:1710.03740",
+        choices=("float32", "bfloat16", "float16"),
+    )
+    xla: bool = setting(
+        False, "Compile loss and gradient with XLA, once for every shape.", _OWN
     )
     train_steps: int = setting(
         100_000, "Updates in the whole training.", "paper section 5.2", minimum=1

@@ -128,6 +128,11 @@ def _refuse_what_it_lacks(model: Transformer) -> None:
                 f"max_relative_position={shape.max_relative_position}: CTranslate2 has "
                 "no relative positions beside absolute ones; export a saved_model"
             )
+        if shape.self_attention_radius:
+            raise UserError(
+                f"self_attention_radius={shape.self_attention_radius}: CTranslate2's "
+                "self-attention sees all positions; export a saved_model"
+            )
         if {shape.d_k, shape.d_v} != {shape.d_model // shape.num_heads}:
             raise UserError(
                 f"d_k={shape.d_k} and d_v={shape.d_v}: CTranslate2 needs both to be "

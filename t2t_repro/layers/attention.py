@@ -7,6 +7,8 @@ from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.masks import MASKED, neighbourhood_bias
+from t2t_repro.layers.neighbourhood import nearby_values, nearby_weights, windows_of
 from t2t_repro.layers.relative import RelativeTable, distances_within
 from t2t_repro.layers.typing import Tensor
 
@@ -26,8 +28,9 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor
     logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
     logits = ops.cast(logits, "float32")
     if bias is not None:
-        # Keras casts what a layer is called with to the layer's own type.
-        logits = logits + ops.cast(bias, "float32")
+        # Keras casts what a layer is called with to the layer's own type. float16
+        # makes -inf of a mask, and NaN of a row that sees nothing (filler rows).
+        logits = logits + ops.maximum(ops.cast(bias, "float32"), MASKED)
     if logits.shape[-1] == 1:
         # The only weight is 1; Keras warns of a softmax over it.
         return ops.ones_like(logits, dtype=query.dtype)
@@ -48,6 +51,7 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout: the share of attention weights dropped.
         max_relative_position: adds relative positions, clipped at this distance;
             0: none. For self-attention, and d_k = d_v.
+        radius: positions that are seen on either side; 0: all. For self-attention.
 
     References:
         Attention Is All You Need, equation (1) and section 3.2.2; Shaw et al. 2018,
@@ -62,10 +66,12 @@ class MultiHeadAttention(keras.layers.Layer):
         d_v: int,
         dropout: float = 0.0,
         max_relative_position: int = 0,
+        radius: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
+        self.radius = radius
         self.d_model = d_model
         self.d_k = d_k
         self.d_v = d_v
@@ -219,6 +225,41 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float (batch, targets, d_model).
         """
+        query = self.project_query(x)
         key, value = self.project_memory(memory)
+        if self.radius and not self.is_relative:
+            return self._attend_nearby(query, key, value, bias, seed)
         distances = distances_within(ops.shape(x)[1]) if self.is_relative else None
-        return self.attend(self.project_query(x), key, value, bias, distances, seed)
+        bias = self.restricted(bias, ops.shape(x)[1])
+        return self.attend(query, key, value, bias, distances, seed)
+
+    def restricted(self, bias: Tensor | None, length: Tensor | int) -> Tensor | None:
+        """Hides what lies beyond the radius, if there is one.
+
+        Args:
+            bias: float, broadcast to (batch, heads, length, length), or None.
+            length: int (), positions of the sequence.
+
+        Returns:
+            The bias that self-attention over the whole sequence adds.
+        """
+        if not self.radius:
+            return bias
+        beyond = neighbourhood_bias(length, self.radius)
+        return beyond if bias is None else bias + beyond
+
+    def _attend_nearby(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        bias: Tensor | None,
+        seed: Tensor | None,
+    ) -> Tensor:
+        """Does what `attend` does with a `restricted` bias, in linear time.
+
+        Args and returns are those of `attend`.
+        """
+        windows = windows_of(ops.shape(query)[2], self.radius)
+        weights = self.dropout(nearby_weights(query, key, bias, windows), seed)
+        return self.combine_heads(nearby_values(weights, value, windows))

@@ -69,6 +69,24 @@ def causal_bias(length: Tensor | int) -> Tensor:
     return ops.expand_dims(ops.expand_dims(bias, 0), 0)
 
 
+def neighbourhood_bias(length: Tensor | int, radius: int) -> Tensor:
+    """Hides the positions that are farther away than a radius.
+
+    Source: paper section 4, restricted self-attention; its r is 2 * radius + 1.
+
+    Args:
+        length: int (), the number of positions.
+        radius: positions that are seen on either side.
+
+    Returns:
+        float32 (1, 1, length, length), 0 where seen.
+    """
+    position = ops.arange(length, dtype="int32")
+    distance = ops.expand_dims(position, 0) - ops.expand_dims(position, 1)
+    bias = ops.cast(ops.abs(distance) > radius, keras.backend.floatx()) * MASKED
+    return ops.expand_dims(ops.expand_dims(bias, 0), 0)
+
+
 def segment_bias(segments: Tensor, key_segments: Tensor) -> Tensor:
     """Hides the keys of other segments of a packed row.
 

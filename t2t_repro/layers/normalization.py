@@ -52,9 +52,15 @@ class LayerNormalization(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Creates scale (ones) and bias (zeros)."""
         channels = (input_shape[-1],)
-        self.scale = self.add_weight(name="scale", shape=channels, initializer="ones")
-        self.bias = self.add_weight(name="bias", shape=channels, initializer="zeros")
+        self.scale = self._parameter("scale", channels, "ones")
+        self.bias = self._parameter("bias", channels, "zeros")
         self.built = True
+
+    def _parameter(self, name: str, shape: tuple, initializer: str) -> keras.Variable:
+        # Autocast would round it, in mixed precision, before it is used in float32.
+        return self.add_weight(
+            name=name, shape=shape, initializer=initializer, autocast=False
+        )
 
     def call(self, x: Tensor) -> Tensor:
         """Normalises each position.

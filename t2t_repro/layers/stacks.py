@@ -29,6 +29,8 @@ class StackShape:
         attention_dropout: the share of attention weights dropped.
         ffn_dropout: the share of hidden feed-forward units dropped.
         max_relative_position: of relative positions in self-attention; 0: none.
+        self_attention_radius: positions that self-attention sees on either side; 0:
+            all.
     """
 
     num_layers: int
@@ -42,6 +44,7 @@ class StackShape:
     attention_dropout: float = 0.0
     ffn_dropout: float = 0.0
     max_relative_position: int = 0
+    self_attention_radius: int = 0
 
 
 class _StackLayer(keras.layers.Layer):
@@ -51,8 +54,14 @@ class _StackLayer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.shape = shape
 
+    def _self_attention(self) -> MultiHeadAttention:
+        shape = self.shape
+        return self._attention(
+            "self_attention", shape.max_relative_position, shape.self_attention_radius
+        )
+
     def _attention(
-        self, name: str, max_relative_position: int = 0
+        self, name: str, max_relative_position: int = 0, radius: int = 0
     ) -> MultiHeadAttention:
         shape = self.shape
         return MultiHeadAttention(
@@ -62,6 +71,7 @@ class _StackLayer(keras.layers.Layer):
             shape.d_v,
             shape.attention_dropout,
             max_relative_position,
+            radius,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -102,9 +112,7 @@ class EncoderLayer(_StackLayer):
 
     def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
-        self.self_attention = self._attention(
-            "self_attention", shape.max_relative_position
-        )
+        self.self_attention = self._self_attention()
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
@@ -136,9 +144,7 @@ class DecoderLayer(_StackLayer):
 
     def __init__(self, shape: StackShape, **kwargs: Any) -> None:
         super().__init__(shape, **kwargs)
-        self.self_attention = self._attention(
-            "self_attention", shape.max_relative_position
-        )
+        self.self_attention = self._self_attention()
         self.self_attention_residual = self._residual("self_attention_residual")
         self.cross_attention = self._attention("cross_attention")
         self.cross_attention_residual = self._residual("cross_attention_residual")

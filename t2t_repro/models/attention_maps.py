@@ -53,5 +53,7 @@ def _weights(
 ) -> tf.Tensor:
     """Computes one attention's weights, float (batch, heads, queries, keys)."""
     key, _ = attention.project_memory(memory)
-    distances = distances_within(tf.shape(x)[1]) if attention.is_relative else None
+    length = tf.shape(x)[1]
+    distances = distances_within(length) if attention.is_relative else None
+    bias = attention.restricted(bias, length)
     return attention.weigh(attention.project_query(x), key, bias, distances)

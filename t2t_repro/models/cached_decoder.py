@@ -121,6 +121,9 @@ class CachedDecoder:
         bias = self._ancestry_bias(ancestors)
         distances = tf.repeat(tf.minimum(places - index, 0), self.beam_size)
         distances = tf.tile(distances[None, :], [self.beam_size, 1])
+        radius = self.model.decoder.shape.self_attention_radius
+        if radius:
+            bias += tf.where(distances < -radius, MASKED, 0.0)
         caches = []
         for layer, cache in zip(
             self.model.decoder.layers_in_order(), state.layers, strict=True

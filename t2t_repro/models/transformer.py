@@ -273,6 +273,7 @@ def _stack_shape(hparams: HParams, num_layers: int) -> StackShape:
         attention_dropout=hparams.attention_dropout,
         ffn_dropout=hparams.ffn_dropout,
         max_relative_position=hparams.max_relative_position,
+        self_attention_radius=hparams.self_attention_radius,
     )
 
 

@@ -35,6 +35,7 @@ def test_a_whole_number_is_welcome_where_a_float_is_wanted():
         ({"d_model": 100, "d_k": 16}, "or set d_v"),
         ({"d_model": "512"}, "d_model must be a whole number, not '512' (str)"),
         ({"num_layers": True}, "num_layers must be a whole number, not True (bool)"),
+        ({"self_attention_radius": -1}, "self_attention_radius=-1 must be at least 0"),
         ({"dropout": 1.0}, "dropout=1.0 must be less than 1"),
         ({"alpha": float("nan")}, "alpha=nan must be finite"),
         ({"position": "sine"}, "must be one of sinusoid, sinusoid_paper"),

@@ -172,6 +172,7 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
     ("settings", "message"),
     [
         ({"max_relative_position": 4}, "max_relative_position=4: CTranslate2 has"),
+        ({"self_attention_radius": 2}, "self_attention_radius=2: CTranslate2's"),
         ({"d_k": 4, "d_v": 4}, "d_k=4 and d_v=4: CTranslate2 needs both to be .* 8"),
         ({"d_v": 4}, "d_k=8 and d_v=4"),
     ],

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from t2t_repro.layers.masks import causal_bias, non_padding, padding_bias
+from t2t_repro.layers.masks import (
+    causal_bias,
+    neighbourhood_bias,
+    non_padding,
+    padding_bias,
+)
 
 
 def test_padding_is_hidden_and_every_symbol_seen():
@@ -20,6 +25,14 @@ def test_later_positions_are_hidden():
     low = -1e9
     np.testing.assert_array_equal(
         causal_bias(3), [[[[0, low, low], [0, 0, low], [0, 0, 0]]]]
+    )
+
+
+def test_far_positions_are_hidden():
+    low = -1e9
+    np.testing.assert_array_equal(
+        neighbourhood_bias(4, 1)[0, 0],
+        [[0, 0, low, low], [0, 0, 0, low], [low, 0, 0, 0], [low, low, 0, 0]],
     )
 
 

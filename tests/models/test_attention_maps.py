@@ -33,6 +33,31 @@ def test_weights_sum_to_one_and_hide_padding_and_the_future(far):
     assert maps["decoder/layer_0/self_attention"][0, 0, 0, 0] == 1
 
 
+@pytest.mark.parametrize("far", [0, 2])
+def test_restricted_self_attention_sees_its_neighbourhood(far):
+    hparams = HParams(
+        d_model=12,
+        d_ff=20,
+        num_heads=3,
+        num_layers=2,
+        max_relative_position=far,
+        self_attention_radius=1,
+    )
+    model = Transformer(hparams, 23)
+    model.build()
+    maps = attention_maps(model, INPUTS[:1], TARGETS)
+    for layer in range(2):
+        weights = np.array(maps[f"encoder/layer_{layer}/self_attention"])
+        assert weights[0, :, 0, 2:].max() == 0
+        assert weights[0, :, 2, [0, 4]].max() == 0
+        assert weights[0, :, 2, 1:4].min() > 0
+        weights = np.array(maps[f"decoder/layer_{layer}/self_attention"])
+        assert weights[0, :, 2, 0].max() == 0
+        assert weights[0, :, 2, 1:].min() > 0
+        # The other attention sees the whole source.
+        assert np.array(maps[f"decoder/layer_{layer}/cross_attention"]).min() > 0
+
+
 @pytest.mark.parametrize("case", ["v1_postnorm", "v3_prenorm"])
 def test_maps_are_those_of_tensor2tensor(shared_dir, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")

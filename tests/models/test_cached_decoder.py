@@ -28,6 +28,12 @@ KINDS = {
     "post": {"norm": "post", "d_k": 5, "d_v": 2},
     "pre": {"norm": "pre", "d_k": 5, "d_v": 2},
     "relative": {"norm": "pre", "position": "none", "max_relative_position": 2},
+    "restricted": {"norm": "post", "self_attention_radius": 2},
+    "restricted and relative": {
+        "norm": "post",
+        "max_relative_position": 3,
+        "self_attention_radius": 1,
+    },
 }
 
 

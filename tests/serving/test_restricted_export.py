@@ -1,0 +1,28 @@
+"""A model of restricted self-attention is exported like any other."""
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.translator import Translator
+from tests.serving import small
+
+pytestmark = pytest.mark.medium
+
+
+def test_the_export_translates_as_the_model(tokenizer, tmp_path):
+    model = small.random_model(small.VOCAB_SIZE, self_attention_radius=1)
+    search = Search(beam_size=2, extra_length=small.EXTRA_LENGTH)
+    module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+    loaded = tf.saved_model.load(str(export(module, tmp_path / "exported")))
+    texts = small.sentences(6)
+    served = loaded.signatures["serving_default"](text=tf.constant(texts))
+    lines = list(Translator(model, tokenizer, search).translate_lines(texts))
+    assert [text.decode() for text in served["translations"].numpy()] == [
+        line.text for line in lines
+    ]
+    wide = small.random_model(small.VOCAB_SIZE)
+    others = Translator(wide, tokenizer, search).translate_lines(texts)
+    assert [line.text for line in others] != [line.text for line in lines]
