@@ -16,6 +16,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.loading import search_of
 from t2t_repro.model_dir import ModelDir, build_model
+from t2t_repro.models.precision import mixed_precision
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.problems.problem import Problem
@@ -27,7 +28,8 @@ from t2t_repro.training import strategy as strategies
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoints import list_checkpoints
 from t2t_repro.training.loop import TrainingLoop, Validate
-from t2t_repro.training.monitor import Monitor, validation_table
+from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
+from t2t_repro.training.profile import Profile
 from t2t_repro.training.validation import ValidationLoss
 from t2t_repro.translator import Translator
 
@@ -49,6 +51,7 @@ class Run:
         vocab_file: use this vocabulary instead of building one; None takes the
             model's own where that was given too, or imported.
         accepted: what may differ from the training so far (see `check_accepted`).
+        profiled: first and last update to trace; 0 for none.
     """
 
     hparams: HParams
@@ -59,6 +62,7 @@ class Run:
     stream: TextIO
     vocab_file: Path | None = None
     accepted: frozenset[str] = frozenset()
+    profiled: tuple[int, int] = (0, 0)
 
     def say(self, line: str) -> None:
         """Tells a line at once."""
@@ -102,11 +106,32 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         vocabulary_given=vocab_file is not None,
     )
     with _begun(run, provenance, data):
-        with run.strategy.scope():
-            model = build_model(run.hparams, data.tokenizer.vocab_size)
-        if not _train(run, data, model):
+        model = _build(run, data, run.hparams.precision)
+        loop = TrainingLoop(
+            model,
+            run.hparams,
+            run.strategy,
+            run.model_dir.checkpoint_dir,
+            strategies.is_chief(run.strategy),
+        )
+        if not _train(run, data, model, loop):
             return None
-        return _average_and_score(run, data, model, test_fingerprint)
+        if loop.is_chief:
+            if run.hparams.precision != "float32":
+                # As every other command translates with it.
+                model = _build(run, data, "float32")
+            result = _average_and_score(run, data, model, test_fingerprint)
+        else:
+            result = {"problem": run.problem.name, "steps": loop.step}
+            run.say("the chief averages the checkpoints and scores")
+        loop.workers.wait()
+        return result
+
+
+def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
+    """Builds the model where it is trained."""
+    with run.strategy.scope(), mixed_precision(precision):
+        return build_model(run.hparams, data.tokenizer.vocab_size)
 
 
 @contextmanager
@@ -132,14 +157,12 @@ def batching_of(hparams: HParams, replicas: int) -> BatchingConfig:
     )
 
 
-def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
+def _train(
+    run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
+) -> bool:
     """Trains to the last step; says whether it got there."""
-    hparams, say = run.hparams, run.say
+    hparams, say, chief = run.hparams, run.say, loop.is_chief
     config = batching_of(hparams, run.strategy.num_replicas_in_sync)
-    chief = strategies.is_chief(run.strategy)
-    loop = TrainingLoop(
-        model, hparams, run.strategy, run.model_dir.checkpoint_dir, chief
-    )
     say(strategies.describe(run.strategy))
     start = loop.restore(say)
     if _is_done(run, start):
@@ -170,6 +193,7 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
         _validation(run, data, model, loop, monitor) if chief else lambda step: None,
         lines_of,
     )
+        Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     if not done:
         say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
     return done
@@ -178,8 +202,8 @@ def _train(run: Run, data: PreparedData, model: Transformer) -> bool:
 def _is_done(run: Run, start: int) -> bool:
     """Says whether the training reached its end, and the chief its last validation."""
     last = run.hparams.train_steps
-    if start != last or not strategies.is_chief(run.strategy):
-        return start >= last
+    if start != last:
+        return start > last
     return start in validation_table(run.model_dir.path).steps()
 
 

@@ -1,5 +1,6 @@
 """Trains a Transformer: the paper's whole procedure in one command."""
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,15 @@ def _parser() -> cli.ArgumentParser:
         "--train_steps", type=cli.at_least(1), help="updates; the set has its own"
     )
     parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "float16"),
+        help="of products and activations; weights, softmax, layer norm and loss are "
+        "float32 in each; the set has its own",
+    )
+    parser.add_argument(
+        "--xla", action="store_true", help="compile loss and gradient with XLA"
+    )
+    parser.add_argument(
         "--strategy",
         default="auto",
         help="auto, one_device, mirrored (this machine's GPUs) or multi_worker",
@@ -53,7 +63,26 @@ def _parser() -> cli.ArgumentParser:
         default=0,
         help="with mirrored: how many devices; without a GPU, parts of the CPU",
     )
+    parser.add_argument(
+        "--profile",
+        type=_range_of_steps,
+        default=(0, 0),
+        metavar="FIRST[:LAST]",
+        help="write a trace of these updates for TensorBoard's profiler, e.g. 20:25",
+    )
     return parser
+
+
+def _range_of_steps(text: str) -> tuple[int, int]:
+    """Reads a range of updates, 20 or 20:25, both ends included."""
+    first, colon, last = text.partition(":")
+    ends = (first, last if colon else first)
+    numbers = [int(end) if end.isascii() and end.isdigit() else 0 for end in ends]
+    if not 1 <= numbers[0] <= numbers[1]:
+        raise argparse.ArgumentTypeError(
+            f"must be the updates to trace, counted from 1, as 20 or 20:25, not {text}"
+        )
+    return numbers[0], numbers[1]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -61,10 +90,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     chosen = hparams.load(args.hparams)
     accepted = check_accepted(filter(None, args.accept_changes.split(",")))
-    if args.train_steps is not None:
-        chosen = chosen.replace(train_steps=args.train_steps)
-    if args.problem is not None:
-        chosen = chosen.replace(problem=args.problem)
+    names = ("train_steps", "problem", "precision")
+    given = {name: getattr(args, name) for name in names}
+    chosen = chosen.replace(**{k: v for k, v in given.items() if v is not None})
+    if args.xla:
+        chosen = chosen.replace(xla=True)
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
@@ -87,6 +117,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,
     )
+        profiled=args.profile,
     result = train_and_score(run, args.data_dir)
     if result is None:
         raise KeyboardInterrupt

@@ -15,7 +15,9 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.training import checkpoints, retention
 from t2t_repro.training.monitor import Monitor, Unreported
+from t2t_repro.training.profile import Profile
 from t2t_repro.training.step import BATCH_SIGNATURE, StepResult, TrainStep
+from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
@@ -50,9 +52,11 @@ class TrainingLoop:
         self.weights = named_variables(model)
         with strategy.scope():
             step = TrainStep(model, hparams, self._accumulates())
-        self.optimizer = step.optimizer
+        self.state = step.state()
+        self.workers = Workers(strategy)
         self.step = 0
         self.skipped = 0
+        self._skipped_in_a_row = 0
         self.unreported: Unreported = []
         self._saved_step = -1
         self._saved_time = time.monotonic()
@@ -87,8 +91,16 @@ class TrainingLoop:
             Its step; 0 when there is none.
 
         Raises:
-            UserError: none is whole, or it belongs to another model.
+            UserError: none is whole, it belongs to another model, or other workers
+                have restored another.
+            WorkerGoneError: another worker is gone.
         """
+        self._restore_newest(say)
+        self.workers.require_same_step(self.step)
+        return self.step
+
+    def _restore_newest(self, say: Say) -> None:
+        """Goes back to the newest whole checkpoint; see `restore`."""
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:
@@ -101,20 +113,19 @@ class TrainingLoop:
             for one in damaged if self.is_chief else ():
                 say(f"set aside as {checkpoints.set_aside(one)}")
             self.step = self._saved_step = checkpoint.step
-            return checkpoint.step
+            return
         if damaged:
             raise UserError(
                 f"{self.checkpoint_dir}: no whole checkpoint is left from which the "
                 "training could go on; restore one from a copy, or begin anew with "
                 "another --model_dir"
             )
-        return 0
 
     def _read(self, checkpoint: checkpoints.Checkpoint) -> None:
         """Takes over all that a checkpoint holds of a training."""
         checkpoints.require_whole(checkpoint)
         checkpoint.tensors("weights").assign_to(self.weights)
-        checkpoint.tensors("optimizer").assign_to(self.optimizer.state())
+        checkpoint.tensors("optimizer").assign_to(self.state)
         meta = checkpoint.meta()
         try:
             self.skipped = int(meta.get("skipped", 0))
@@ -133,6 +144,7 @@ class TrainingLoop:
         monitor: Monitor,
         validate: Validate,
         pairs_of: Callable[[int], Iterable[int]] = lambda step: (),
+        profile: Profile | None = None,
     ) -> bool:
         """Trains to the last step, or until somebody asks it to stop.
 
@@ -146,41 +158,65 @@ class TrainingLoop:
                 last step.
             pairs_of: the numbers of the sentence pairs that the update after a step
                 reads, for the message when it is skipped.
+            profile: traces updates.
 
         Returns:
             Whether the last step was reached.
 
         Raises:
             UserError: too many losses or gradients in a row are not finite.
+            WorkerGoneError: another worker is gone; the chief has saved.
         """
+        profile = profile or Profile(self.checkpoint_dir)
         self._saved_time = time.monotonic()
-        in_a_row = 0
+        self._skipped_in_a_row = 0
         with _stop_requests() as stop_requested:
             if self.step and self._validation_is_due(monitor):
                 # The process before was killed while it validated.
                 with monitor.pause():
                     validate(self.step)
-            for batch in batches(self.step):
-                if self.step >= self.hparams.train_steps or stop_requested():
-                    break
-                result = StepResult(
-                    *self._update(
-                        batch["inputs"], batch["targets"], tf.constant(self.step)
-                    )
-                )
-                self.step += 1
-                finite = _is_finite(result)
-                in_a_row = 0 if finite else in_a_row + 1
-                if not finite:
-                    self._tell_skipped(result, in_a_row, monitor, pairs_of)
-                monitor.step_done(self.step, result if finite else None)
-                with monitor.pause():
-                    if self._save_is_due():
-                        self.save(monitor)
-                    if self._validation_is_due():
-                        validate(self.step)
+            try:
+                for batch in batches(self.step):
+                    at_end = self.step >= self.hparams.train_steps
+                    if at_end or self.workers.any(stop_requested()):
+                        break
+                    with profile.update(self.step + 1):
+                        result = self._result(batch)
+                    self._after_update(result, monitor, validate, pairs_of)
+            except WorkerGoneError:
+                # What broke off has changed nothing yet.
+                self.save(monitor, planned=self._save_is_due())
+                raise
+            finally:
+                profile.close()
         self.save(monitor, planned=self._save_is_due())
         return self.step >= self.hparams.train_steps
+
+    def _result(self, batch: dict[str, tf.Tensor]) -> StepResult:
+        """Makes one update."""
+        with self.workers.gone_is_told():
+            step = tf.constant(self.step)
+            return StepResult(*self._update(batch["inputs"], batch["targets"], step))
+
+    def _after_update(
+        self,
+        result: StepResult,
+        monitor: Monitor,
+        validate: Validate,
+        pairs_of: Callable[[int], Iterable[int]],
+    ) -> None:
+        """Counts an update, tells of it, saves and validates where it is time."""
+        self.step += 1
+        finite = _is_finite(result)
+        self._skipped_in_a_row = 0 if finite else self._skipped_in_a_row + 1
+        if not finite:
+            self._tell_skipped(result, monitor, pairs_of)
+        monitor.step_done(self.step, result if finite else None)
+        with monitor.pause():
+            if self._save_is_due():
+                self.save(monitor)
+            if self._validation_is_due():
+                validate(self.step)
 
     def save(self, monitor: Monitor | None = None, planned: bool = True) -> None:
         """Writes the full state, unless that of this step is there already.
@@ -196,7 +232,7 @@ class TrainingLoop:
                 self.checkpoint_dir,
                 self.step,
                 self.weights,
-                self.optimizer.state(),
+                self.state,
                 meta={
                     retention.SAVED_AT: round(time.time(), 3),
                     "skipped": self.skipped,
@@ -230,7 +266,6 @@ class TrainingLoop:
     def _tell_skipped(
         self,
         result: StepResult,
-        in_a_row: int,
         monitor: Monitor,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
@@ -240,14 +275,16 @@ class TrainingLoop:
             f"the loss of step {self.step} is {float(result.loss)}, its gradient's "
             f"norm {float(result.gradient_norm)}"
         )
-        if in_a_row == MOST_SKIPPED_IN_A_ROW:
+        if self._skipped_in_a_row == MOST_SKIPPED_IN_A_ROW:
             raise UserError(
-                f"{what}, and the {in_a_row - 1} updates before were skipped too: the "
-                "training diverged; lower learning_rate_scale, raise warmup_steps or "
-                "set clip_norm, and train anew"
+                f"{what}, and the {MOST_SKIPPED_IN_A_ROW - 1} updates before were "
+                "skipped too: the training diverged; lower learning_rate_scale, raise "
+                "warmup_steps or set clip_norm, and train anew"
             )
         pairs = ", ".join(map(str, pairs_of(self.step - 1)))
         told = f"skipped: {what}; {self.skipped:,} skipped so far"
+        if self.hparams.precision == "float16":
+            told += " (float16 overflows now and then; its loss scale is halved)"
         monitor.say(told + (f"; sentence pairs {pairs}" if pairs else ""))
 
 

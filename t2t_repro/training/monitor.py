@@ -13,6 +13,7 @@ from t2t_repro.training.step_table import StepTable
 
 LOG_STEPS = 50
 LOG_FILE = "training_log.tsv"
+TENSORBOARD = "tensorboard"
 VALIDATION_FILE = "validation_log.tsv"
 _COLUMNS = (
     *("step", "loss", "learning_rate", "target_tokens_per_second"),
@@ -60,7 +61,7 @@ class Monitor:
         self._log: StepTable | None = None
         self._validations: StepTable | None = None
         if directory is not None:
-            self._writer = tf.summary.create_file_writer(str(directory / "tensorboard"))
+            self._writer = tf.summary.create_file_writer(str(directory / TENSORBOARD))
             self._log = StepTable(directory / LOG_FILE, _COLUMNS)
             self._log.cut(start_step)
             self._validations = validation_table(directory)
@@ -89,7 +90,7 @@ class Monitor:
         """Returns what a monitor needs that goes on in the place of this one."""
         return [list(result) for result in self._results]
 
-    def validated(self, step: int, loss: float, bleu: float | None) -> None:
+    def validated(self, step: int, loss: float, reached: float | None) -> None:
         """Reports a validation.
 
         Args:
@@ -102,7 +103,7 @@ class Monitor:
             values["val_greedy_bleu"] = bleu
         self.scalars(step, values)
         if self._validations is not None:
-            spelled = "" if bleu is None else f"{bleu:.6f}"
+            spelled = "" if reached is None else f"{reached:.6f}"
             self._validations.add(str(step), f"{loss:.6f}", spelled)
 
     def was_validated(self, step: int) -> bool:

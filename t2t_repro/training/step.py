@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.training.loss_scale import loss_scale_for
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.optimizer import Adam
 from t2t_repro.training.schedule import Schedule
@@ -49,7 +50,8 @@ class TrainStep:
 
     Args:
         model: the model, already built.
-        hparams: smoothing, schedule, Adam, seed and the bound on a micro-batch.
+        hparams: smoothing, schedule, Adam, seed, the bound on a micro-batch, the
+            precision that the model was built in, and whether XLA compiles it.
         accumulate: whether batches are cut into micro-batches of at most
             ``hparams.max_tokens_per_device`` positions a side.
     """
@@ -71,6 +73,17 @@ class TrainStep:
             hparams.warmup_steps,
             hparams.learning_rate_scale,
         )
+        self.loss_scale = loss_scale_for(hparams.precision)
+        # The update itself has fixed shapes and is one kernel a variable as it is.
+        self._differentiate = (
+            tf.function(self._gradients, jit_compile=True, autograph=False)
+            if hparams.xla
+            else self._gradients
+        )
+
+    def state(self) -> dict[str, tf.Variable]:
+        """Returns all that a checkpoint has to hold beside the weights, by name."""
+        return self.optimizer.state() | self.loss_scale.state()
 
     def replica_step(
         self, inputs: tf.Tensor, targets: tf.Tensor, step: tf.Tensor
@@ -96,7 +109,7 @@ class TrainStep:
             total, tokens, gradients = self._accumulated(inputs, targets, step)
         else:
             seed = self._dropout_seed(step, 0)
-            total, tokens, gradients = self._gradients(inputs, targets, seed)
+            total, tokens, gradients = self._differentiate(inputs, targets, seed)
         total, tokens, *gradients = context.all_reduce(
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
         )
@@ -112,6 +125,7 @@ class TrainStep:
         gradients = [tf.math.divide_no_nan(g, divisor) for g in gradients]
         rate = self.schedule(step)
         self.optimizer.apply(gradients, step, rate, finite)
+        self.loss_scale.update(finite)
         return total / count, tokens, share, norm, rate
 
     def _gradients(
@@ -121,10 +135,12 @@ class TrainStep:
         with tf.GradientTape() as tape:
             logits = self.model(inputs, targets, seed=seed)
             total, tokens = loss_sum(logits, targets, self.hparams.label_smoothing)
-        gradients = tape.gradient(total, self._variables)
+            scaled = self.loss_scale.scaled(total, tokens)
+        gradients = tape.gradient(scaled, self._variables)
         # The shared table gets slices from the embedding and a dense part from the
         # softmax; dense everywhere keeps every strategy on one path.
-        return total, tokens, [tf.convert_to_tensor(g) for g in gradients]
+        dense = [tf.convert_to_tensor(g) for g in gradients]
+        return total, tokens, self.loss_scale.unscaled(dense, tokens)
 
     def _accumulated(
         self, inputs: tf.Tensor, targets: tf.Tensor, step: tf.Tensor
@@ -140,7 +156,7 @@ class TrainStep:
         ) -> tuple[tf.Tensor, ...]:
             part = slice(index * size, (index + 1) * size)
             seed = self._dropout_seed(step, index)
-            more = self._gradients(inputs[part], targets[part], seed)
+            more = self._differentiate(inputs[part], targets[part], seed)
             added = [a + b for a, b in zip(sums, more[2], strict=True)]
             return index + 1, total + more[0], tokens + more[1], *added
 

@@ -7,6 +7,10 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 
+_TF_CONFIG = (
+    '{"cluster": {"worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}'
+)
+
 NAMES = ("auto", "one_device", "mirrored", "multi_worker")
 
 
@@ -15,16 +19,19 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
 
     Args:
         name: "one_device", "mirrored" (the GPUs of this machine),
-            "multi_worker" (the machines of TF_CONFIG), or "auto": multi_worker with
-            a TF_CONFIG of several workers, mirrored with several GPUs, else
-            one_device.
+            "multi_worker" (the machines of TF_CONFIG, or the tasks of a Slurm step),
+            or "auto": multi_worker where there are several of those, mirrored with
+            several GPUs, else one_device.
         replicas: for "mirrored" without a GPU: split the CPU into as many devices.
 
     Raises:
-        UserError: an unknown name, or replicas that the machine does not have.
+        UserError: an unknown name, replicas that the machine does not have, or a
+            cluster that is not described.
     """
     if name not in NAMES:
         raise UserError(f"--strategy {name}: use one of {', '.join(NAMES)}")
+    if name in ("auto", "multi_worker"):
+        _take_cluster_from_slurm()
     gpus = tf.config.list_physical_devices("GPU")
     if name == "auto":
         name = _automatic(len(gpus))
@@ -33,6 +40,11 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
             f"--replicas {replicas}: only --strategy mirrored takes it, from 1 up"
         )
     if name == "multi_worker":
+        if _tasks() < 2:
+            raise UserError(
+                "--strategy multi_worker: neither TF_CONFIG nor Slurm names several "
+                f"workers; set {_TF_CONFIG} for each, or start them with srun"
+            )
         return tf.distribute.MultiWorkerMirroredStrategy()
     if name == "mirrored":
         return _mirrored(len(gpus), replicas)
@@ -64,17 +76,51 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 
 def _automatic(gpus: int) -> str:
-    try:
-        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
-        tasks = sum(len(addresses) for addresses in cluster.values())
-    except (ValueError, AttributeError, TypeError):
-        raise UserError(
-            'TF_CONFIG is not JSON of the form {"cluster": {"worker": ["host:port"]}, '
-            '"task": {"type": "worker", "index": 0}}; unset it or correct it'
-        ) from None
-    if tasks > 1:
+    if _tasks() > 1:
         return "multi_worker"
     return "mirrored" if gpus > 1 else "one_device"
+
+
+def _tasks() -> int:
+    """Returns how many processes TF_CONFIG names; 0 where there is none."""
+    try:
+        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+        return sum(len(addresses) for addresses in cluster.values())
+    except (ValueError, AttributeError, TypeError):
+        raise UserError(
+            f"TF_CONFIG is not JSON of the form {_TF_CONFIG}; unset it or correct it"
+        ) from None
+
+
+def _take_cluster_from_slurm() -> None:
+    """Sets TF_CONFIG for the tasks of a Slurm step, unless it is set.
+
+    TensorFlow's resolver reads Slurm's variables. What it would do about GPUs is left
+    to Slurm (srun --gpus-per-task), which knows what it gave to whom; the resolver
+    fails where there is none, so it is told of one a task.
+
+    Raises:
+        UserError: the variables describe no cluster.
+    """
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if os.environ.get("TF_CONFIG") or tasks == "1":
+        return
+    try:
+        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+            # Jobs that share a machine should not share a port.
+            port_base=20_000 + int(os.environ.get("SLURM_JOB_ID", "0")) % 20_000,
+            gpus_per_node=int(tasks),
+            gpus_per_task=1,
+            auto_set_gpu=False,
+        )
+        cluster = resolver.cluster_spec().as_dict()
+        kind, index = resolver.get_task_info()
+    except (RuntimeError, ValueError) as error:
+        raise UserError(
+            f"the variables of the Slurm step describe no cluster: {error}"
+        ) from None
+    task = {"type": kind, "index": index}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
 
 
 def _mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:

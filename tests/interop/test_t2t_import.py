@@ -137,7 +137,7 @@ def test_six_updates_from_the_start_give_the_moments_of_the_checkpoint(
     np.testing.assert_allclose(losses, arrays["losses"], atol=1e-5)
     np.testing.assert_allclose(rates, arrays["learning_rates"], rtol=1e-6)
     theirs = directory.checkpoint().tensors("optimizer")
-    for name, moment in loop.optimizer.state().items():
+    for name, moment in loop.state.items():
         np.testing.assert_allclose(
             moment.numpy(), theirs.read(name), atol=1e-5, err_msg=name
         )

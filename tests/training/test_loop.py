@@ -256,7 +256,7 @@ def test_ten_skipped_updates_in_a_row_stop_the_training(tmp_path):
 
 def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
     def state(loop):
-        values = {**loop.weights, **loop.optimizer.state()}
+        values = {**loop.weights, **loop.state}
         return {name: value.numpy() for name, value in values.items()}
 
     loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=2))
@@ -371,7 +371,7 @@ def test_the_number_of_skipped_updates_survives(tmp_path):
 )
 def test_a_description_of_another_program_is_damage(tmp_path, meta):
     loop = untrained(tmp_path)
-    weights, state = loop.weights, loop.optimizer.state()
+    weights, state = loop.weights, loop.state
     checkpoints.save(tmp_path, 3, weights, state)
     checkpoints.save(tmp_path, 6, weights, state, meta)
     said = []

@@ -1,0 +1,132 @@
+"""One training by two processes that are stopped and killed, on this machine."""
+
+import json
+import random
+import signal
+import socket
+
+import numpy as np
+import pytest
+
+from t2t_repro.training import checkpoints
+from tests import command_line, tiny
+
+STEPS = 150
+SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
+
+
+def free_port():
+    with socket.create_server(("localhost", 0)) as open_socket:
+        return open_socket.getsockname()[1]
+
+
+def by_tf_config():
+    """What two workers find in their environments."""
+    addresses = [f"localhost:{free_port()}" for _ in range(2)]
+    for index in (0, 1):
+        task = {"type": "worker", "index": index}
+        config = {"cluster": {"worker": addresses}, "task": task}
+        yield {"TF_CONFIG": json.dumps(config)}
+
+
+def by_slurm():
+    """What Slurm sets for two tasks on one machine."""
+    job = str(random.randrange(10_000))
+    for index in (0, 1):
+        yield {
+            "SLURM_JOB_ID": job,
+            "SLURM_PROCID": str(index),
+            "SLURM_STEP_NUM_TASKS": "2",
+            "SLURM_STEP_NODELIST": "localhost",
+            "SLURM_STEP_TASKS_PER_NODE": "2",
+        }
+
+
+class TwoWorkers:
+    """Two processes of the same command; none is left behind."""
+
+    def __init__(self, monkeypatch, arguments, cluster):
+        self.processes = []
+        for environment in cluster:
+            with monkeypatch.context() as patch:
+                for name, value in environment.items():
+                    patch.setenv(name, value)
+                # The job's log; standard output holds the result.
+                self.processes.append(command_line.start("train", *arguments))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+    def wait_for(self, text):
+        """Returns when the chief's log holds a text."""
+        seen = []
+        for line in self.processes[0].stderr:
+            seen.append(line)
+            if text in line:
+                return
+        pytest.fail("".join(seen))
+
+    def finish(self):
+        """Returns what the two did."""
+        done = []
+        for process in self.processes:
+            out, err = process.communicate(timeout=240)
+            done.append(command_line.Done(process.returncode, out, err))
+        return done
+
+
+def last_weights(folder):
+    newest = checkpoints.list_checkpoints(folder / "model" / "checkpoints")[-1]
+    assert newest.step == STEPS
+    tensors = newest.tensors()
+    return {name: tensors.read(name) for name in tensors.shapes()}
+
+
+@pytest.mark.medium
+def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
+    for name in ("workers", "mirrored"):
+        tiny.write_corpus(tmp_path / name / "data")
+        tiny.write_hparams(tmp_path / name)
+    nothing = command_line.Done(0, "", "")
+    flags = tiny.Trained(tmp_path / "workers", nothing).arguments(SETTINGS)
+
+    with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
+        workers.wait_for("strategy multi_worker: 2 replicas on CPU")
+        workers.wait_for(f"step 50/{STEPS}")
+        workers.processes[1].send_signal(signal.SIGTERM)
+        done = workers.finish()
+        assert [one.status for one in done] == [130, 130], done
+        assert all("all is saved; the same command goes on" in o.err for o in done)
+
+    with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
+        workers.wait_for("going on from step")
+        workers.wait_for(f"step 100/{STEPS}")
+        workers.processes[1].kill()
+        chief, killed = workers.finish()
+        assert (chief.status, killed.status) == (2, -signal.SIGKILL)
+        assert "error: another worker of this training is gone" in chief.err
+        assert "Traceback" not in chief.err
+
+    with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
+        workers.wait_for("going on from step")
+        chief, other = workers.finish()
+        assert (chief.status, other.status) == (0, 0), (chief.err, other.err)
+        assert json.loads(chief.out)["steps"] == STEPS
+        assert "bleu" in json.loads(chief.out)
+        assert json.loads(other.out) == {"problem": "files", "steps": STEPS}
+
+    # The same replicas in one process, never interrupted: the same dropout, too.
+    flags = tiny.Trained(tmp_path / "mirrored", nothing).arguments(SETTINGS)
+    replicas = ["--strategy", "mirrored", "--replicas", "2"]
+    done = command_line.run_alone("train", *flags, *replicas)
+    assert done.status == 0, done.err
+    wanted = last_weights(tmp_path / "mirrored")
+    for name, found in last_weights(tmp_path / "workers").items():
+        np.testing.assert_allclose(found, wanted[name], atol=1e-4, err_msg=name)

@@ -1,0 +1,139 @@
+"""Training in bfloat16 and float16 learns what float32 learns, from float32 weights."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.models.precision import mixed_precision
+from t2t_repro.training import loss_scale
+from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.step import TrainStep
+from tests.training import toy
+
+# Masks of other precisions are drawn otherwise, so without dropout.
+HPARAMS = toy.HPARAMS.replace(dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0)
+
+
+def loop(directory, hparams):
+    with mixed_precision(hparams.precision):
+        model = toy.model(hparams)
+    return TrainingLoop(model, hparams, tf.distribute.get_strategy(), directory)
+
+
+def losses(directory, **changes):
+    """Trains six steps; returns the losses and the loop."""
+    trained = loop(directory, HPARAMS.replace(**changes))
+    monitor = toy.monitor()
+    results = []
+    monitor.step_done = lambda step, result: results.append(float(result.loss))
+    assert trained.run(toy.batches, monitor, toy.never)
+    return np.array(results), trained
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    return losses(tmp_path_factory.mktemp("float32"))
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("precision", "bits"), [("bfloat16", 8), ("float16", 11)], ids=str
+)
+def test_losses_are_those_of_float32_up_to_the_precision(
+    tmp_path, expected, precision, bits
+):
+    found, trained = losses(tmp_path, precision=precision)
+    # Rounding to so many bits, a few dozen times one after the other.
+    np.testing.assert_allclose(found, expected[0], rtol=16 * 2.0**-bits)
+    assert (found != expected[0]).all()
+    assert {v.dtype for v in trained.weights.values()} == {"float32"}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("bound", [0, 16])
+def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
+    """Five rows of eight: three parts of two, two and one row, or one whole."""
+    bounds = {"max_tokens_per_device": bound}
+    wanted, plain = losses(tmp_path / "plain", **bounds)
+    found, compiled = losses(tmp_path / "xla", xla=True, **bounds)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    for name, weight in plain.weights.items():
+        np.testing.assert_allclose(
+            compiled.weights[name].numpy(), weight.numpy(), atol=1e-5, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_rows_without_a_symbol_leave_loss_and_gradient_finite(tmp_path, precision):
+    trained = loop(tmp_path, HPARAMS.replace(precision=precision))
+    batch = toy.batch(0)
+    filler = {name: tf.pad(ids, [[0, 2], [0, 0]]) for name, ids in batch.items()}
+    plain = trained._update(batch["inputs"], batch["targets"], 0)
+    again = loop(tmp_path, HPARAMS.replace(precision=precision))
+    filled = again._update(filler["inputs"], filler["targets"], 0)
+    assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
+    assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
+
+
+def scale_of(step):
+    return [float(value) for value in step.loss_scale.state().values()]
+
+
+def test_a_gradient_that_overflows_skips_the_update_and_halves_the_scale():
+    hparams = HPARAMS.replace(precision="float16")
+    with mixed_precision("float16"):
+        step = TrainStep(toy.model(hparams), hparams, accumulate=False)
+    variables = [v.value for v in step.model.trainable_variables]
+    assert scale_of(step) == [32768.0, 0.0]
+    scale = step.loss_scale.state()["loss_scale/scale"]
+    scale.assign(2.0**40)  # No float16 beyond 65,504.
+    before = [v.numpy() for v in variables]
+    batch = toy.batch(0)
+    loss, *_, norm, _ = step.replica_step(
+        batch["inputs"], batch["targets"], tf.constant(0)
+    )
+    assert np.isfinite(float(loss))
+    assert not np.isfinite(float(norm))
+    for variable, value in zip(variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+    assert scale_of(step) == [2.0**39, 0.0]
+
+
+def test_two_thousand_finite_updates_double_the_scale():
+    scale = loss_scale.DynamicLossScale()
+    strategy = tf.distribute.get_strategy()
+
+    @tf.function
+    def update(finite):
+        strategy.run(scale.update, args=(finite,))
+
+    state = scale.state()
+    state["loss_scale/finite_updates"].assign(1998.0)
+    update(tf.constant(True))
+    assert [float(v) for v in state.values()] == [32768.0, 1999.0]
+    update(tf.constant(True))
+    assert [float(v) for v in state.values()] == [65536.0, 0.0]
+    update(tf.constant(False))
+    assert [float(v) for v in state.values()] == [32768.0, 0.0]
+
+
+def test_the_scale_goes_through_a_checkpoint(tmp_path):
+    hparams = HPARAMS.replace(precision="float16", train_steps=3)
+    _, first = losses(tmp_path, precision="float16", train_steps=3)
+    first.state["loss_scale/scale"].assign(4096.0)
+    first.step = 4
+    first.save()
+    second = loop(tmp_path, hparams)
+    assert second.restore() == 4
+    names = ("loss_scale/scale", "loss_scale/finite_updates")
+    assert [float(second.state[name]) for name in names] == [4096.0, 3.0]
+
+
+def test_gradients_of_the_scaled_loss_are_those_of_the_sum():
+    """By hand: the sum 12 over 4 symbols at scale 32,768 is 98,304."""
+    scale = loss_scale.DynamicLossScale()
+    total, tokens = tf.constant(12.0), tf.constant(4.0)
+    assert float(scale.scaled(total, tokens)) == 98_304.0
+    (gradient,) = scale.unscaled([tf.constant([8192.0], tf.float16)], tokens)
+    assert gradient.dtype == tf.float32
+    assert gradient.numpy().tolist() == [1.0]
