@@ -11,7 +11,7 @@ from t2t_repro.problems.problem import SPLITS
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Translates a split by beam search and prints sacreBLEU with its signature "
-        "and the paper's own figure."
+        "and the paper's own figure; of a parser, F1 and what else EVALB gives."
     )
     parser.add_argument("--model_dir", required=True, help="folder of the model")
     parser.add_argument(

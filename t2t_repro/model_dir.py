@@ -68,7 +68,7 @@ class ModelDir:
 
     @property
     def best_dir(self) -> Path:
-        """The folder of the checkpoints of the best validation BLEU."""
+        """The folder of the checkpoints of the best validation BLEU, of a parser F1."""
         return self.path / "best_bleu"
 
     @property
@@ -238,8 +238,8 @@ class ModelDir:
     def checkpoint(self, spec: str = "best") -> Checkpoint:
         """Returns a checkpoint by its name, or the path of its folder.
 
-        "latest", "averaged", "best_bleu" (the best validation BLEU), or "best": the
-        averaged one where there is one, else the latest.
+        "latest", "averaged", "best_bleu" (the best validation BLEU, of a parser F1), or
+        "best": the averaged one where there is one, else the latest.
 
         Raises:
             UserError: there is none.

@@ -11,7 +11,7 @@ from pathlib import Path
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
-from t2t_repro.data.tokenizer import Tokenizer, write_bytes_atomically
+from t2t_repro.data.tokenizer import Tokenizer
 from t2t_repro.data.tokenizers import load_tokenizer
 from t2t_repro.data.vocabulary import (
     SUFFIXES,
@@ -23,7 +23,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.locks import alone_in
 from t2t_repro.problems.checks import findings
 from t2t_repro.problems.problem import Problem
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.problems.trees import TREES
+from t2t_repro.text_files import write_bytes_atomically, write_text_atomically
 
 Say = Callable[[str], None]
 
@@ -197,12 +198,13 @@ def _vocabulary(
 def _build_vocabulary(problem: Problem, hparams: HParams, path: Path, say: Say) -> None:
     """Builds a vocabulary, smaller than asked for where the text holds no more."""
     kind, size = hparams.tokenizer, hparams.vocab_size
+    tags = problem.target_lang == TREES
     say(f"building a vocabulary of {size:,} subwords")
     try:
-        build_vocabulary(kind, _lines(problem), size, path)
+        build_vocabulary(kind, _lines(problem), size, path, whole_tags=tags)
     except VocabularyTooLargeError as error:
         say(f"  {error}, which is taken instead")
-        build_vocabulary(kind, _lines(problem), error.largest, path)
+        build_vocabulary(kind, _lines(problem), error.largest, path, whole_tags=tags)
 
 
 def _lines(problem: Problem) -> Iterator[str]:

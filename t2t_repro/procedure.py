@@ -21,7 +21,7 @@ from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.problems.problem import Problem
 from t2t_repro.provenance import Provenance
-from t2t_repro.scoring import Score, score
+from t2t_repro.scoring import kind_of_score, score
 from t2t_repro.text_files import write_text_atomically
 from t2t_repro.training import retention
 from t2t_repro.training import strategy as strategies
@@ -180,6 +180,7 @@ def _train(
         start,
         run.stream,
         loop.unreported,
+        figure=kind_of_score(run.problem.target_lang).figure.lower(),
     )
     not_encoded = read_left_out(data.directory / "train")
 
@@ -192,15 +193,15 @@ def _train(
         monitor,
         _validation(run, data, model, loop, monitor) if chief else lambda step: None,
         lines_of,
-    )
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
+    )
     if not done:
         say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
     return done
 
 
 def _is_done(run: Run, start: int) -> bool:
-    """Says whether the training reached its end, and the chief its last validation."""
+    """Says whether the training reached its end, and its last validation."""
     last = run.hparams.train_steps
     if start != last:
         return start > last
@@ -242,21 +243,23 @@ def _validation(
     def validate(step: int) -> None:
         loss = validation_loss(pipeline.eval_batches(data.val, config))
         told = f"step {step:,}: validation loss {loss:.4f}"
-        bleu = None
+        reached = None
         if not _still_warming_up(hparams, step):
             found, _ = score(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
-            bleu = found.bleu
-            told += f", greedy BLEU {bleu:.2f} of {len(sample):,} sentences"
+            reached = found.value
+            told += (
+                f", greedy {found.figure} {reached:.2f} of {len(sample):,} sentences"
+            )
             retention.keep_best(
                 run.model_dir.best_dir,
                 hparams.keep_best_checkpoints,
                 step,
                 loop.weights,
-                bleu,
+                reached,
             )
-        monitor.validated(step, loss, bleu)
+        monitor.validated(step, loss, reached)
         say(told)
 
     return validate
@@ -278,7 +281,8 @@ def _average_and_score(
         "decode_extra_length": hparams.decode_extra_length,
         "test_fingerprint": test_fingerprint,
     }
-    earlier = _earlier_result(directory, wanted)
+    scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}
+    earlier = _earlier_result(directory, wanted, scored)
     if earlier is not None:
         say(f"reusing the score in {directory.result_file}")
         return earlier
@@ -317,9 +321,15 @@ def _still_warming_up(hparams: HParams, step: int) -> bool:
 
 
 def _earlier_result(
-    directory: ModelDir, wanted: dict[str, Any]
+    directory: ModelDir, wanted: dict[str, Any], scored: set[str]
 ) -> dict[str, Any] | None:
-    """Returns the result of an earlier run if that did the very same, or None."""
+    """Returns the result of an earlier run if that did the very same, or None.
+
+    Args:
+        directory: the model's.
+        wanted: what the result is of.
+        scored: the names of the score's fields.
+    """
     try:
         found = json.loads(directory.result_file.read_text(encoding="utf-8"))
         averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
@@ -328,8 +338,8 @@ def _earlier_result(
     # The average may have been made anew by hand, from other checkpoints.
     if not isinstance(found, dict) or averaged != wanted["averaged_steps"]:
         return None
-    whole = {field.name for field in fields(Score)} <= found.keys()
-    return found if whole and wanted.items() <= found.items() else None
+    whole = scored <= found.keys() and wanted.items() <= found.items()
+    return found if whole else None
 
 
 def _first(problem: Problem, split: str, count: int) -> list[tuple[str, str]]:

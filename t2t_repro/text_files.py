@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 from t2t_repro.errors import UserError
 
@@ -189,6 +189,20 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def write_bytes_atomically(path: str | os.PathLike[str], contents: bytes) -> None:
+    """Writes a file that is either the old one or the whole new one.
+
+    Args:
+        path: the file to write; its folder must exist.
+        contents: the file's bytes.
+
+    Raises:
+        UserError: as `new_text_file`.
+    """
+    with _new_file(path, "wb") as file:
+        file.write(contents)
+
+
 def is_special(path: str | os.PathLike[str]) -> bool:
     """Says whether a path is a device or a pipe, which is written to as it is."""
     return os.path.exists(path) and not os.path.isfile(path)
@@ -211,12 +225,24 @@ def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     Raises:
         UserError: the folder is missing or not writable, or the disk is full.
     """
+    with _new_file(path, "w", encoding="utf-8", newline="") as file:
+        yield cast(TextIO, file)
+
+
+@contextmanager
+def _new_file(
+    path: str | os.PathLike[str],
+    mode: str,
+    encoding: str | None = None,
+    newline: str | None = None,
+) -> Iterator[IO[Any]]:
+    """Opens a file that takes its name when it is whole; see `new_text_file`."""
     final = Path(path).resolve()  # A link stays, what it leads to is replaced.
     special = is_special(path)
     aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
     opened = final if special else aside
     try:
-        with open(opened, "w", encoding="utf-8", newline="") as file:
+        with open(opened, mode, encoding=encoding, newline=newline) as file:
             yield file
             file.flush()
             if not special:

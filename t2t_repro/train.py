@@ -101,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.procedure import Run, train_and_score
+    from t2t_repro.scoring import figures_of
     from t2t_repro.training import strategy
     from t2t_repro.training.memory import keep_freed_memory
 
@@ -116,18 +117,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,
-    )
         profiled=args.profile,
+    )
     result = train_and_score(run, args.data_dir)
     if result is None:
         raise KeyboardInterrupt
     text = f"the model is in {run.model_dir.path}"
-    if "bleu" in result:
-        text = (
-            f"BLEU {result['bleu']:.2f}  {result['signature']}\n"
-            f"the paper's BLEU {result['paper_bleu']:.2f}  "
-            f"{result['paper_signature']}\non {result['split']}\n{text}"
-        )
+    figures = figures_of(result)
+    if figures is not None:
+        text = f"{figures}\non {result['split']}\n{text}"
     cli.print_result(text, result, args.json)
 
 

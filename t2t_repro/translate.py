@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,8 +14,11 @@ from t2t_repro import cli, translate_flags
 from t2t_repro.errors import UserError
 
 if TYPE_CHECKING:
+    from t2t_repro.parser import Parser
     from t2t_repro.translation_files import Align, InputText, Output, Record
     from t2t_repro.translator import Translator
+
+    Load = Callable[[Any], tuple[Translator | Parser, Align | None]]
 
 
 def _parser() -> cli.ArgumentParser:
@@ -25,6 +28,18 @@ def _parser() -> cli.ArgumentParser:
         "same command is run again.",
         json_flag=False,
     )
+    add_text_flags(parser)
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="write the score and a tab before each translation",
+    )
+    translate_flags.add(parser)
+    return parser
+
+
+def add_text_flags(parser: cli.ArgumentParser) -> None:
+    """Adds the model, how it decodes, and what text goes in and out."""
     parser.add_argument("--model_dir", required=True, help="folder of the model")
     cli.add_decoding_flags(parser)
     parser.add_argument(
@@ -40,19 +55,25 @@ def _parser() -> cli.ArgumentParser:
         help="lines that are read, sorted by length and written together; standard "
         "input from a terminal is answered line by line",
     )
-    parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="write the score and a tab before each translation",
-    )
-    translate_flags.add(parser)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
+    translate(args, _load)
+
+
+def translate(args: Any, load: Load) -> None:
+    """Translates from the input to the output, wherever an earlier run left it.
+
+    Args:
+        args: the flags of `translate`.
+        load: makes of them what translates and, if asked for, what aligns.
+
+    Raises:
+        UserError: the flags, the text or the model cannot be used.
+    """
     from t2t_repro.progress import Progress
     from t2t_repro.translation_files import (
         Done,
@@ -64,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     _check_names(args)
     text = InputText(args.input_file)
     prefixes = _prefixes(args, text)
-    translator, align = _load(args)
+    translator, align = load(args)
     typed = args.input_file == "-" and sys.stdin.isatty()
     shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
     identity = None
@@ -127,7 +148,10 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
 
 
 def _identity(
-    args: Any, text: InputText, prefixes: InputText | None, translator: Translator
+    args: Any,
+    text: InputText,
+    prefixes: InputText | None,
+    translator: Translator | Parser,
 ) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
     identity = {
@@ -180,7 +204,7 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     return loaded.translator(**changes), align
 
 
-def _record(args: Any, translator: Translator) -> Record:
+def _record(args: Any, translator: Translator | Parser) -> Record:
     """Returns what spells the translation of a line."""
     from t2t_repro import translation_files
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from t2t_repro.errors import UserError
+from t2t_repro.parser import Parser
 from t2t_repro.resumable_file import resumable_file
 from t2t_repro.text_files import (
     bounded_lines,
@@ -112,12 +113,14 @@ class Output(Protocol):
     """Where the translation goes.
 
     Attributes:
-        state: what was given with the last piece by an earlier run; empty: none.
         partial: where the pieces are kept for a later run; None: nowhere.
     """
 
-    state: dict[str, Any]
     partial: Path | None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was given with the last piece; empty before the first."""
 
     def append(self, text: str, state: Mapping[str, Any]) -> None:
         """Writes a piece of the text, whole lines, and how far the work is with it."""
@@ -192,7 +195,7 @@ class Done:
 
 
 def translate_windows(
-    translator: Translator,
+    translator: Translator | Parser,
     lines: Iterable[str],
     done: Done,
     *,
@@ -206,7 +209,7 @@ def translate_windows(
     """Translates a text from where it was left.
 
     Args:
-        translator: the translator.
+        translator: the translator, or a parser, whose translations are trees.
         lines: the whole text.
         done: how far the translation is; updated before each window is given.
         batch_size: sentences translated at once.

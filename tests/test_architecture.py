@@ -19,7 +19,9 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "locks", "text_files", "resumable_file"}),
     frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
     frozenset({"models"}),
-    frozenset({"model_dir", "provenance", "translator", "training", "prepared_data"}),
+    frozenset(
+        {"model_dir", "provenance", "translator", "parser", "training", "prepared_data"}
+    ),
     frozenset({"loading", "scoring", "translation_files", "progress"}),
     frozenset({"procedure", "serving", "interop", "analysis"}),
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from abc import abstractmethod
 
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
+from t2t_repro.text_files import write_bytes_atomically
 
 PAD_ID = 0
 EOS_ID = 1
@@ -108,36 +107,6 @@ class Tokenizer(tf.Module):
     @abstractmethod
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         """Returns string `(batch,)` of int32 `(batch, None)`, 0 < id < vocab_size."""
-
-
-def write_bytes_atomically(path: str | os.PathLike[str], contents: bytes) -> None:
-    """Writes a file so that its name never holds half of it.
-
-    Args:
-        path: the file to write; its directory must exist.
-        contents: the file's bytes.
-
-    Raises:
-        UserError: if the directory is missing or not writable, or the disk is full.
-    """
-    path = os.fspath(path)
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(
-            dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}."
-        )
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp's own mode would hide it from others
-        os.replace(temporary, path)
-        temporary = None
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
 
 
 def row_numbers(ragged: tf.RaggedTensor) -> tf.Tensor:

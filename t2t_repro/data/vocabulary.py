@@ -15,9 +15,9 @@ from t2t_repro.data.tokenizer import (
     PAD_ID,
     SENTENCEPIECE_SUFFIX,
     WORD_PIECE_SUFFIX,
-    write_bytes_atomically,
 )
 from t2t_repro.errors import UserError
+from t2t_repro.text_files import write_bytes_atomically
 
 SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFIX}
 
@@ -60,6 +60,7 @@ def build_vocabulary(
     lines: Iterable[str],
     vocab_size: int,
     path: str | os.PathLike[str],
+    whole_tags: bool = False,
 ) -> None:
     """Builds a vocabulary from text and writes its file, whole or not at all.
 
@@ -74,6 +75,8 @@ def build_vocabulary(
         vocab_size: number of ids. `sentencepiece` gives exactly as many,
             `wordpiece` comes within about one percent where the text allows.
         path: file to write, named `*.model` or `*.subwords` after the kind.
+        whole_tags: whether a subword may mix letters with other characters, so that
+            tags such as `/NP` and `PRP$` can be one; only `sentencepiece` does it.
 
     Raises:
         UserError: if the kind is unknown, the file's name does not suit it, there
@@ -88,7 +91,7 @@ def build_vocabulary(
     if not path.endswith(SUFFIXES[kind]):
         raise UserError(f"{path}: a {kind} vocabulary is named *{SUFFIXES[kind]}")
     if kind == "sentencepiece":
-        contents = _sentencepiece_model(lines, vocab_size)
+        contents = _sentencepiece_model(lines, vocab_size, whole_tags)
     else:
         from t2t_repro.data.word_piece_vocabulary import build_word_pieces
         from t2t_repro.data.word_pieces import to_file
@@ -97,7 +100,9 @@ def build_vocabulary(
     write_bytes_atomically(path, contents)
 
 
-def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
+def _sentencepiece_model(
+    lines: Iterable[str], vocab_size: int, whole_tags: bool
+) -> bytes:
     """Trains byte-pair encoding that gives back exactly the text it was given.
 
     No normalisation, no space removed, unknown characters spelled in bytes.
@@ -129,6 +134,7 @@ def _sentencepiece_model(lines: Iterable[str], vocab_size: int) -> bytes:
                 byte_fallback=True,
                 character_coverage=_CHARACTER_COVERAGE,
                 remove_extra_whitespaces=False,
+                split_by_unicode_script=not whole_tags,
                 input_sentence_size=MAX_LINES,
                 shuffle_input_sentence=True,  # an even sample, from a fixed seed
                 max_sentence_length=_MAX_LINE_BYTES,

@@ -10,11 +10,12 @@ from t2t_repro.problems.problem import Problem
 _BUILT_IN = "translate_ende_numbers"
 _FILES = "files"
 _WMT = ("translate_ende_wmt14", "translate_enfr_wmt14", "translate_ende_wmt_t2t")
+_PARSING = ("parse_wsj", "parse_wsj_semi")
 
 
 def names() -> list[str]:
     """Returns every name that `create` knows, in the order of a help text."""
-    return [_BUILT_IN, _FILES, *_WMT]
+    return [_BUILT_IN, _FILES, *_WMT, *_PARSING]
 
 
 def create(
@@ -27,9 +28,10 @@ def create(
 
     Args:
         name: one of `names()`.
-        data_dir: where the problem's data is. `files` needs it. The WMT problems
-            look for a prepared TFDS data set in its sub-folder `tfds`, or in TFDS's
-            own folder if it is None. The built-in corpus is generated and needs none.
+        data_dir: where the problem's data is. `files` and the parsing problems need
+            it. The WMT problems look for a prepared TFDS data set in its sub-folder
+            `tfds`, or in TFDS's own folder if it is None. The built-in corpus is
+            generated and needs none.
         source_lang: language to translate from. `files` takes it as the ending of
             its files; for the other problems it can only confirm what they are.
         target_lang: language to translate into, likewise.
@@ -38,7 +40,7 @@ def create(
         The problem.
 
     Raises:
-        UserError: no problem has the name, `files` lacks its folder or its
+        UserError: no problem has the name, one lacks its folder or `files` its
             languages, or a language is not one of the problem's.
     """
     if name not in names():
@@ -57,6 +59,10 @@ def create(
         from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
 
         problem = TranslateEndeNumbers()
+    elif name in _PARSING:
+        from t2t_repro.problems.parse_wsj import ParseWsj
+
+        problem = ParseWsj(name, data_dir)
     else:
         from t2t_repro.problems.wmt import WmtProblem
 

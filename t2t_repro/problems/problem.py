@@ -14,7 +14,8 @@ class Problem(ABC):
     Attributes:
         name: What `--problem` calls it.
         source_lang: Language code of the first half of each pair, e.g. "en".
-        target_lang: Language code of the second half of each pair, e.g. "de".
+        target_lang: Language code of the second half of each pair, e.g. "de"; "trees"
+            if it is a linearised tree (see trees.py), which is scored as such.
     """
 
     name: str

@@ -24,9 +24,14 @@ Unreported = list[list[float]]
 """Results of updates since the last report: loss, tokens, share, norm, rate of each."""
 
 
-def validation_table(directory: Path) -> StepTable:
-    """Returns the table of a model directory's validations."""
-    return StepTable(directory / VALIDATION_FILE, ("step", "loss", "greedy_bleu"))
+def validation_table(directory: Path, figure: str = "bleu") -> StepTable:
+    """Returns the table of a model directory's validations.
+
+    Args:
+        directory: the model directory.
+        figure: what translations are scored by, for the name of a column.
+    """
+    return StepTable(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
 class Monitor:
@@ -41,6 +46,7 @@ class Monitor:
             is cut off.
         stream: where the lines go.
         unreported: what `unreported` returned at that step.
+        figure: what translations are scored by: "bleu", or "f1" of trees.
     """
 
     def __init__(
@@ -50,7 +56,9 @@ class Monitor:
         start_step: int,
         stream: TextIO,
         unreported: Sequence[Sequence[float]] = (),
+        figure: str = "bleu",
     ) -> None:
+        self._figure = figure
         self._train_steps = train_steps
         self._stream = stream
         self._results: Unreported = [list(result) for result in unreported]
@@ -64,7 +72,7 @@ class Monitor:
             self._writer = tf.summary.create_file_writer(str(directory / TENSORBOARD))
             self._log = StepTable(directory / LOG_FILE, _COLUMNS)
             self._log.cut(start_step)
-            self._validations = validation_table(directory)
+            self._validations = validation_table(directory, figure)
             self._validations.cut(start_step)
 
     def say(self, line: str) -> None:
@@ -96,11 +104,11 @@ class Monitor:
         Args:
             step: updates done.
             loss: nats per symbol.
-            bleu: of greedy translations; None: nothing was translated.
+            reached: the score of greedy translations; None: nothing was translated.
         """
         values = {"val_loss": loss}
-        if bleu is not None:
-            values["val_greedy_bleu"] = bleu
+        if reached is not None:
+            values[f"val_greedy_{self._figure}"] = reached
         self.scalars(step, values)
         if self._validations is not None:
             spelled = "" if reached is None else f"{reached:.6f}"

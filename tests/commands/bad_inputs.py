@@ -113,6 +113,8 @@ def write_odd_files(folder: Path) -> None:
         "deep.yaml": b"[" * 5000,
         "date.yaml": b"seed: 2001-99-99\n",
         "latin.yaml": b"norm: f\xfcr\n",
+        "good.trees": b"(TOP (NP (NN tea)))\n" * 2,
+        "open.trees": b"(TOP (NP (NN tea)))\n(TOP (NP (NN tea))\n",
         "half.json": b"{",
         "list.json": b"[]",
     }
@@ -122,6 +124,9 @@ def write_odd_files(folder: Path) -> None:
     for name in ("folder.en", "folder.yaml", "kept"):
         (folder / name).mkdir()
     (folder / "kept" / "notes.txt").write_text("mine")
+    (folder / "parsing").mkdir()
+    for split, name in (("train", "open"), ("val", "good"), ("test", "good")):
+        (folder / f"parsing/{split}.trees").write_bytes(texts[f"{name}.trees"])
     np.savez(folder / "kept" / "array.npz", x=np.zeros(3))
 
 

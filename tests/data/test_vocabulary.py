@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sentencepiece
 import tensorflow as tf
 
 from t2t_repro.data.tokenizers import load_tokenizer
@@ -125,3 +126,15 @@ def test_a_line_of_a_million_characters_is_no_text_to_build_from(tmp_path, name)
         build_vocabulary(kind, lines, size, tmp_path / folder / name)
     found, expected = (tmp_path / folder / name for folder in ("with", "without"))
     assert found.read_bytes() == expected.read_bytes()
+
+
+def test_tags_can_be_pieces_whatever_characters_they_mix(tmp_path):
+    lines = ["S NP PRP$ NN /NP VP VBZ /VP /S", "the dog barks"] * 20
+    found = {}
+    for whole_tags in (False, True):
+        path = tmp_path / f"{whole_tags}.model"
+        build_vocabulary("sentencepiece", lines, 310, path, whole_tags=whole_tags)
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        found[whole_tags] = processor.encode("PRP$ /NP /VP", out_type=str)
+    assert found[True] == ["\u2581PRP$", "\u2581/NP", "\u2581/VP"]
+    assert all("/NP" not in piece for piece in found[False])

@@ -57,6 +57,20 @@ ENFR = {
     "tokenizer": "wordpiece",
     "vocab_size": 32_000,
 }
+# What the paper changes of base for parsing; the size of the feed-forward layers and
+# the number of heads "remained unchanged".
+PARSING = {
+    "d_model": 1024,
+    "d_ff": 2048,
+    "num_heads": 8,
+    "num_layers": 4,
+    "decoder_layers": 4,
+    "norm": "post",
+    "max_length": 512,
+    "beam_size": 21,
+    "alpha": 0.3,
+    "decode_extra_length": 300,
+}
 # tensor2tensor 1.15.7, models/transformer.py: transformer_base_v3, transformer_big.
 T2T_BASE = {
     "problem": "translate_ende_wmt_t2t",
@@ -93,6 +107,25 @@ EXPECTED = {
         "checkpoint_steps": 250,
         "average_last": 5,
     },
+    # "Attention Is All You Need", section 6.3; dropout and learning rate, which it does
+    # not give, are tensor2tensor's transformer_parsing_base and _big.
+    "parsing": PARSING
+    | {
+        "problem": "parse_wsj",
+        "vocab_size": 16_000,
+        "dropout": 0.2,
+        "attention_dropout": 0.2,
+        "warmup_steps": 16_000,
+    },
+    "parsing_semi": PARSING
+    | {
+        "problem": "parse_wsj_semi",
+        "vocab_size": 32_000,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "warmup_steps": 4000,
+    },
+    "parsing_small": {"problem": "parse_wsj"},
     "tiny": {"problem": "translate_ende_numbers"},
     "small": {"problem": "files"},
 }

@@ -11,11 +11,14 @@ from t2t_repro.errors import UserError
 def test_every_name_creates_a_problem_that_bears_it(tmp_path):
     (tmp_path / "train.en").touch()
     (tmp_path / "train.de").touch()
+    (tmp_path / "02").mkdir()
     for name in problems.names():
         problem = problems.create(name, str(tmp_path))
         assert problem.name == name
         assert problem.source_lang == "en"
-        assert problem.target_lang == ("fr" if "enfr" in name else "de")
+        languages = {"enfr": "fr", "parse": "trees"}
+        expected = [lang for part, lang in languages.items() if part in name]
+        assert [problem.target_lang] == (expected or ["de"])
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,12 @@ def test_what_was_not_reported_is_handed_on(tmp_path, clock):
     assert second.unreported() == []
 
 
+def test_the_validations_of_a_parser_name_its_figure(tmp_path, clock):
+    Monitor(tmp_path, 100, 0, io.StringIO(), figure="f1").validated(20, 2.5, 61.5)
+    text = (tmp_path / VALIDATION_FILE).read_text(encoding="utf-8")
+    assert text == "step\tloss\tgreedy_f1\n20\t2.500000\t61.500000\n"
+
+
 def test_validations_are_a_table(tmp_path, clock):
     monitor = Monitor(tmp_path, 100, 0, io.StringIO())
     monitor.validated(20, 2.5, None)

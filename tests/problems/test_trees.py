@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from t2t_repro.data.trees import tree_of, words_and_tags
 from t2t_repro.errors import UserError
+from t2t_repro.problems.trees import tree_of, words_and_tags
 from t2t_repro.text_files import read_pairs
 
 

@@ -1,0 +1,313 @@
+"""PARSEVAL: labelled brackets of parses against those of a treebank, as EVALB counts.
+
+A bracket is a constituent's label and the words it spans. Recall is the share of the
+treebank's brackets that the parses have, precision the share of the parses' brackets
+that the treebank has, F1 their harmonic mean; all over the whole corpus. What is not
+counted and what is equal is a matter of `Parameters`, by default those of COLLINS.prm,
+by which results on the Wall Street Journal are published.
+
+A sentence whose parse cannot be read, or has other words, is an error; one whose parse
+has no words is skipped. EVALB leaves both out of its figures; `Report.failures_as_zero`
+counts their brackets as not found.
+
+Where EVALB stops or goes astray, this does not: a treebank's tree that cannot be read
+and files of different length are refused, a parse with words outside of brackets is an
+error, errors are counted to the end whatever MAX_ERROR says, and lines, words and
+labels may have any length.
+
+Source: paper section 6.3 and table 4; Sekine and Collins, EVALB (README, sections 4 to
+7; this is the version of 2006 and later, which reinserts quotes).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_repro.errors import UserError
+from t2t_repro.evaluation.parseval_trees import Parameters, Sentence, read_sentence
+from t2t_repro.evaluation.parseval_trees import reinsert_quotes as _reinsert_quotes
+from t2t_repro.text_files import iterate_lines
+
+COLLINS = Parameters()
+
+VALID, ERROR, SKIPPED = "valid", "error", "skipped"
+
+
+@dataclass(frozen=True)
+class SentenceResult:
+    """What is counted in one sentence.
+
+    Attributes:
+        status: "valid", "error" or "skipped".
+        length: words of the treebank's tree, punctuation included, traces not.
+        gold: brackets of the treebank's tree.
+        test: brackets of the parse; 0 unless valid.
+        matched: brackets that are in both; 0 unless valid.
+        words: words of the treebank's tree that are counted.
+        correct_tags: of those, how many have the same part of speech; 0 unless valid.
+    """
+
+    status: str
+    length: int
+    gold: int
+    test: int = 0
+    matched: int = 0
+    words: int = 0
+    correct_tags: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all brackets are right, also where there are none."""
+        return self.status == VALID and self.gold == self.test == self.matched
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over sentences, and the figures made of them, in percent.
+
+    Attributes:
+        sentences: all of them.
+        errors: those whose parse cannot be read or has other words.
+        skipped: those whose parse has no words.
+        gold_brackets: brackets of the treebank, of valid sentences.
+        test_brackets: brackets of the parses, of valid sentences.
+        matched: brackets that are in both.
+        complete: valid sentences that are wholly right.
+        words: words of valid sentences that are counted.
+        correct_tags: of those, how many have the same part of speech.
+    """
+
+    sentences: int
+    errors: int
+    skipped: int
+    gold_brackets: int
+    test_brackets: int
+    matched: int
+    complete: int
+    words: int
+    correct_tags: int
+
+    @property
+    def valid(self) -> int:
+        """The sentences that the figures are made of."""
+        return self.sentences - self.errors - self.skipped
+
+    @property
+    def recall(self) -> float:
+        """The share of the treebank's brackets that the parses have."""
+        return _percent(self.matched, self.gold_brackets)
+
+    @property
+    def precision(self) -> float:
+        """The share of the parses' brackets that the treebank has."""
+        return _percent(self.matched, self.test_brackets)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of recall and precision; 0 if both are."""
+        return _percent(2 * self.matched, self.gold_brackets + self.test_brackets)
+
+    @property
+    def complete_match(self) -> float:
+        """The share of sentences whose brackets are all right."""
+        return _percent(self.complete, self.valid)
+
+    @property
+    def tagging(self) -> float:
+        """The share of words that have the right part of speech."""
+        return _percent(self.correct_tags, self.words)
+
+    def to_dict(self) -> dict[str, float]:
+        """Returns the figures, then the counts, by name."""
+        figures = ("recall", "precision", "f1", "complete_match", "tagging")
+        return {name: getattr(self, name) for name in (*figures, "valid")} | (
+            dataclasses.asdict(self)
+        )
+
+    def text(self) -> str:
+        """Describes the figures in a line."""
+        return (
+            f"F1 {self.f1:.2f}  recall {self.recall:.2f}  precision "
+            f"{self.precision:.2f}  complete match {self.complete_match:.2f}  "
+            f"tagging {self.tagging:.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of a corpus.
+
+    Attributes:
+        all: over all valid sentences, as EVALB's section "All".
+        short: over those of at most `cutoff` words, as EVALB's other section.
+        failures_as_zero: over all sentences: those that are not valid count with the
+            treebank's brackets and words, none of them found.
+        cutoff: the length that makes a sentence short, in words.
+        results: of each sentence, in their order.
+    """
+
+    all: Totals
+    short: Totals
+    failures_as_zero: Totals
+    cutoff: int
+    results: tuple[SentenceResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the figures over all valid sentences, and the others by name."""
+        return self.all.to_dict() | {
+            "failures_as_zero": self.failures_as_zero.to_dict(),
+            f"length_{self.cutoff}": self.short.to_dict(),
+        }
+
+    def text(self) -> str:
+        """Describes the report for people."""
+        every = self.all
+        return (
+            f"{every.text()}\n"
+            f"{self.failures_as_zero.text()}  (failed sentences counted as 0)\n"
+            f"{self.short.text()}  (at most {self.cutoff} words, "
+            f"{self.short.valid:,} sentences)\n"
+            f"{every.sentences:,} sentences: {every.valid:,} valid, {every.errors:,} "
+            f"errors, {every.skipped:,} skipped"
+        )
+
+
+def parseval(
+    gold: Iterable[str], test: Iterable[str], parameters: Parameters = COLLINS
+) -> Report:
+    """Scores parses.
+
+    Args:
+        gold: the treebank's trees, a line each. An empty one is a sentence without
+            words: its parse is skipped if it has none either, else an error.
+        test: as many parses, a line each; one that cannot be read is an error.
+        parameters: what is not counted, and what is equal.
+
+    Returns:
+        The report.
+
+    Raises:
+        UserError: a tree of `gold` cannot be read; `line N` names it.
+        ValueError: there are not as many parses as trees.
+    """
+    results = []
+    for number, (tree, parse) in enumerate(zip(gold, test, strict=True), 1):
+        sentence = read_sentence(tree, parameters)
+        if sentence.fault is not None:
+            raise UserError(f"line {number}: {sentence.fault}")
+        results.append(compare(sentence, read_sentence(parse, parameters), parameters))
+    short = [result for result in results if result.length <= parameters.cutoff]
+    as_zero = [dataclasses.replace(result, status=VALID) for result in results]
+    complete = _totals(results).complete  # An empty failure is not complete.
+    return Report(
+        all=_totals(results),
+        short=_totals(short),
+        failures_as_zero=dataclasses.replace(_totals(as_zero), complete=complete),
+        cutoff=parameters.cutoff,
+        results=tuple(results),
+    )
+
+
+def parseval_files(
+    gold_file: str, test_file: str, parameters: Parameters = COLLINS
+) -> Report:
+    """Scores a file of parses, one tree a line.
+
+    Raises:
+        UserError: a file cannot be read, a line of `gold_file` is no tree, or the
+            files differ in their number of lines.
+    """
+    gold, test = list(iterate_lines(gold_file)), list(iterate_lines(test_file))
+    if len(gold) != len(test):
+        raise UserError(
+            f"{gold_file} has {len(gold):,} lines but {test_file} has {len(test):,}: "
+            "line n of one must be the parse of line n of the other, an empty line "
+            "where there is none."
+        )
+    try:
+        return parseval(gold, test, parameters)
+    except UserError as error:
+        raise UserError(f"{gold_file}, {error}") from None
+
+
+def compare(
+    gold: Sentence, test: Sentence, parameters: Parameters = COLLINS
+) -> SentenceResult:
+    """Counts what a parse has right.
+
+    Args:
+        gold: the treebank's tree; it has no fault.
+        test: the parse.
+        parameters: as `parseval`.
+    """
+    if test.words and len(gold.words) != len(test.words):
+        # A quote may be an apostrophe in one of the trees, and counted there alone.
+        gold, test = _reinsert_quotes(gold, test, parameters)
+    counted = gold.counted_brackets(parameters)
+    failed = SentenceResult(
+        ERROR, gold.length, gold=len(counted), words=len(gold.words)
+    )
+    if not test.words:
+        return dataclasses.replace(failed, status=SKIPPED)
+    if test.fault is not None or len(gold.words) != len(test.words):
+        return failed
+    if not all(map(parameters.same_word, gold.words, test.words)):
+        return failed
+    found = test.counted_brackets(parameters)
+    return SentenceResult(
+        VALID,
+        gold.length,
+        gold=len(counted),
+        test=len(found),
+        matched=_matches(counted, found, parameters),
+        words=len(gold.words),
+        correct_tags=sum(map(parameters.same_label, gold.tags, test.tags)),
+    )
+
+
+def _matches(
+    gold: Sequence[tuple[int, int, str]],
+    test: Sequence[tuple[int, int, str]],
+    parameters: Parameters,
+) -> int:
+    """Counts brackets that are in both, each once.
+
+    Each of the treebank's takes the first of the parse that is still free: labels
+    that are equal by pairs need not be so by threes.
+    """
+    free: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for start, end, label in test:
+        free[start, end].append(label)
+    matched = 0
+    for start, end, label in gold:
+        labels = free[start, end]
+        for place, other in enumerate(labels):
+            if not parameters.labelled or parameters.same_label(label, other):
+                del labels[place]
+                matched += 1
+                break
+    return matched
+
+
+def _totals(results: Sequence[SentenceResult]) -> Totals:
+    """Sums up; sentences that are not valid are counted as such and no more."""
+    valid = [result for result in results if result.status == VALID]
+    return Totals(
+        sentences=len(results),
+        errors=sum(result.status == ERROR for result in results),
+        skipped=sum(result.status == SKIPPED for result in results),
+        gold_brackets=sum(result.gold for result in valid),
+        test_brackets=sum(result.test for result in valid),
+        matched=sum(result.matched for result in valid),
+        complete=sum(result.complete for result in valid),
+        words=sum(result.words for result in valid),
+        correct_tags=sum(result.correct_tags for result in valid),
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0

@@ -1,0 +1,85 @@
+"""Parses text, a sentence per line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import cli, translate, translate_flags
+from t2t_repro.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.parser import Parser
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Parses lines: one tree out for every line in, in their order, over exactly "
+        "its words. They are split as the treebank splits them, with spaces between: "
+        "He does n't know . Written to a file from a file, an interrupted run goes on "
+        "where it was when the same command is run again.",
+        json_flag=False,
+    )
+    translate.add_text_flags(parser)
+    parser.add_argument(
+        "--extra_length",
+        type=cli.at_least(0),
+        help="an output has at most the subwords of its line plus these; the model "
+        "has its own",
+    )
+    # What `translate` can be asked for and a tree has no use for.
+    unused = cli.ArgumentParser("")
+    translate_flags.add(unused)
+    defaults = vars(unused.parse_args([])) | {"scores": False}
+    parser.set_defaults(**{k: v for k, v in defaults.items() if k != "extra_length"})
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, then the lines of the input, to the output."""
+    args = _parser().parse_args(argv)
+    cli.start_tensorflow(args.verbose)
+    made: list[Parser] = []
+
+    def load(args: Any) -> tuple[Parser, None]:
+        made.append(_load(args))
+        return made[0], None
+
+    translate.translate(args, load)
+    for parser in made:
+        print(
+            f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
+            "words and were repaired",
+            file=sys.stderr,
+        )
+
+
+def _load(args: Any) -> Parser:
+    """Loads the model as a parser.
+
+    Raises:
+        UserError: there is none, or it was not trained to parse.
+    """
+    from t2t_repro.loading import load_translator
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.parser import Parser
+    from t2t_repro.problems.trees import TREES
+    from t2t_repro.translator import give_each_batch_a_core
+
+    give_each_batch_a_core()
+    directory = ModelDir(Path(args.model_dir))
+    target_lang = directory.provenance().target_lang
+    if target_lang != TREES:
+        raise UserError(
+            f"--model_dir {args.model_dir} translates into {target_lang}, not into "
+            "trees; train a parser, for example with --hparams parsing_small"
+        )
+    changes = translate_flags.search_changes(args, directory.hparams())
+    loaded, _ = load_translator(directory, args.checkpoint, args.precision, **changes)
+    return Parser(loaded)
+
+
+if __name__ == "__main__":
+    cli.run(main)

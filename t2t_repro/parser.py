@@ -1,0 +1,86 @@
+"""A translator of words into linearised trees as a parser of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from t2t_repro.problems.tree_repair import Repair, escaped, repair
+from t2t_repro.translator import Hypothesis, Translation, Translator
+
+
+class Parser:
+    """Parses lines, and looks like a translator to what reads and writes files.
+
+    Every sentence gets a tree over exactly its words; see problems/tree_repair.py.
+
+    Args:
+        translator: of a model whose targets are linearised trees.
+
+    Attributes:
+        parsed: sentences that were parsed so far.
+        repaired: of those, how many outputs were no tree over the words.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        self.search = translator.search
+        self.max_input_length = translator.max_input_length
+        self.parsed = 0
+        self.repaired = 0
+        self._translator = translator
+
+    def fingerprint(self) -> str:
+        """Identifies the weights and the vocabulary, and that trees are written."""
+        return f"trees:{self._translator.fingerprint()}"
+
+    def translate_window(
+        self,
+        lines: Sequence[str],
+        batch_size: int = 32,
+        progress: Callable[[int, int], object] | None = None,
+        prefixes: Sequence[str] | None = None,
+    ) -> list[Translation]:
+        """Parses a list of sentences, the longest first.
+
+        Args:
+            lines: sentences as the treebank splits them into words, with spaces
+                between; brackets may be written as such, too.
+            batch_size: as `Translator.translate_window`.
+            progress: as `Translator.translate_window`.
+            prefixes: as `Translator.translate_window`.
+
+        Returns:
+            One tree on a line for each, in their order; blank lines stay empty.
+        """
+        sentences = [words_of(line) for line in lines]
+        texts = [" ".join(words) for words in sentences]
+        found = self._translator.translate_window(texts, batch_size, progress, prefixes)
+        return [
+            self._parsed(words, each) if words else each
+            for words, each in zip(sentences, found, strict=True)
+        ]
+
+    def _parsed(self, words: Sequence[str], found: Translation) -> Translation:
+        """Puts trees in the place of tags."""
+        best = parse_of(words, found.text)
+        self.parsed += 1
+        self.repaired += best.needed
+        others = tuple(
+            Hypothesis(parse_of(words, other.text).tree, other.score, other.tokens)
+            for other in found.others
+        )
+        return found._replace(text=best.tree, others=others)
+
+
+def words_of(line: str) -> list[str]:
+    """Returns the words of a line, brackets written as in the treebank."""
+    return [escaped(word) for word in line.split()]
+
+
+def parse_of(words: Sequence[str], output: str) -> Repair:
+    """Makes a tree of a model's output.
+
+    Args:
+        words: the sentence, at least one word, as `words_of` returns them.
+        output: tags with spaces between, or whatever the model wrote.
+    """
+    return repair(words, output.split())

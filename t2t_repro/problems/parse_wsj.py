@@ -1,0 +1,174 @@
+"""Parsing the Wall Street Journal: words to linearised trees (paper section 6.3)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from t2t_repro.errors import UserError
+from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.problems.treebank import iterate_texts, iterate_trees
+from t2t_repro.problems.trees import TREES
+
+PARSING = WSJ_ONLY, SEMI_SUPERVISED = "parse_wsj", "parse_wsj_semi"
+
+# The Penn Treebank's sections as everybody divides them, the paper too (about 40,000
+# sentences to learn from; 22 to choose by, 23 to score).
+_SECTIONS = {
+    "train": [f"{number:02}" for number in range(2, 22)],
+    "val": ["22"],
+    "test": ["23"],
+}
+_SEMI = re.compile(r"semi.*\.trees(\.gz)?")
+
+
+class ParseWsj(Problem):
+    """Sentences and their constituency trees.
+
+    Two layouts are read: the treebank's own, a folder of files `*.mrg` (or `*.mrg.gz`)
+    for each section, `02` to `23`, in the data directory or in its folder `wsj`; or
+    `train.trees`, `val.trees` and `test.trees`, each plain or compressed (`.gz`), which
+    come first where both are there. Trees are cleaned as treebank.py says.
+
+    The semi-supervised problem learns from all `semi*.trees` besides, trees that a
+    parser made (the paper: 17 million sentences).
+
+    Attributes:
+        data_dir: the data directory.
+    """
+
+    source_lang = "en"
+    target_lang = TREES
+
+    def __init__(self, name: str, data_dir: str | None) -> None:
+        """Finds out the layout; reads no tree.
+
+        Args:
+            name: `WSJ_ONLY` or `SEMI_SUPERVISED`.
+            data_dir: the data directory.
+
+        Raises:
+            UserError: it is not given or does not exist, or has neither layout.
+        """
+        self.name = name
+        if data_dir is None or not Path(data_dir).is_dir():
+            raise UserError(
+                f"--problem {name} needs --data_dir, a folder with train.trees, "
+                "val.trees and test.trees or with the treebank's sections"
+                + (f"; {data_dir} is none." if data_dir is not None else ".")
+            )
+        self.data_dir = Path(data_dir)
+        self._treebank = self._find_treebank()
+
+    def pairs(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yields (words, tags) in the order of the files.
+
+        Args:
+            split: "train", "val" or "test".
+
+        Yields:
+            The words, separated by spaces, and the tags, as `trees.words_and_tags`.
+
+        Raises:
+            UserError: a file of the split is missing, or holds what is no tree.
+        """
+        for path in self._files(split):
+            yield from iterate_trees(path)
+
+    def description(self, split: str) -> str:
+        """Names the files of a split and their number of trees.
+
+        Args:
+            split: "train", "val" or "test".
+
+        Raises:
+            UserError: as `pairs`.
+        """
+        files = self._files(split)
+        trees = sum(1 for path in files for _ in iterate_texts(path))
+        named = ", ".join(path.name for path in files)
+        if self._treebank is not None:
+            first, *_, last = [*_SECTIONS[split], *_SECTIONS[split]]
+            named = f"section {first}" if first == last else f"sections {first}-{last}"
+            named += "".join(f", {path.name}" for path in self._semi(split))
+        return f"{named}, {trees:,} trees"
+
+    def fingerprint(self) -> str:
+        """Returns a hash of the training files' bytes, in their order.
+
+        Raises:
+            UserError: a training file is missing.
+        """
+        digest = hashlib.sha256()
+        for path in self._files("train"):
+            with open(path, "rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return f"{self.name}:{digest.hexdigest()}"
+
+    def _find_treebank(self) -> Path | None:
+        """Returns the folder of the sections, or None where there are plain files."""
+        if any((self.data_dir / f"train.trees{end}").exists() for end in ("", ".gz")):
+            return None
+        for folder in (self.data_dir, self.data_dir / "wsj"):
+            if any((folder / section).is_dir() for section in _all_sections()):
+                return folder
+        raise UserError(
+            f"--data_dir {self.data_dir} holds neither train.trees (or .gz) nor the "
+            "treebank's sections (folders 02 to 23 of *.mrg files, there or in wsj/)."
+        )
+
+    def _files(self, split: str) -> list[Path]:
+        """Returns the files of a split, all of which exist."""
+        if split not in SPLITS:
+            raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+        if self._treebank is None:
+            files = [self._plain_file(split)]
+        else:
+            files = [path for name in _SECTIONS[split] for path in self._section(name)]
+        return files + self._semi(split)
+
+    def _plain_file(self, split: str) -> Path:
+        """Returns `SPLIT.trees`, plain or compressed."""
+        plain = self.data_dir / f"{split}.trees"
+        found = [p for p in (plain, Path(f"{plain}.gz")) if p.exists()]
+        if len(found) == 2:
+            raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
+        if not found:
+            raise UserError(
+                f"{plain} does not exist (nor {plain.name}.gz); the {split} split "
+                "needs it."
+            )
+        return found[0]
+
+    def _section(self, name: str) -> list[Path]:
+        """Returns the files of a section, in the order of their names."""
+        assert self._treebank is not None
+        folder = self._treebank / name
+        found = sorted(
+            path
+            for path in (folder.iterdir() if folder.is_dir() else ())
+            if path.name.lower().endswith((".mrg", ".mrg.gz"))
+        )
+        if not found:
+            raise UserError(
+                f"{folder} holds no *.mrg file; {self.name} needs sections 02 to 23."
+            )
+        return found
+
+    def _semi(self, split: str) -> list[Path]:
+        """Returns the files of automatic parses, which are learned from."""
+        if self.name != SEMI_SUPERVISED or split != "train":
+            return []
+        found = sorted(p for p in self.data_dir.iterdir() if _SEMI.fullmatch(p.name))
+        if not found:
+            raise UserError(
+                f"--problem {self.name}: {self.data_dir} holds no semi*.trees (or .gz) "
+                f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
+            )
+        return found
+
+
+def _all_sections() -> list[str]:
+    return [name for names in _SECTIONS.values() for name in names]

@@ -1,0 +1,139 @@
+"""Files of bracketed trees, as treebanks and parsers write them, and their clean form.
+
+A file holds one tree after the other, each on as many lines as it likes. What is
+learned and scored is not all that a treebank says. As usual since Collins 1997:
+
+* functional tags and indices go: `NP-SBJ-1` and `NP=2` become `NP`;
+* traces go (part of speech `-NONE-`), and the constituents that hold nothing else;
+* the outermost label is `TOP`, whether there was none, `ROOT`, `S1` or `VROOT`; a tree
+  that begins with any other gets it around itself.
+
+Words, parts of speech, punctuation and labels such as `PRT|ADVP` stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from t2t_repro.errors import UserError
+from t2t_repro.problems.trees import ROOT, Kind, Mark, read_tree, tags_of
+from t2t_repro.text_files import iterate_lines
+
+_TRACE = "-NONE-"
+_ROOTS = ("", ROOT, "ROOT", "S1", "VROOT")
+_BRACKET = re.compile(r"[()]")
+# A label that begins with the sign is none with a function: -LRB-.
+_FUNCTION = re.compile(r"^([^-=]+)[-=].*")
+
+
+def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
+    """Yields the sentences of a file of trees.
+
+    Args:
+        path: the file; `.gz` is decompressed.
+
+    Yields:
+        The words and the tags of each, as `trees.words_and_tags`, in their clean form.
+
+    Raises:
+        UserError: the file cannot be read, or holds something that is no tree; the
+            message names the file and the line.
+    """
+    for line, tree in iterate_texts(path):
+        try:
+            marks, words = clean(*read_tree(tree))
+        except UserError as error:
+            raise UserError(f"{path}:{line}: {error}") from None
+        yield " ".join(words), " ".join(tags_of(marks))
+
+
+def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields the trees of a file as they are written.
+
+    Args:
+        path: the file; `.gz` is decompressed.
+
+    Yields:
+        The number of the line on which a tree begins, and the tree.
+
+    Raises:
+        UserError: as `iterate_trees`; the inside of a tree is not looked at.
+    """
+    depth, begun, tree = 0, 0, ""
+    for number, line in enumerate(iterate_lines(path), 1):
+        done = 0  # Of the line, what belongs to trees that have been given.
+        for match in _BRACKET.finditer(line):
+            if depth == 0 and (stray := line[done : match.start()].strip()):
+                raise _stray(path, number, stray)
+            if match[0] == "(":
+                if depth == 0:
+                    begun, done = number, match.start()
+                depth += 1
+                continue
+            if depth == 0:
+                raise UserError(
+                    f"{path}:{number}: a closing bracket closes nothing (character "
+                    f"{match.start() + 1})."
+                )
+            depth -= 1
+            if depth == 0:
+                yield begun, tree + line[done : match.end()]
+                tree, done = "", match.end()
+        rest = line[done:]
+        if depth:
+            tree += rest + "\n"
+        elif stray := rest.strip():
+            raise _stray(path, number, stray)
+    if depth:
+        raise UserError(
+            f"{path}:{begun}: the tree that begins here does not end: "
+            f"{depth} closing brackets are missing."
+        )
+
+
+def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list[str]]:
+    """Takes out of a tree what is not learned; see the top of this file.
+
+    Args:
+        marks: of the tree, the outermost label included.
+        words: of the tree.
+
+    Returns:
+        The marks, without the outermost `TOP`, and the words that are left.
+
+    Raises:
+        UserError: no word is left, or a label begins with a slash.
+    """
+    if marks[0].label in _ROOTS:
+        marks = marks[1:-1]
+    kept: list[Mark] = []
+    kept_words: list[str] = []
+    begun: list[int] = []  # Where in `kept` the open constituents begin.
+    remaining = iter(words)
+    for kind, label in marks:
+        if label.startswith("/"):
+            raise UserError(f"{label!r} is no label: it would end a constituent.")
+        if kind is Kind.WORD:
+            word = next(remaining)
+            if label != _TRACE:
+                kept.append(Mark(kind, label))
+                kept_words.append(word)
+        elif kind is Kind.BEGIN:
+            begun.append(len(kept))
+            kept.append(Mark(kind, _FUNCTION.sub(r"\1", label)))
+        elif begun.pop() == len(kept) - 1:
+            kept.pop()  # It held traces alone.
+        else:
+            kept.append(Mark(kind, _FUNCTION.sub(r"\1", label)))
+    if not kept_words:
+        raise UserError("a tree that holds traces and no word.")
+    return kept, kept_words
+
+
+def _stray(path: Path, number: int, text: str) -> UserError:
+    return UserError(
+        f"{path}:{number}: {text[:40]!r} is outside of all brackets; a file of trees "
+        "holds nothing else."
+    )

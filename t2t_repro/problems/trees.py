@@ -1,0 +1,247 @@
+"""Constituency trees as a sequence of tags, for parsing as translation.
+
+The source is the sentence's words; the target is its tree without them: a tag where
+a constituent begins (`NP`), the same with a slash where it ends (`/NP`), and the part
+of speech (`DT`) where a word stands. The outermost label (`TOP`) is left out.
+
+    (TOP (S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs)))))
+    I see dogs
+    S NP PRP /NP VP VBP NP NNS /NP /VP /S
+
+Source: paper section 6.3; Vinyals et al. 2015, "Grammar as a Foreign Language"
+(arXiv:1412.7449); tensor2tensor data_generators/wsj_parsing.py:
+words_and_tags_from_wsj_tree.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from t2t_repro.errors import UserError
+
+TREES = "trees"
+"""The language code of targets that are such tags."""
+
+ROOT = "TOP"
+_PIECE = re.compile(
+    r"\((?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)"  # a word and its part of speech
+    r"|\((?P<label>[^\s()]*)"  # where a constituent begins
+    r"|(?P<end>\))"
+    r"|(?P<stray>[^\s()]+)"
+)
+_BRACKETED = re.compile(r"\S*[()]\S*")
+_SHOWN = 60  # Characters of a faulty tree in a message.
+
+
+class Kind(enum.Enum):
+    """What a tag stands for."""
+
+    BEGIN = "a constituent begins"
+    END = "a constituent ends"
+    WORD = "a word"
+
+
+class Mark(NamedTuple):
+    """A tag, and what it stands for.
+
+    Attributes:
+        kind: which of the three.
+        label: the constituent's label, or the word's part of speech.
+    """
+
+    kind: Kind
+    label: str
+
+
+def words_and_tags(tree: str) -> tuple[str, str]:
+    """Takes a bracketed tree apart.
+
+    Args:
+        tree: one tree in the Penn Treebank's brackets, as in this file's example,
+            with a part of speech around every word. White space between brackets is
+            free; the outermost label may be missing, as in the treebank's own files.
+
+    Returns:
+        The words and the tags, each separated by single spaces.
+
+    Raises:
+        UserError: brackets do not match, or it is no tree of this kind.
+    """
+    marks, words = read_tree(tree)
+    return " ".join(words), " ".join(tags_of(marks[1:-1]))
+
+
+def tree_of(words: str, tags: str) -> str:
+    """Puts a tree together again: the inverse of `words_and_tags`.
+
+    Args:
+        words: the words, separated by white space.
+        tags: the tags, separated by white space.
+
+    Returns:
+        The tree on one line, `(TOP ...)`.
+
+    Raises:
+        UserError: a constituent ends that has not begun or has nothing in it, there
+            are not as many parts of speech as words, or a bracket stands in either.
+    """
+    if found := _BRACKETED.search(f"{words} {tags}"):
+        raise UserError(
+            f"{found[0]!r} cannot stand in a tree: write -LRB- and -RRB- for brackets"
+        )
+    marks = read_tags(tags.split())
+    speech, count = parts_of_speech(marks), len(words.split())
+    if not speech or len(speech) != count:
+        raise _error(
+            tags,
+            f"there are {count} words, but {len(speech)} parts of speech or "
+            "constituents without an end",
+        )
+    return spell(marks, words.split())
+
+
+def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
+    """Takes a bracketed tree apart, the outermost label included.
+
+    Args:
+        tree: as `words_and_tags` takes it.
+
+    Returns:
+        The marks, at least three, and the words, one for each `Kind.WORD`.
+
+    Raises:
+        UserError: as `words_and_tags`.
+    """
+    words: list[str] = []
+    marks: list[Mark] = []
+    # The label of every open constituent, and how many marks stood before its first.
+    open_: list[tuple[str, int]] = []
+    for match in _PIECE.finditer(tree):
+        if fault := _fault_of(match, open_, len(marks)):
+            raise _error(tree, f"{fault} (character {match.start() + 1})")
+        if match["tag"]:
+            words.append(match["word"])
+            marks.append(Mark(Kind.WORD, match["tag"]))
+        elif match["end"]:
+            marks.append(Mark(Kind.END, open_.pop()[0]))
+        else:
+            marks.append(Mark(Kind.BEGIN, match["label"]))
+            open_.append((match["label"], len(marks)))
+    if open_:
+        missing = ", ".join(f"({label}" for label, _ in open_)
+        raise _error(tree, f"the closing brackets of {missing} are missing")
+    if not marks:
+        raise _error(tree, "it is empty")
+    return marks, words
+
+
+def read_tags(tags: Sequence[str]) -> list[Mark]:
+    """Finds out what each tag stands for.
+
+    A tag that names the innermost constituent still to begin, one with something in
+    it, begins it; all others without a slash are parts of speech. No other reading is
+    possible where no label is used for both, as in the Penn Treebank.
+
+    Args:
+        tags: the tags of a tree.
+
+    Returns:
+        A mark for each.
+
+    Raises:
+        UserError: a constituent ends that has not begun or has nothing in it.
+    """
+    beginnings = _beginnings(tags)
+    return [
+        Mark(Kind.END, tag[1:])
+        if tag.startswith("/")
+        else Mark(Kind.BEGIN if place in beginnings else Kind.WORD, tag)
+        for place, tag in enumerate(tags)
+    ]
+
+
+def tags_of(marks: Iterable[Mark]) -> list[str]:
+    """Spells marks as tags: the inverse of `read_tags`."""
+    return [f"/{label}" if kind is Kind.END else label for kind, label in marks]
+
+
+def parts_of_speech(marks: Iterable[Mark]) -> list[str]:
+    """Returns the labels of the words among the marks."""
+    return [mark.label for mark in marks if mark.kind is Kind.WORD]
+
+
+def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
+    """Spells a tree in brackets, inside of `(TOP ...)`.
+
+    Args:
+        marks: of the tree, its outermost label left out.
+        words: as many as the marks have.
+    """
+    remaining = iter(words)
+    pieces = []
+    for kind, label in marks:
+        if kind is Kind.END:
+            pieces.append(")")
+        elif kind is Kind.BEGIN:
+            pieces.append(f" ({label}")
+        else:
+            pieces.append(f" ({label} {next(remaining)})")
+    return f"({ROOT}{''.join(pieces)})"
+
+
+def _fault_of(
+    match: re.Match[str], open_: list[tuple[str, int]], marks: int
+) -> str | None:
+    """Returns what is wrong with the next piece of a tree, or None.
+
+    Args:
+        match: the piece.
+        open_: the open constituents, as `read_tree` keeps them.
+        marks: how many marks stand before the piece.
+    """
+    if match["stray"]:
+        return f"the word {match[0]!r} has no part of speech of its own"
+    if marks and not open_:
+        return f"{match[0]!r} comes after its last closing bracket"
+    if match["tag"] and not open_:
+        return f"{match[0]!r} is in no constituent"
+    if match["end"] and not open_:
+        return "a closing bracket closes nothing"
+    if match["end"] and open_[-1][1] == marks:
+        return f"({open_[-1][0]}) has nothing in it"
+    if match["label"] == "" and open_:
+        return "an opening bracket has no label"
+    return None
+
+
+def _beginnings(tags: Sequence[str]) -> set[int]:
+    """Finds the places of the tags that begin a constituent; as `read_tags`."""
+    places = set()
+    # From the end, where the tag with the slash comes first: the places of those
+    # whose beginning is still to come, and whether something is in them.
+    open_: list[tuple[int, bool]] = []
+    for place in reversed(range(len(tags))):
+        tag = tags[place]
+        if tag.startswith("/"):
+            open_.append((place, False))
+            continue
+        if open_ and open_[-1][1] and tags[open_[-1][0]] == f"/{tag}":
+            places.add(place)
+            open_.pop()
+        if open_:
+            open_[-1] = (open_[-1][0], True)
+    if open_:
+        end = open_[-1][0]
+        fault = f"{tags[end]} (tag {end + 1}) ends what has not begun or is empty"
+        raise _error(" ".join(tags), fault)
+    return places
+
+
+def _error(tree: str, fault: str) -> UserError:
+    """Returns an error that shows the tree's beginning and what is wrong with it."""
+    shown = textwrap.shorten(tree, _SHOWN, placeholder=" ...")
+    return UserError(f"not a well-formed tree, {shown!r}: {fault}.")

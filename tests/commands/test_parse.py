@@ -1,0 +1,153 @@
+"""Parsers: what `train`, `evaluate` and `parse` do with a model of trees."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from t2t_repro.problems.trees import read_tree
+from tests import command_line
+
+pytestmark = pytest.mark.medium
+
+HPARAMS = """\
+base: base
+problem: parse_wsj
+vocab_size: 320
+d_model: 32
+d_ff: 64
+num_heads: 2
+num_layers: 1
+dropout: 0.0
+warmup_steps: 40
+tokens_per_batch: 512
+max_length: 48
+train_steps: 60
+checkpoint_steps: 30
+checkpoint_minutes: 0.0
+average_last: 1
+eval_steps: 0
+beam_size: 2
+decode_extra_length: 12
+"""
+NOUNS, VERBS = ("dog", "cat", "bird", "fish"), ("sees", "likes", "hears")
+FIGURES = ("f1", "recall", "precision", "complete_match", "tagging")
+COUNTS = ("repaired", "repaired_brackets", "repaired_tags", "errors", "sentences")
+
+
+def tree(generator):
+    """Draws a sentence of a grammar that takes little to learn."""
+
+    def phrase():
+        if generator.random() < 0.3:
+            return "(NP (PRP she))"
+        return f"(NP (DT the) (NN {generator.choice(NOUNS)}))"
+
+    verb = f"(VP (VBZ {generator.choice(VERBS)}) {phrase()})"
+    return f"(TOP (S {phrase()} {verb} (. .)))"
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory):
+    """A parser trained by the command; returns its folder and what was printed."""
+    folder = tmp_path_factory.mktemp("parser")
+    for split, count in (("train", 200), ("val", 8), ("test", 12)):
+        generator = random.Random(split)
+        lines = [f"{tree(generator)}\n" for _ in range(count)]
+        (folder / f"{split}.trees").write_text("".join(lines))
+    (folder / "parser.yaml").write_text(HPARAMS)
+    done = train(folder)
+    assert done.status == 0, done.err
+    return folder, json.loads(done.out)
+
+
+def train(folder):
+    return command_line.run(
+        "train",
+        *("--hparams", str(folder / "parser.yaml"), "--data_dir", str(folder)),
+        *("--model_dir", str(folder / "model"), "--json"),
+    )
+
+
+def test_a_training_ends_with_the_figures_of_the_test_trees(parser):
+    folder, result = parser
+    assert result.keys() >= {*FIGURES, *COUNTS, "f1_repaired_as_0", "f1_errors_as_0"}
+    assert "bleu" not in result
+    assert result["sentences"] == 12
+    assert result["split"] == "test.trees, 12 trees"
+    assert json.loads((folder / "model/result.json").read_text()) == result
+    header, *rows = (folder / "model/validation_log.tsv").read_text().splitlines()
+    assert header == "step\tloss\tgreedy_f1"
+    assert len(rows) == 1
+
+
+def test_it_learns_a_small_grammar(parser):
+    # Not more than the 60 updates of a test: about half would do by chance.
+    _, result = parser
+    assert result["f1"] > 80
+    assert result["tagging"] > 80
+
+
+def test_the_same_command_reuses_the_score(parser):
+    folder, result = parser
+    done = train(folder)
+    assert json.loads(done.out) == result
+    assert "reusing the score in" in done.err
+
+
+def test_evaluate_gives_what_parseval_gives_of_its_trees(parser, tmp_path):
+    folder, result = parser
+    output = tmp_path / "trees"
+    flags = ("--model_dir", str(folder / "model"), "--output_file", str(output))
+    found = json.loads(command_line.run("evaluate", *flags, "--json").out)
+    assert {name: found[name] for name in FIGURES} == pytest.approx(
+        {name: result[name] for name in FIGURES}
+    )
+    files = ("--gold", str(folder / "test.trees"), "--test", str(output))
+    scored = json.loads(command_line.run("parseval", *files, "--json").out)
+    assert {name: scored[name] for name in FIGURES} == {
+        name: found[name] for name in FIGURES
+    }
+    first, second, *_, last = command_line.run("evaluate", *flags).out.splitlines()
+    assert first.startswith(f"F1 {found['f1']:.2f}  recall {found['recall']:.2f}  ")
+    assert first.endswith("(EVALB, COLLINS.prm, 0 errors)")
+    assert f"with the {found['repaired']} of 12 outputs counted as 0" in second
+    assert last.endswith("averaged on test.trees, 12 trees")
+
+
+def test_every_line_gets_a_tree_over_its_words(parser, tmp_path):
+    folder, _ = parser
+    lines = ["the dog sees she .", "", "Ünknown ( wörds ) ? 猫", "the " * 60]
+    source, output = tmp_path / "text", tmp_path / "trees"
+    source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    model = ("--model_dir", str(folder / "model"))
+    files = ("--input_file", str(source), "--output_file", str(output))
+    done = command_line.run("parse", *model, *files)
+    assert done.status == 0, done.err
+    assert "of 3 outputs were no tree over the words and were repaired" in done.err
+    trees = output.read_text(encoding="utf-8").split("\n")
+    assert trees.pop() == ""
+    assert trees[1] == ""
+    for line, parsed in zip(lines, trees, strict=True):
+        if line:
+            words = line.replace("(", "-LRB-").replace(")", "-RRB-").split()
+            assert read_tree(parsed)[1] == words
+    # From standard input to standard output it is the same.
+    streamed = command_line.run("parse", *model, stdin=source.read_bytes())
+    assert streamed.out == output.read_text(encoding="utf-8")
+
+
+def test_an_unfinished_translation_is_not_taken_for_trees(parser, tmp_path):
+    folder, _ = parser
+    source, output = tmp_path / "text", tmp_path / "out"
+    source.write_text("the dog sees she .\n" * 3, encoding="utf-8")
+    flags = (
+        *("--model_dir", str(folder / "model"), "--input_file", str(source)),
+        *("--output_file", str(output)),
+    )
+    assert command_line.run("translate", *flags).status == 0
+    assert not output.read_text().startswith("(TOP")
+    assert command_line.run("parse", *flags).status == 0
+    assert output.read_text().startswith("(TOP")

@@ -1,0 +1,108 @@
+"""Scores the right-branching baseline of a parsing problem, as EVALB does.
+
+    python tools/right_branching.py --data_dir FOLDER [--split test]
+
+A parser has to do better than a rule that knows no sentence. Here every sentence is an
+`S` in which each word but the last begins a constituent that reaches to the end of the
+sentence, final punctuation left out. The label rule: a constituent gets the label that
+constituents of at least two words which begin with the same part of speech have most
+often in the training trees; one that is unknown there, `NP`. The parts of speech are
+the treebank's own, so tagging is 100 by construction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from t2t_repro import cli, problems
+from t2t_repro.errors import UserError
+from t2t_repro.evaluation.parseval import COLLINS, parseval
+from t2t_repro.problems.parse_wsj import PARSING
+from t2t_repro.problems.problem import SPLITS
+from t2t_repro.problems.trees import Kind, Mark, parts_of_speech, read_tags, spell
+from t2t_repro.text_files import new_text_file
+
+_UNKNOWN = "NP"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, learns the labels and prints the score of a split."""
+    parser = cli.ArgumentParser("Scores the right-branching baseline.")
+    parser.add_argument("--data_dir", required=True, help="folder of the trees")
+    parser.add_argument("--problem", default="parse_wsj", help="a parsing problem")
+    parser.add_argument("--split", default="test", choices=SPLITS, help="to be scored")
+    parser.add_argument("--output_file", help="write the baseline's trees here, too")
+    args = parser.parse_args(argv)
+    if args.problem not in PARSING:
+        raise UserError(
+            f"--problem {args.problem} is no parsing problem; choose one of "
+            f"{', '.join(PARSING)}"
+        )
+    problem = problems.create(args.problem, args.data_dir)
+    labels = most_frequent_labels(tags for _, tags in problem.pairs("train"))
+    gold, baseline = [], []
+    for words, tags in problem.pairs(args.split):
+        marks = read_tags(tags.split())
+        gold.append(spell(marks, words.split()))
+        branches = right_branching(parts_of_speech(marks), labels)
+        baseline.append(spell(branches, words.split()))
+    report = parseval(gold, baseline)
+    if args.output_file:
+        with new_text_file(args.output_file) as file:
+            file.writelines(f"{tree}\n" for tree in baseline)
+    values = report.to_dict() | {"split": args.split, "labels": labels}
+    cli.print_result(report.text(), values, args.json)
+
+
+def most_frequent_labels(trees: Iterable[str]) -> dict[str, str]:
+    """Returns the label of a constituent by the part of speech that it begins with.
+
+    Args:
+        trees: the tags of each tree, as `problems.trees.words_and_tags` returns them.
+
+    Returns:
+        Part of speech -> the label that constituents of at least two words have most
+        often; of equally frequent ones the first in the alphabet.
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for tags in trees:
+        speech: list[str] = []
+        begun: list[int] = []
+        for kind, label in read_tags(tags.split()):
+            if kind is Kind.WORD:
+                speech.append(label)
+            elif kind is Kind.BEGIN:
+                begun.append(len(speech))
+            elif len(speech) - (first := begun.pop()) >= 2:
+                counts[speech[first]][label] += 1
+    return {
+        tag: min(found, key=lambda label: (-found[label], label))
+        for tag, found in sorted(counts.items())
+    }
+
+
+def right_branching(speech: Sequence[str], labels: dict[str, str]) -> list[Mark]:
+    """Returns the baseline's tree of a sentence.
+
+    Args:
+        speech: the part of speech of each word.
+        labels: as `most_frequent_labels` returns them.
+    """
+    end = len(speech)
+    while end > 1 and speech[end - 1] in COLLINS.deleted:
+        end -= 1
+    marks = [Mark(Kind.BEGIN, "S")]
+    open_ = []
+    for place, tag in enumerate(speech[:end]):
+        if 0 < place < end - 1:
+            open_.append(labels.get(tag, _UNKNOWN))
+            marks.append(Mark(Kind.BEGIN, open_[-1]))
+        marks.append(Mark(Kind.WORD, tag))
+    marks += [Mark(Kind.END, label) for label in reversed(open_)]
+    marks += [Mark(Kind.WORD, tag) for tag in speech[end:]]
+    return [*marks, Mark(Kind.END, "S")]
+
+
+if __name__ == "__main__":
+    cli.run(main)
