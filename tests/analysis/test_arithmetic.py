@@ -42,8 +42,8 @@ def test_operations_are_six_for_each_weight_and_token():
     """By hand: d = 8, d_ff = 12, one layer each, one token a side, V = 10.
 
     Encoder: 4 x 64 + 192 = 448 for the token and 16 for its attention to itself.
-    Decoder: 8 x 64 - 128 + 192 = 576 of the target's token, 128 of the source's, 16 + 16
-    for both attentions. Logits: 80.
+    Decoder: 8 x 64 - 128 + 192 = 576 of the target's token, 128 of the source's, 16
+    and 16 for both attentions. Logits: 80.
     """
     hand = (448 + 16) + (576 + 128 + 32) + 80
     assert training_flops(SMALL, 10, 1, 1) == 6 * hand

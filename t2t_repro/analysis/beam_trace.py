@@ -1,0 +1,189 @@
+"""What a beam search kept at every step, and what it found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from t2t_repro.data.tokenizer import EOS_ID, PAD_ID
+from t2t_repro.decoding.batch import Progress
+from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
+from t2t_repro.decoding.decoder import State
+from t2t_repro.decoding.search import Search
+from t2t_repro.models.cached_decoder import CachedDecoder
+
+Ids = tuple[int, ...]
+
+_START_ID = 0
+
+
+class Hypothesis(NamedTuple):
+    """The beginning of a translation, or a whole one.
+
+    Attributes:
+        ids: its symbols; of one that ended the last is EOS.
+        log_prob: natural logarithm of its probability.
+        score: the logarithm over the length penalty.
+    """
+
+    ids: Ids
+    log_prob: float
+    score: float
+
+
+class BeamStep(NamedTuple):
+    """What there was after a step of the search.
+
+    Attributes:
+        alive: the hypotheses that may be continued, best first; all have as many
+            symbols as there were steps.
+        ended: those that took EOS in this step and found a place among the finished.
+    """
+
+    alive: tuple[Hypothesis, ...]
+    ended: tuple[Hypothesis, ...]
+
+
+class BeamTrace(NamedTuple):
+    """A beam search of one sentence.
+
+    Attributes:
+        steps: one for each symbol of the longest hypothesis.
+        results: what the search found, best first; the first is the translation. A
+            hypothesis that is cut at the sentence's limit does not end in EOS.
+    """
+
+    steps: tuple[BeamStep, ...]
+    results: tuple[Hypothesis, ...]
+
+
+def trace_beam(decoder: CachedDecoder, inputs: Ids, search: Search) -> BeamTrace:
+    """Searches the best translation of a sentence and writes down every step.
+
+    The steps are those of the search that translates (`BeamMethod`), taken one after
+    the other outside of a graph.
+
+    Args:
+        decoder: of the model, for `search.beam_size` hypotheses.
+        inputs: the sentence, ending in EOS.
+        search: a beam search without constraints.
+
+    Returns:
+        The steps and the result.
+
+    Raises:
+        ValueError: the search is another.
+    """
+    if search.sampling or search.min_length or search.no_repeat_ngram:
+        raise ValueError("only a beam search without constraints is traced")
+    rules = Rules(
+        search.beam_size,
+        search.alpha,
+        search.nbest,
+        EOS_ID,
+        PAD_ID,
+        tensor2tensor=False,
+    )
+    recorder = _Recorder(decoder)
+    method = BeamMethod(recorder, rules)
+    limit = len(inputs) + search.extra_length
+    asked = Asked(tf.constant([limit]), ())
+    state = decoder.start(tf.constant([inputs], tf.int32))
+    progress = method.start(state, asked.limits, limit, _START_ID)
+    alive: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0),)
+    known: set[Ids] = set()
+    steps = []
+    while int(progress.searching):
+        progress = method.step(progress, asked)
+        log_probs = {
+            before.ids: before.log_prob + recorder.log_probs[place]
+            for place, before in enumerate(alive)
+        }
+        found = _results(progress, search.alpha)
+        ended = tuple(
+            each for each in found if each.ids[-1] == EOS_ID and each.ids not in known
+        )
+        known.update(each.ids for each in ended)
+        alive = _alive(progress, log_probs, search.alpha)
+        steps.append(BeamStep(alive, ended))
+    return BeamTrace(tuple(steps), found)
+
+
+class _Recorder:
+    """A decoder that keeps what it said last.
+
+    Attributes:
+        log_probs: float32 (beam, V), of the next symbol of each hypothesis.
+    """
+
+    def __init__(self, decoder: CachedDecoder) -> None:
+        self._decoder = decoder
+        self.log_probs: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
+
+    def step(
+        self, ids: tf.Tensor, index: tf.Tensor, state: State
+    ) -> tuple[tf.Tensor, State]:
+        """Scores the next symbols, as `Decoder.step`."""
+        logits, state = self._decoder.step(ids, index, state)
+        self.log_probs = tf.nn.log_softmax(logits)[0].numpy()
+        return logits, state
+
+    def select_beams(self, state: State, parents: tf.Tensor) -> State:
+        """Reorders hypotheses, as `Decoder.select_beams`."""
+        return self._decoder.select_beams(state, parents)
+
+    def select_sentences(self, state: State, keep: tf.Tensor) -> State:
+        """Drops sentences, as `Decoder.select_sentences`."""
+        return self._decoder.select_sentences(state, keep)
+
+
+def _alive(
+    progress: Progress, log_probs: dict[Ids, npt.NDArray[np.float32]], alpha: float
+) -> tuple[Hypothesis, ...]:
+    """Returns the hypotheses that may be continued.
+
+    The search forgets their log probabilities with its last step, so they are added
+    up here.
+
+    Args:
+        progress: after the step.
+        log_probs: by the hypotheses before the step, float32 (V,), those of their
+            continuations.
+        alpha: of the length penalty.
+    """
+    beams: Beams = progress.sentences
+    length = int(progress.length)
+    rows = beams.hypotheses[0, : beams.last_ids.shape[1], :length].numpy()
+    found = []
+    for row in rows:
+        *before, last = map(int, row)
+        # A greedy search that has ended, and places that nothing fills.
+        if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
+            continue
+        log_prob = float(log_probs[tuple(before)][last])
+        score = log_prob / _penalty(length, alpha)
+        found.append(Hypothesis((*before, last), log_prob, score))
+    return tuple(found)
+
+
+def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
+    """Returns what is the result so far, best first."""
+    beams: Beams = progress.sentences
+    scores = beams.scores[0].numpy()
+    found = []
+    for row, score in zip(
+        beams.hypotheses[0, len(scores) :].numpy(), scores, strict=True
+    ):
+        if np.isfinite(score):
+            ids = tuple(int(symbol) for symbol in row if symbol != PAD_ID)
+            log_prob = float(score) * _penalty(len(ids), alpha)
+            found.append(Hypothesis(ids, log_prob, float(score)))
+    return tuple(found)
+
+
+def _penalty(length: int, alpha: float) -> float:
+    """Returns the length penalty (`decoding.stopping.length_penalty`) of a length."""
+    return float(((5 + length) / 6) ** alpha)

@@ -1,0 +1,138 @@
+"""All that is to be seen of one sentence's translation: attention and search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from t2t_repro.analysis.beam_trace import BeamTrace, Ids, trace_beam
+from t2t_repro.analysis.pair_attention import PairAttention, pair_attention
+from t2t_repro.data.piece_names import piece_names
+from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.decoding.search import Search
+from t2t_repro.errors import UserError
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.translator import MOST_CHARACTERS
+
+MOST_SUBWORDS = 96
+"""Of either side, EOS counted: what is shown grows with the product of both."""
+
+MOST_HYPOTHESES = 32
+"""The largest beam whose tree is shown."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a model did with one sentence.
+
+    Attributes:
+        text: the sentence.
+        translation: the given one, or the model's own.
+        is_given: whether it was given.
+        source: the sentence's ids, ending in EOS.
+        target: the translation's ids; EOS is missing where it was cut.
+        attention: the weights of this pair.
+        beam: the model's own search for a translation of the sentence.
+        found: the text of the search's result.
+        search: how was searched.
+        names: the vocabulary's name of every id.
+        cuts: what was left away, a sentence each.
+    """
+
+    text: str
+    translation: str
+    is_given: bool
+    source: Ids
+    target: Ids
+    attention: PairAttention
+    beam: BeamTrace
+    found: str
+    search: Search
+    names: list[str]
+    cuts: list[str]
+
+    def name(self, symbol: int) -> str:
+        """Returns what the vocabulary calls an id; rows that fill a table have none."""
+        return self.names[symbol] if symbol < len(self.names) else f"<{symbol}>"
+
+
+def check_sentence(text: str, flag: str) -> None:
+    """Refuses what is no sentence.
+
+    Args:
+        text: what was given.
+        flag: by which flag.
+
+    Raises:
+        UserError: it is blank, of several lines, or not valid UTF-8.
+    """
+    if not text.strip():
+        raise UserError(f"{flag} is blank; give a sentence")
+    if any(mark in text for mark in "\n\r\0"):
+        raise UserError(f"{flag} holds a line break or a NUL; give one sentence")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{flag} is not valid UTF-8") from None
+
+
+def look(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    text: str,
+    translation: str | None,
+    search: Search,
+) -> Look:
+    """Translates a sentence and keeps what the model looked at on the way.
+
+    Args:
+        model: the model, already built.
+        tokenizer: its vocabulary.
+        text: the sentence; of a long one the first `MOST_SUBWORDS` are used.
+        translation: whose attention is shown; None: that of the model's own.
+        search: how the model translates.
+
+    Raises:
+        UserError: the text or the translation is no sentence.
+    """
+    check_sentence(text, "--text")
+    cuts: list[str] = []
+    source = _encoded(tokenizer, text, "the text", cuts)
+    decoder = CachedDecoder(model, search.beam_size)
+    beam = trace_beam(decoder, source, search)
+    best = beam.results[0].ids
+    found = tokenizer.decode(tf.constant([best]))[0].numpy().decode()
+    if translation is None:
+        target = best[:MOST_SUBWORDS]
+        if len(best) > MOST_SUBWORDS:
+            cuts.append(_cut("the translation", len(best)))
+    else:
+        check_sentence(translation, "--translation")
+        target = _encoded(tokenizer, translation, "the translation", cuts)
+    return Look(
+        text=text,
+        translation=found if translation is None else translation,
+        is_given=translation is not None,
+        source=source,
+        target=target,
+        attention=pair_attention(model, source, target),
+        beam=beam,
+        found=found,
+        search=search,
+        names=piece_names(tokenizer),
+        cuts=cuts,
+    )
+
+
+def _encoded(tokenizer: Tokenizer, text: str, what: str, cuts: list[str]) -> Ids:
+    """Encodes a sentence, cut to `MOST_SUBWORDS` with EOS."""
+    ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]])).to_list()[0]
+    if len(ids) > MOST_SUBWORDS:
+        cuts.append(_cut(what, len(ids)))
+    return (*ids[:-1][: MOST_SUBWORDS - 1], EOS_ID)
+
+
+def _cut(what: str, length: int) -> str:
+    return f"{what} has {length:,} subwords; the first {MOST_SUBWORDS} are shown"

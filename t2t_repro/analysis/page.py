@@ -1,0 +1,152 @@
+"""One self-contained HTML page of a model's attention and search.
+
+The page asks nothing of a network. Its texts are somebody's input: they stand in the
+page as escaped text and as JSON without `<`, and its policy allows no script but its
+own, which it names by hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from t2t_repro import __version__
+from t2t_repro.analysis.beam_trace import Ids
+from t2t_repro.analysis.looking import Look
+from t2t_repro.analysis.pair_attention import Weights
+from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
+
+WEIGHT_UNIT = 65_535
+"""A weight of 1, as the page's data hold it."""
+
+_SCRIPTS = ("data.js", "words.js", "heads.js", "beam.js")
+# What could end a script element, or a line of a script.
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
+    """Returns the page.
+
+    Args:
+        look: what is shown.
+        tokenizer: the model's vocabulary.
+        model_name: what the model is called.
+    """
+    style = _part("style.css")
+    script = "\n".join(map(_part, _SCRIPTS))
+    given = " (given)" if look.is_given else ""
+    values = {
+        "title": f"Attention of {model_name}: {look.text}",
+        "model": model_name,
+        "text": look.text,
+        "translation": look.translation,
+        "given": given,
+        "found": look.found,
+        "version": __version__,
+    }
+    return Template(_part("page.html")).substitute(
+        {name: html.escape(value) for name, value in values.items()},
+        notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in look.cuts),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=_json(page_data(look, tokenizer)),
+    )
+
+
+def page_data(look: Look, tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns what the page's script reads.
+
+    ``source`` and ``target`` are names of subwords. Each of ``maps`` holds its number
+    of layers and heads and, as base64 of little-endian uint16 in units of
+    1 / `WEIGHT_UNIT`, weights (layers, heads, queries, keys). ``beam.nodes`` begins
+    with the root; every other one names its parent.
+    """
+    maps = look.attention._asdict()
+    return {
+        "source": [look.name(symbol) for symbol in look.source],
+        "target": [look.name(symbol) for symbol in look.target],
+        "maps": {kind: _packed(weights) for kind, weights in maps.items()},
+        "beam": {
+            "size": look.search.beam_size,
+            "alpha": look.search.alpha,
+            "steps": len(look.beam.steps),
+            "nodes": _nodes(look, tokenizer),
+        },
+    }
+
+
+def _nodes(look: Look, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """Makes a tree of the hypotheses: each is a node below its own beginning."""
+    best = look.beam.results[0].ids
+    results = {each.ids: place for place, each in enumerate(look.beam.results)}
+    root = {"parent": None, "step": 0, "place": 0, "name": "", "ended": False}
+    nodes: list[dict[str, Any]] = [
+        root | {"logProb": 0.0, "score": 0.0, "best": True, "result": None}
+    ]
+    at: dict[Ids, int] = {(): 0}
+    for number, step in enumerate(look.beam.steps, 1):
+        for group in (step.alive, step.ended):
+            for place, each in enumerate(group):
+                at[each.ids] = len(nodes)
+                nodes.append(
+                    {
+                        "parent": at[each.ids[:-1]],
+                        "step": number,
+                        "place": place,
+                        "name": look.name(each.ids[-1]),
+                        "ended": each.ids[-1] == EOS_ID,
+                        "logProb": round(each.log_prob, 6),
+                        "score": round(each.score, 6),
+                        "best": best[:number] == each.ids,
+                        "result": results.get(each.ids),
+                    }
+                )
+    texts = tokenizer.decode(_padded(list(at)))
+    for node, text in zip(nodes, texts.numpy(), strict=True):
+        node["text"] = text.decode()
+    return nodes
+
+
+def _padded(rows: list[Ids]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Makes one array of rows of ids, int32 (rows, longest), 0-padded."""
+    padded = np.zeros((len(rows), max(map(len, rows)) or 1), np.int32)
+    for row, ids in zip(padded, rows, strict=True):
+        row[: len(ids)] = ids
+    return padded
+
+
+def _packed(weights: Weights) -> dict[str, Any]:
+    """Makes weights (layers, heads, queries, keys) ready for JSON."""
+    layers, heads = weights.shape[:2]
+    values = np.rint(weights * WEIGHT_UNIT).astype("<u2")
+    return {
+        "layers": layers,
+        "heads": heads,
+        "weights": base64.b64encode(values.tobytes()).decode("ascii"),
+    }
+
+
+def _part(name: str) -> str:
+    """Reads a part of the page from the package."""
+    folder = resources.files("t2t_repro.analysis") / "attention_page"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _json(values: dict[str, Any]) -> str:
+    """Writes JSON that can stand inside of a script element."""
+    return json.dumps(values, ensure_ascii=False).translate(_ESCAPED)
+
+
+def _hash(text: str) -> str:
+    """Returns the name that a page's policy has for a script or a style."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,0 +1,95 @@
+"""Shows what a model looks at while it translates, as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import write_text_atomically
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Translates one sentence and writes a page, complete in itself, to open in a "
+        "browser: every head of every layer of all three attentions, and the tree of "
+        "the beam search with its scores."
+    )
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument("--text", required=True, help="the sentence")
+    parser.add_argument(
+        "--translation",
+        help="whose attention is shown; without it, that of the model's own",
+    )
+    parser.add_argument("--output", default="attention.html", help="the page")
+    parser.add_argument(
+        "--checkpoint",
+        default="best",
+        help="averaged, latest, best_bleu (on the validation split), best (averaged "
+        "where there is one, else latest), or a folder",
+    )
+    parser.add_argument(
+        "--beam_size",
+        type=cli.at_least(1),
+        help="hypotheses that are kept; the model has its own",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=cli.not_negative,
+        help="exponent of the length penalty; the model has its own",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, looks at the sentence and writes the page."""
+    args = _parser().parse_args(argv)
+    output = Path(args.output)
+    _check_output(output)
+    cli.start_tensorflow(args.verbose)
+    from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
+    from t2t_repro.analysis.page import attention_page
+    from t2t_repro.loading import search_of
+    from t2t_repro.model_dir import ModelDir
+
+    check_sentence(args.text, "--text")
+    if args.translation is not None:
+        check_sentence(args.translation, "--translation")
+    directory = ModelDir(Path(args.model_dir))
+    search = search_of(directory.hparams(), beam_size=args.beam_size, alpha=args.alpha)
+    if search.beam_size > MOST_HYPOTHESES:
+        raise UserError(
+            f"a beam of {search.beam_size} is more than a page can show; give "
+            f"--beam_size {MOST_HYPOTHESES} or less"
+        )
+    checkpoint = directory.checkpoint(args.checkpoint)
+    model, tokenizer = directory.model(checkpoint), directory.tokenizer()
+    seen = look(model, tokenizer, args.text, args.translation, search)
+    name = f"{directory.path.resolve().name} ({checkpoint.path.name})"
+    write_text_atomically(output, attention_page(seen, tokenizer, name))
+    cli.print_result(
+        "\n".join([seen.found, *(f"({cut})" for cut in seen.cuts), f"Page: {output}"]),
+        {
+            "output": str(output),
+            "checkpoint": str(checkpoint.path),
+            "text": seen.text,
+            "translation": seen.found,
+            "score": seen.beam.results[0].score,
+            "shown": seen.translation,
+            "cuts": seen.cuts,
+        },
+        args.json,
+    )
+
+
+def _check_output(output: Path) -> None:
+    """Refuses a file that cannot be written, before the work."""
+    if output.is_dir():
+        raise UserError(f"--output {output} is a folder; name a file in it")
+    if not output.parent.is_dir():
+        raise UserError(f"--output {output}: the folder {output.parent} does not exist")
+
+
+if __name__ == "__main__":
+    cli.run(main)

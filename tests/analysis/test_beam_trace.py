@@ -1,0 +1,128 @@
+"""The beam that is written down is the beam that translates."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.analysis.beam_trace import trace_beam
+from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.translator import Translator
+from tests import tiny
+
+TEXTS = ["one two three", "seven", "ten nine eight seven six five"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    """A model that ends translations after some symbols, not at once."""
+    made = tiny.random_model(num_layers=2, share_embeddings=False)
+    source = encoded(tokenizer, "one two")
+    endless = trace_beam(CachedDecoder(made, 1), source, Search(1, extra_length=4))
+    often = endless.results[0].ids[3]
+    table = made.softmax.table.numpy()
+    table[1] = 0.98 * table[often]
+    made.softmax.table.assign(table)
+    return made
+
+
+def encoded(tokenizer, text):
+    return tuple(tokenizer.encode(tf.constant([text])).to_list()[0])
+
+
+def log_prob(model, source, ids):
+    """The log probability of some symbols, the whole of them read at once."""
+    logits = model(tf.constant([source]), tf.constant([ids]))
+    each = tf.nn.log_softmax(logits)[0].numpy()
+    return sum(each[place, symbol] for place, symbol in enumerate(ids))
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "alpha", "extra_length"),
+    [(1, 0.6, 5), (4, 0.6, 5), (3, 2.0, 1)],
+)
+def test_it_finds_what_the_translator_finds(
+    model, tokenizer, beam_size, alpha, extra_length
+):
+    search = Search(beam_size, alpha, extra_length)
+    translator = Translator(model, tokenizer, search)
+    decoder = CachedDecoder(model, beam_size)
+    for text in TEXTS:
+        inputs = translator.encode(tf.constant([text]))
+        ids, scores = translator.translate_ids(inputs)
+        trace = trace_beam(decoder, tuple(inputs[0].numpy().tolist()), search)
+        best = trace.results[0]
+        assert list(best.ids) == [int(symbol) for symbol in ids[0, 0] if symbol]
+        found = [each.score for each in trace.results]
+        real = [score for score in scores[0].numpy() if score > -1e6]
+        np.testing.assert_allclose(found, real, rtol=1e-5)
+        (line,) = translator.translate_lines([text])
+        assert line.score == pytest.approx(best.score, rel=1e-5)
+        assert line.tokens == len(best.ids)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_scores_are_those_of_the_model_reading_the_whole(model, tokenizer, alpha):
+    search = Search(3, alpha, extra_length=4)
+    source = encoded(tokenizer, "one two")
+    trace = trace_beam(CachedDecoder(model, 3), source, search)
+    assert any(step.ended for step in trace.steps)
+    for step in trace.steps:
+        for each in (*step.alive, *step.ended):
+            real = log_prob(model, source, each.ids)
+            assert each.log_prob == pytest.approx(real, abs=1e-4)
+            penalty = ((5 + len(each.ids)) / 6) ** alpha
+            assert each.score == pytest.approx(real / penalty, abs=1e-4)
+
+
+def test_every_hypothesis_continues_one_of_the_step_before(model, tokenizer):
+    source = encoded(tokenizer, "four five")
+    trace = trace_beam(CachedDecoder(model, 4), source, Search(4, 0.6, 6))
+    before = {()}
+    ended = set()
+    for number, step in enumerate(trace.steps, 1):
+        alive = [each.ids for each in step.alive]
+        assert len(alive) == len(set(alive)) == 4
+        assert all(len(ids) == number and ids[:-1] in before for ids in alive)
+        assert all(1 not in ids for ids in alive)
+        probabilities = [each.log_prob for each in step.alive]
+        assert probabilities == sorted(probabilities, reverse=True)
+        for each in step.ended:
+            assert each.ids[-1] == 1
+            assert each.ids[:-1] in before
+            assert each.ids not in ended
+            ended.add(each.ids)
+        before = set(alive)
+    scores = [each.score for each in trace.results]
+    assert scores == sorted(scores, reverse=True)
+    last = {each.ids for each in trace.steps[-1].alive}
+    assert {each.ids for each in trace.results} <= ended | last
+
+
+def test_a_search_that_is_cut_returns_what_is_open(model, tokenizer):
+    """Without an end in sight the unfinished hypotheses are the result."""
+    endless = tiny.random_model()
+    table = endless.embedding.table.numpy()
+    # A vector of zeros gives the logit 0, which is far below the best of 300.
+    table[1] = 0
+    endless.embedding.table.assign(table)
+    source = encoded(tokenizer, "one")
+    trace = trace_beam(CachedDecoder(endless, 2), source, Search(2, 0.6, 2))
+    assert not any(step.ended for step in trace.steps)
+    assert len(trace.steps) == len(source) + 2
+    assert [each.ids for each in trace.results] == [
+        each.ids for each in trace.steps[-1].alive
+    ]
+    for found, open_ in zip(trace.results, trace.steps[-1].alive, strict=True):
+        assert found.score == pytest.approx(open_.score, abs=1e-5)
+
+
+def test_other_searches_are_refused(model):
+    for search in (Search(2, min_length=3), Search(2, sampling=Sampling())):
+        with pytest.raises(ValueError, match="without constraints"):
+            trace_beam(CachedDecoder(model, 2), (5, 1), search)

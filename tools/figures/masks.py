@@ -1,0 +1,70 @@
+"""The masks: which position may see which."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INPUTS = (5, 6, 7, 8, 9, 1, 0, 0)
+TARGETS = (4, 5, 6, 7, 1, 0, 0, 0)
+SEGMENTS = (1, 1, 1, 2, 2, 3, 3, 0)
+TARGET_SEGMENTS = (1, 1, 2, 2, 2, 3, 3, 0)
+RADIUS = 2
+
+
+def visible() -> dict[str, npt.NDArray[np.bool_]]:
+    """Returns the package's masks by name: bool (queries, keys), True where seen."""
+    from t2t_repro.layers.masks import (
+        causal_bias,
+        neighbourhood_bias,
+        padding_bias,
+        segment_bias,
+    )
+
+    def seen(bias: Any) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.asarray(bias)[0, 0] == 0)
+
+    length = len(INPUTS)
+    inputs, segments = np.array([INPUTS]), np.array([SEGMENTS])
+    targets = np.array([TARGET_SEGMENTS])
+    padding = np.repeat(seen(padding_bias(inputs)), length, axis=0)
+    causal = seen(causal_bias(length))
+    near = seen(neighbourhood_bias(length, RADIUS))
+    return {
+        "encoder, and decoder to encoder:\npadding is hidden": padding,
+        "decoder: what follows is hidden": causal,
+        f"restricted self-attention,\nencoder, radius {RADIUS}": near & padding,
+        f"restricted self-attention,\ndecoder, radius {RADIUS}": near & causal,
+        "packed rows, decoder:\nother examples are hidden": causal
+        & seen(segment_bias(targets, targets)),
+        "packed rows, decoder to encoder": seen(segment_bias(targets, segments)),
+    }
+
+
+def draw() -> tuple[Figure, dict[str, Any]]:
+    """Draws the figure; returns it and its numbers."""
+    from matplotlib.colors import ListedColormap
+
+    found = visible()
+    figure, all_axes = style.panels(3, 2, width=2.6, height=2.8)
+    # Seen is full, hidden is empty: it needs no eye for colours.
+    colours = ListedColormap(["#00000000", style.COLOURS[0]])
+    for axes, (name, mask) in zip(all_axes, found.items(), strict=True):
+        axes.imshow(mask, cmap=colours, vmin=0, vmax=1)
+        axes.set(title=name, xlabel="key (position)", ylabel="query (position)")
+        places = np.arange(len(mask))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_ticks(places)
+            axis.set_ticks(np.append(places, len(mask)) - 0.5, minor=True)
+            axis.set_tick_params(which="minor", length=0)
+        axes.grid(visible=False)
+        axes.grid(which="minor", alpha=1, linewidth=0.5)
+    seen = {name.replace("\n", " "): int(mask.sum()) for name, mask in found.items()}
+    return figure, {"pairs_seen": seen}

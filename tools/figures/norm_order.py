@@ -1,0 +1,118 @@
+"""Post-norm and pre-norm, with and without a warm-up, trained small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from t2t_repro.hparams import HParams
+    from t2t_repro.prepared_data import PreparedData
+
+WARMUP = 200
+SMOOTHED = 10
+SIZES: dict[str, Any] = {
+    "num_layers": 6,
+    "d_model": 64,
+    "d_ff": 256,
+    "num_heads": 4,
+    "tokens_per_batch": 1024,
+    "max_tokens_per_device": 0,
+    "warmup_steps": WARMUP,
+}
+
+
+def runs(seed: int) -> dict[str, HParams]:
+    """Returns the hyper-parameters of the four runs by name.
+
+    Without a warm-up the rate begins where the warm-up would have ended, at
+    (d_model * warm-up)^-0.5, and falls after it as with one.
+    """
+    from t2t_repro import hparams as sets
+
+    base = sets.load("tiny").replace(seed=seed, **SIZES)
+    sudden = {
+        "learning_rate_schedule": "rsqrt_decay",
+        "learning_rate_scale": base.d_model**-0.5,
+    }
+    return {
+        "post-norm, warm-up": base.replace(norm="post"),
+        "post-norm, none": base.replace(norm="post", **sudden),
+        "pre-norm, warm-up": base.replace(norm="pre"),
+        "pre-norm, none": base.replace(norm="pre", **sudden),
+    }
+
+
+def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.float64]:
+    """Trains and returns the loss of every update, nats a symbol (smoothed labels)."""
+    import tensorflow as tf
+
+    from t2t_repro.data import pipeline
+    from t2t_repro.model_dir import build_model
+    from t2t_repro.procedure import batching_of
+    from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
+
+    model = build_model(hparams, data.tokenizer.vocab_size)
+    step = TrainStep(model, hparams, accumulate=False)
+    update = tf.function(
+        step.replica_step,
+        input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)],
+        autograph=False,
+    )
+    config = batching_of(hparams, replicas=1)
+    batches = pipeline.batches(data.train, config, hparams.seed)
+    found = [
+        float(update(batch["inputs"], batch["targets"], tf.constant(number))[0])
+        for number, batch in enumerate(batches.take(steps))
+    ]
+    return np.array(found)
+
+
+def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Returns the means of `SMOOTHED` values in a row."""
+    return np.convolve(values, np.full(SMOOTHED, 1 / SMOOTHED), "valid")
+
+
+def draw(
+    data_dir: Path, steps: int, seed: int, tell: Callable[[str], None]
+) -> tuple[Figure, dict[str, Any]]:
+    """Trains the four models and draws the figure.
+
+    Args:
+        data_dir: where vocabulary and shards of the built-in corpus are kept.
+        steps: updates of each run.
+        seed: of weights, batches and dropout.
+        tell: is told what happens.
+    """
+    from t2t_repro.prepared_data import prepare
+    from t2t_repro.problems import create
+
+    chosen = runs(seed)
+    first = next(iter(chosen.values()))
+    data = prepare(create(first.problem), first, data_dir, tell)
+    figure, (axes,) = style.panels(1, width=5.5, height=3.4)
+    facts = {}
+    for number, (name, hparams) in enumerate(chosen.items()):
+        curve = smoothed(losses(hparams, data, steps))
+        facts[name] = {"first": float(curve[0]), "last": float(curve[-1])}
+        tell(f"{name}: loss {curve[0]:.3f} at first, {curve[-1]:.3f} at last")
+        at = np.arange(len(curve)) + SMOOTHED
+        axes.plot(at, curve, label=name, **style.line(number))
+    axes.axvline(WARMUP, color=style.INK, linewidth=0.8)
+    axes.set(
+        title=f"{first.num_layers} + {first.num_layers} layers, d_model = "
+        f"{first.d_model}: loss of the training batches",
+        xlabel=f"update (warm-up ends at {WARMUP})",
+        ylabel="loss (nats a symbol)",
+        ylim=(0, None),
+    )
+    axes.legend()
+    return figure, facts

@@ -1,0 +1,118 @@
+"""Layer norm knows one position; batch norm knows the padding of its neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+D_MODEL = 64
+WORDS = 8
+ROWS = 16
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def padded_batch(share: float, seed: int = 1, neighbours: int = 1) -> Any:
+    """Makes a batch whose first sentence is always the same.
+
+    Args:
+        share: of padding in the batch, 0 to below 1; the sentences have `WORDS` words
+            each, and the rest of a row is vectors of zeros.
+        seed: of the first sentence.
+        neighbours: seed of the other sentences.
+
+    Returns:
+        float32 (ROWS, length, D_MODEL).
+    """
+    length = round(WORDS / (1 - share))
+    # Channels differ in mean and spread, as they do in a model.
+    centre = np.random.default_rng(0).normal(size=D_MODEL)
+    width = np.random.default_rng(9).uniform(0.5, 2, D_MODEL)
+    batch = np.zeros((ROWS, length, D_MODEL), np.float32)
+    for row in range(ROWS):
+        key = [seed] if row == 0 else [neighbours, row]
+        words = np.random.default_rng(key).normal(size=(WORDS, D_MODEL))
+        batch[row, :WORDS] = centre + width * words
+    return batch
+
+
+def normalized(kind: str, batch: Any) -> Any:
+    """Normalises a batch and returns its first sentence.
+
+    Args:
+        kind: "layer", "batch" (padding is counted) or "batch, masked" (it is not).
+        batch: float32 (ROWS, length, D_MODEL).
+
+    Returns:
+        float32 (WORDS, D_MODEL).
+    """
+    import keras
+
+    from t2t_repro.layers.normalization import LayerNormalization
+
+    if kind == "layer":
+        layer = LayerNormalization()
+        layer.build(batch.shape)
+        return np.asarray(layer(batch))[0, :WORDS]
+    layer = keras.layers.BatchNormalization(epsilon=1e-6)
+    mask = None
+    if kind == "batch, masked":
+        mask = np.arange(batch.shape[1]) < WORDS
+        mask = np.broadcast_to(mask, batch.shape[:2])
+    return np.asarray(layer(batch, training=True, mask=mask))[0, :WORDS]
+
+
+def change(kind: str, batch: Any, other: Any) -> float:
+    """Returns how far one sentence moves between two batches (root mean square)."""
+    moved = normalized(kind, batch) - normalized(kind, other)
+    return float(np.sqrt((moved**2).mean()))
+
+
+def draw() -> tuple[Figure, dict[str, Any]]:
+    """Draws the figure; returns it and its numbers."""
+    kinds = {
+        "batch": "batch norm, padding counted",
+        "batch, masked": "batch norm, padding masked",
+        "layer": "layer norm",
+    }
+    figure, (padding, neighbours) = style.panels(2, width=4.2)
+    facts: dict[str, Any] = {}
+    plain = padded_batch(0)
+    for number, (kind, name) in enumerate(kinds.items()):
+        moved = [change(kind, plain, padded_batch(share)) for share in SHARES]
+        padding.plot(
+            [100 * share for share in SHARES],
+            moved,
+            label=name,
+            marker="os^"[number],
+            markersize=4,
+            **style.line(number),
+        )
+        others = [change(kind, plain, padded_batch(0, neighbours=n)) for n in (2, 3, 4)]
+        facts[kind] = {
+            "moved_by_90_percent_padding": moved[-1],
+            "moved_by_other_neighbours": float(np.mean(others)),
+        }
+    padding.set(
+        title="The same sentence, more padding around it",
+        xlabel="padding in the batch (%)",
+        ylabel="change of its vectors (RMS)",
+        ylim=(-0.05, None),
+    )
+    padding.legend()
+    values = [facts[kind]["moved_by_other_neighbours"] for kind in kinds]
+    names = [name.replace(", ", ",\n") for name in kinds.values()]
+    bars = neighbours.bar(names, values, color=style.COLOURS[: len(kinds)], width=0.6)
+    neighbours.bar_label(bars, [f"{value:.3f}" for value in values], color=style.INK)
+    neighbours.set(
+        title="The same sentence among other sentences",
+        ylabel="change of its vectors (RMS)",
+    )
+    neighbours.margins(y=0.15)
+    neighbours.grid(visible=False, axis="x")
+    return figure, facts

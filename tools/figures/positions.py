@@ -1,0 +1,137 @@
+"""The positional encoding: its waves, its dot products, its linear maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[np.floating[Any]]
+
+D_MODEL = 128
+POSITIONS = 512
+SHIFTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def encoding(positions: int, d_model: int) -> Array:
+    """Returns tensor2tensor's sinusoid (`layers.position`), float32 (positions, d)."""
+    from t2t_repro.layers.position import sinusoid
+
+    return np.asarray(sinusoid(np.arange(positions), d_model))
+
+
+def shift_map(shift: int, d_model: int) -> Array:
+    """Returns the matrix M with PE(pos + shift) = M PE(pos) for every pos.
+
+    It turns the sine and the cosine of each rate w by the angle w * shift (paper
+    section 3.5: "for any fixed offset k, PE(pos+k) can be represented as a linear
+    function of PE(pos)").
+
+    Args:
+        shift: k, positions.
+        d_model: channels, even; all sines, then all cosines.
+
+    Returns:
+        float64 (d_model, d_model).
+    """
+    from t2t_repro.layers.position import sinusoid_rates
+
+    angle = sinusoid_rates(d_model).astype(np.float64) * shift
+    cosine, sine = np.diag(np.cos(angle)), np.diag(np.sin(angle))
+    return np.block([[cosine, sine], [-sine, cosine]])
+
+
+def map_error(table: Array, shift: int) -> float:
+    """Returns how far the map of a shift leads from the truth, at most.
+
+    Args:
+        table: float (positions, d_model), the sinusoid.
+        shift: k, below the number of positions.
+    """
+    moved = table[:-shift] @ shift_map(shift, table.shape[1]).T
+    return float(np.abs(moved - table[shift:]).max())
+
+
+def fitted_error(table: Array, shift: int) -> float:
+    """Fits a linear map to every second position and tries it on the others.
+
+    Args:
+        table: float (positions, d_model), any position signal.
+        shift: k, below the number of positions.
+
+    Returns:
+        The root mean square of the error over that of the table.
+    """
+    now, later = table[:-shift], table[shift:]
+    # Slow waves hardly differ within the table: what float32 cannot tell apart is 0.
+    fitted, *_ = np.linalg.lstsq(now[::2], later[::2], rcond=1e-6)
+    error = now[1::2] @ fitted - later[1::2]
+    return float(np.sqrt((error**2).mean() / (table**2).mean()))
+
+
+def dot_products(table: Array, position: int, reach: int) -> Array:
+    """Returns PE(pos) . PE(pos + k) over d_model / 2 for k from -reach to reach."""
+    near = table[position - reach : position + reach + 1]
+    return near @ table[position] / (table.shape[1] / 2)
+
+
+def draw() -> tuple[Figure, dict[str, Any]]:
+    """Draws the figure; returns it and its numbers."""
+    table = encoding(POSITIONS, D_MODEL)
+    learned = np.random.default_rng(1).normal(size=table.shape)
+    figure, (waves, dots, maps) = style.panels(3)
+    image = waves.imshow(
+        table[:100].T, aspect="auto", cmap=style.DIVERGING, interpolation="nearest"
+    )
+    waves.set(
+        title=f"PE, d_model = {D_MODEL}: sines above, cosines below",
+        xlabel="position",
+        ylabel="channel",
+    )
+    waves.grid(visible=False)
+    figure.colorbar(image, ax=waves, label="value")
+    reach = 100
+    for number, position in enumerate((120, 250, 400)):
+        dots.plot(
+            np.arange(-reach, reach + 1),
+            dot_products(table, position, reach),
+            label=f"pos = {position}",
+            **style.line(number),
+        )
+    dots.set(
+        title="PE(pos) · PE(pos + k) depends on |k| alone",
+        xlabel="distance k (positions)",
+        ylabel="dot product / (d_model / 2)",
+    )
+    dots.legend()
+    shifts = [shift for shift in SHIFTS if shift < POSITIONS // 4]
+    exact = [map_error(table, shift) for shift in shifts]
+    fitted = [fitted_error(table, shift) for shift in shifts]
+    random = [fitted_error(learned, shift) for shift in shifts]
+    maps.plot(shifts, random, "^-", label="fitted, table of random vectors", **_at(1))
+    maps.plot(shifts, fitted, "s-", label="fitted, sinusoid", **_at(2))
+    maps.plot(shifts, exact, "o-", label="turned by w k, sinusoid (largest)", **_at(0))
+    maps.set(
+        title="PE(pos + k) as a fixed linear map of PE(pos)",
+        xlabel="k (positions)",
+        ylabel="error (1 = size of PE)",
+        xscale="log",
+        yscale="log",
+        ylim=(1e-8, 100),
+    )
+    maps.legend()
+    return figure, {
+        "largest_map_error": max(exact),
+        "fitted_error_sinusoid": max(fitted),
+        "fitted_error_random_table": min(random),
+    }
+
+
+def _at(number: int) -> dict[str, Any]:
+    return {"color": style.COLOURS[number], "markersize": 4}

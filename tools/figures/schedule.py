@@ -1,0 +1,46 @@
+"""The learning rate over the updates, for several warm-ups and widths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WARMUPS = (1000, 4000, 8000, 16000)
+WIDTHS = (128, 512, 1024)
+STEPS = 40_000
+
+
+def draw() -> tuple[Figure, dict[str, Any]]:
+    """Draws the figure; returns it and its numbers."""
+    from t2t_repro.training.schedule import paper_rate, t2t_rate
+
+    steps = np.arange(0, STEPS, 50)
+    figure, (warmups, widths) = style.panels(2, width=4.2)
+    peaks = {}
+    for number, warmup in enumerate(WARMUPS):
+        rates = 1e3 * np.asarray(paper_rate(steps, 512, warmup))
+        peaks[f"d_model 512, warm-up {warmup}"] = float(rates.max()) / 1e3
+        label = f"{warmup:,} warm-up updates"
+        warmups.plot(steps, rates, label=label, **style.line(number))
+    warmups.set(title="Paper equation (3), d_model = 512")
+    for number, width in enumerate(WIDTHS):
+        rates = 1e3 * np.asarray(paper_rate(steps, width, 4000))
+        peaks[f"d_model {width}, warm-up 4000"] = float(rates.max()) / 1e3
+        label = f"d_model = {width}"
+        widths.plot(steps, rates, label=label, **style.line(number))
+    later = 2e3 * np.asarray(t2t_rate(steps, 512, 8000))
+    widths.plot(
+        steps, later, label="t2t_base (512; 8,000; twice)", **style.line(len(WIDTHS))
+    )
+    widths.set(title="4,000 warm-up updates, several widths")
+    for axes in (warmups, widths):
+        axes.set(xlabel="update", ylabel="learning rate / 0.001", ylim=(0, None))
+        axes.set_xticks(range(0, STEPS + 1, 10_000), ["0", "10k", "20k", "30k", "40k"])
+        axes.legend()
+    return figure, {"largest_rate": peaks}

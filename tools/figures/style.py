@@ -1,0 +1,104 @@
+"""How all figures look: legible on light and dark ground, for any eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#7b7b7b"
+"""Text, axes and grid: the grey between white and a dark page's ground."""
+
+COLOURS = ("#0f82c8", "#d9730d", "#0c9a6c", "#c667a0", "#8f8420", "#9a6fd0")
+"""After Okabe and Ito, at brightnesses that stand out on white and on dark alike."""
+
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+"""Lines differ in their dashes too, for those who do not see their colours differ."""
+
+SEQUENTIAL = "cividis"
+DIVERGING = "PuOr"
+
+_SETTINGS: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": INK,
+    "grid.alpha": 0.25,
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.8,
+    "figure.dpi": 100,
+    "savefig.dpi": 130,
+    # Text stays text, and a picture drawn twice is the same file.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "t2t_repro",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Lets figures drawn in this context look as they should, without a screen."""
+    import matplotlib
+
+    with matplotlib.rc_context(_SETTINGS):
+        yield
+
+
+def panels(columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9):
+    """Makes a figure of some panels.
+
+    Args:
+        columns: panels beside one another.
+        rows: panels below one another.
+        width: of a panel, inches.
+        height: of a panel, inches.
+
+    Returns:
+        The figure and its axes, a list of rows * columns.
+    """
+    from matplotlib.figure import Figure
+
+    size = (width * columns, height * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def line(number: int) -> dict[str, Any]:
+    """Returns colour and dashes of a figure's line of some number."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": DASHES[number % len(DASHES)],
+    }
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Writes a figure as PNG and SVG.
+
+    Args:
+        figure: drawn in `styled`.
+        folder: an existing folder.
+        name: of the files, without an ending.
+
+    Returns:
+        The two files.
+    """
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    figure.savefig(paths[0], metadata={"Software": None})
+    figure.savefig(paths[1], metadata={"Date": None})
+    return paths

@@ -1,0 +1,150 @@
+"""Draws the lessons of the paper, each as PNG and SVG, and prints their numbers.
+
+    python tools/plot_lessons.py --output_dir figures
+
+draws those that take seconds. Two take longer and are drawn when they are named:
+
+    python tools/plot_lessons.py --only heads --model_dir M \
+        --source_file test.en --reference_file test.de --output_dir figures
+    python tools/plot_lessons.py --only norm_order --data_dir data --output_dir figures
+
+`pip install t2t_repro[figures]` brings Matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+from t2t_repro.text_files import read_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUICK = ("positions", "order", "scaling", "schedule", "masks", "norms")
+NAMED = ("heads", "norm_order")
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Draws figures about the Transformer as PNG and SVG and prints their numbers."
+    )
+    parser.add_argument("--output_dir", required=True, help="where the pictures go")
+    parser.add_argument(
+        "--only",
+        choices=(*QUICK, *NAMED),
+        help="draw this one (without it: " + ", ".join(QUICK) + ")",
+    )
+    heads = parser.add_argument_group("heads: one head is silent at a time")
+    heads.add_argument("--model_dir", help="folder of a trained model")
+    heads.add_argument(
+        "--checkpoint", default="best", help="averaged, latest, best, or a folder"
+    )
+    heads.add_argument("--source_file", help="sentences, one a line")
+    heads.add_argument("--reference_file", help="their translations")
+    heads.add_argument(
+        "--lines", type=cli.at_least(1), default=200, help="how many are translated"
+    )
+    norm = parser.add_argument_group("norm_order: four short trainings")
+    norm.add_argument(
+        "--data_dir", default="data", help="where the built-in corpus is prepared"
+    )
+    norm.add_argument(
+        "--steps", type=cli.at_least(20), default=400, help="updates of each run"
+    )
+    norm.add_argument("--seed", type=cli.at_least(0), default=1, help="of the runs")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, draws and prints."""
+    args = _parser().parse_args(argv)
+    folder = Path(args.output_dir)
+    pairs = _checked(args)
+    cli.start_tensorflow(args.verbose)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "Matplotlib is not installed; install it with pip install "
+            "'t2t_repro[figures]'"
+        ) from None
+    from figures import style
+
+    found: dict[str, Any] = {}
+    for name in [args.only] if args.only else QUICK:
+        with style.styled():
+            figure, facts = _drawn(name, args, pairs)
+            folder.mkdir(parents=True, exist_ok=True)
+            files = style.save(figure, folder, name)
+        found[name] = {"files": [str(path) for path in files], "numbers": facts}
+    lines = [
+        f"{name}: {' '.join(each['files'])}\n  {json.dumps(each['numbers'])}"
+        for name, each in found.items()
+    ]
+    cli.print_result("\n".join(lines), found, args.json)
+
+
+def _checked(args: Any) -> list[tuple[str, str]]:
+    """Refuses what cannot be drawn; returns the pairs that are translated.
+
+    Raises:
+        UserError: something is missing or not what it should be.
+    """
+    folder = Path(args.output_dir)
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--output_dir {folder} is a file; name a folder")
+    if args.only != "heads":
+        return []
+    for name in ("model_dir", "source_file", "reference_file"):
+        if getattr(args, name) is None:
+            raise UserError(f"--only heads needs --{name}")
+    return read_pairs(args.source_file, args.reference_file)[: args.lines]
+
+
+def _drawn(
+    name: str, args: Any, pairs: list[tuple[str, str]]
+) -> tuple[Figure, dict[str, Any]]:
+    """Draws a figure; returns it and its numbers."""
+    module = importlib.import_module(f"figures.{name}")
+    if name == "heads":
+        return _heads(module, args, pairs)
+    if name == "norm_order":
+        drawn = module.draw(Path(args.data_dir), args.steps, args.seed, _tell)
+    else:
+        drawn = module.draw()
+    figure, facts = drawn
+    return figure, facts
+
+
+def _heads(
+    module: Any, args: Any, pairs: list[tuple[str, str]]
+) -> tuple[Figure, dict[str, Any]]:
+    """Draws what each head of a trained model is worth."""
+    from t2t_repro.loading import search_of
+    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.translator import Translator, give_each_batch_a_core
+
+    give_each_batch_a_core()
+    directory = ModelDir(Path(args.model_dir))
+    model = directory.model(directory.checkpoint(args.checkpoint))
+    search = search_of(directory.hparams())
+    translator = Translator(model, directory.tokenizer(), search)
+    sources, references = zip(*pairs, strict=True)
+    bleu = module.scorer(translator, sources, references)
+    figure, facts = module.draw(model, bleu, _tell)
+    return figure, facts | {"lines": len(pairs), "beam_size": search.beam_size}
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,154 @@
+"""What follows on what: sequential operations and path lengths, read off the layers.
+
+Nothing here knows the paper's formulas. Sequential operations are counted in the
+graph that TensorFlow runs; a path is found by following gradients from an output to
+the inputs that it depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from table1.layers import CONVOLUTIONAL, RECURRENT, Layer, Sizes, example, layer_of
+
+Reach = npt.NDArray[np.bool_]
+
+_PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv2D"}
+
+
+def sequential_operations(kind: str, n: int, sizes: Sizes) -> int:
+    """Counts the matrix products that must wait for one another.
+
+    Args:
+        kind: as `layer_of` takes it.
+        n: positions.
+        sizes: of the layer.
+
+    Returns:
+        The products on the longest way through the layer's graph.
+    """
+    layer = layer_of(kind, sizes, unroll=True)
+    spec = tf.TensorSpec([1, n, sizes.d])
+    traced = tf.function(layer, autograph=False).get_concrete_function(spec)
+    longest: dict[str, int] = {}
+    # A graph lists operations in the order of their creation: inputs come first.
+    for operation in traced.graph.get_operations():
+        before = [longest[tensor.op.name] for tensor in operation.inputs]
+        own = operation.type in _PRODUCTS
+        longest[operation.name] = max(before, default=0) + own
+    return max(longest.values())
+
+
+def reach(layer: Layer, n: int, d: int) -> Reach:
+    """Finds which inputs each output depends on.
+
+    Args:
+        layer: float32 (batch, n, d) to the same shape, each example by itself.
+        n: positions.
+        d: channels.
+
+    Returns:
+        bool (n, n): True where the gradient of an output with respect to an input is
+        not 0.
+    """
+    # A copy of the input for each output: one backward pass finds all gradients.
+    x = tf.repeat(example(n, d), n, axis=0)
+    # One number for each output; random signs, lest parts cancel out.
+    signs = tf.constant(np.random.default_rng(2).normal(size=d), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        outputs = tf.linalg.matvec(layer(x), signs)
+        chosen = tf.linalg.diag_part(outputs)
+    gradients = tape.gradient(chosen, x)
+    return np.asarray(tf.reduce_any(gradients != 0, axis=-1))
+
+
+def step_of_recurrence(d: int) -> Layer:
+    """Returns what one step of a recurrence does to the states of all positions.
+
+    Position t's new state comes from its input and the state of position t - 1; the
+    states are what is watched, so that the path from one position to the next is one
+    step long.
+    """
+    cell = keras.layers.SimpleRNNCell(d)
+    cell.build((None, d))
+
+    def step(states: tf.Tensor) -> tf.Tensor:
+        before = tf.pad(states, [[0, 0], [1, 0], [0, 0]])[:, :-1]
+        flat = [tf.reshape(each, [-1, d]) for each in (states, before)]
+        return tf.reshape(cell(flat[0], [flat[1]])[0], tf.shape(states))
+
+    return step
+
+
+def path_length(kind: str, n: int, sizes: Sizes) -> int:
+    """Finds how many layers a signal needs between the two farthest positions.
+
+    Of a recurrent layer it is the steps of its recurrence, from the first position to
+    the last. Convolutions are dilated by 1, k, k², ... below n, as the paper's
+    O(log_k n) has them; `contiguous_path` is that of plain ones.
+
+    Args:
+        kind: as `layer_of` takes it.
+        n: positions.
+        sizes: of the layer.
+
+    Returns:
+        The least number of layers after which every output depends on every input;
+        on every earlier one, if the layer is recurrent. 0 of a single position.
+    """
+    everything = np.ones((n, n), bool)
+    if kind == RECURRENT:
+        step = reach(step_of_recurrence(sizes.d), n, sizes.d)
+        return _layers_needed(repeat(step), np.tril(everything))
+    if kind == CONVOLUTIONAL:
+        return _layers_needed(_dilated(n, sizes), everything)
+    return _layers_needed(repeat(reach(layer_of(kind, sizes), n, sizes.d)), everything)
+
+
+def contiguous_path(n: int, sizes: Sizes) -> int:
+    """Returns the path length of convolutions that are not dilated (paper: n/k)."""
+    layer = layer_of(CONVOLUTIONAL, sizes)
+    found = reach(layer, n, sizes.d)
+    return _layers_needed(repeat(found), np.ones((n, n), bool))
+
+
+def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
+    """Yields what convolutions of growing dilation see of n positions.
+
+    A dilation of n or more would see nothing new: the largest below comes again.
+    """
+    dilation = 1
+    while True:
+        layer: Any = keras.layers.Conv1D(
+            sizes.d, sizes.kernel, padding="same", dilation_rate=dilation
+        )
+        layer.build((None, None, sizes.d))
+        yield reach(layer, n, sizes.d)
+        if dilation * sizes.kernel < n:
+            dilation *= sizes.kernel
+
+
+def _layers_needed(layers: Iterator[Reach], wanted: Reach) -> int:
+    """Counts layers until everything is reached.
+
+    Args:
+        layers: what each layer's outputs depend on, without end.
+        wanted: what the outputs of the last are to depend on.
+    """
+    seen = np.eye(len(wanted), dtype=bool)
+    number = 0
+    while not seen[wanted].all():
+        # What an output sees, and all that this had seen.
+        seen = next(layers).astype(np.int64) @ seen.astype(np.int64) > 0
+        number += 1
+        if number > len(wanted):
+            raise AssertionError("the layers do not reach everything")
+    return number

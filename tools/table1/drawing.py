@@ -1,0 +1,51 @@
+"""Table 1 as a picture: operations, time and path length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw(
+    lengths: Sequence[int],
+    d: int,
+    operations: Mapping[str, Sequence[float]],
+    times: Mapping[str, Sequence[float]],
+    paths: Mapping[str, Mapping[int, int]],
+) -> Figure:
+    """Draws the figure.
+
+    Args:
+        lengths: n.
+        d: channels of the layers whose operations and times are drawn.
+        operations: multiplications for each n, by kind.
+        times: seconds for each n, by kind.
+        paths: path length by n, by kind.
+    """
+    figure, (count, clock, path) = style.panels(3)
+    marks = "os^Dv"
+    for number, (kind, values) in enumerate(operations.items()):
+        look: dict[str, Any] = style.line(number)
+        look |= {"marker": marks[number], "markersize": 3.5, "label": kind}
+        count.plot(lengths, values, **look)
+        clock.plot(lengths, [1e3 * value for value in times[kind]], **look)
+        if kind in paths:
+            path.plot(list(paths[kind]), list(paths[kind].values()), **look)
+    for axes in (count, clock, path):
+        axes.set(xscale="log", yscale="log", xlabel="n (positions)")
+        axes.set_xscale("log", base=2)
+    for axes in (count, clock):
+        axes.axvline(d, color=style.INK, linewidth=0.8)
+        axes.annotate(
+            "n = d", (d, 0.02), xycoords=("data", "axes fraction"), rotation=90
+        )
+    count.set(title=f"Operations, d = {d}", ylabel="multiplications")
+    clock.set(title=f"Time of a layer, d = {d}, one core", ylabel="processor time (ms)")
+    path.set(title="Longest path between two positions", ylabel="layers or steps")
+    count.legend(fontsize=7)
+    return figure
