@@ -1,0 +1,216 @@
+"""Directives that write the reference from the code, so that it cannot be out of date.
+
+`commands` reads the argument parsers, `hyperparameters` the rules of the fields,
+`sets` the YAML files, `room` the docstrings of a package or a module.
+"""
+
+import dataclasses
+import importlib
+import re
+from argparse import Action
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import t2t_repro
+from t2t_repro import hparams
+from t2t_repro.hparams.settings import field_types, rule_of
+
+PACKAGE = Path(t2t_repro.__file__).resolve().parent
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
+# In the order in which somebody meets them.
+COMMANDS = (
+    *("datagen", "train", "average", "evaluate", "translate", "score"),
+    *("export", "client", "import_t2t"),
+)
+_PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
+_MARKUP = re.compile(r"([*`|\\]|_(?=\W|$))")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_ENTRY = re.compile(r"    (\w+): (.*)")
+
+
+def plain(text: object) -> str:
+    """Escapes what would be markup."""
+    return _MARKUP.sub(r"\\\1", str(text))
+
+
+class _Written(SphinxDirective):
+    """A directive whose lines of reStructuredText are made when it is read."""
+
+    def lines(self) -> Iterator[str]:
+        """Yields the lines."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """Parses the lines in the place of the directive."""
+        text = "\n".join(self.lines())
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+class Commands(_Written):
+    """Every command with its flags, as `--help` tells them."""
+
+    def lines(self) -> Iterator[str]:
+        """Yields a section for each command that runs as a program."""
+        found = {
+            path.stem
+            for path in PACKAGE.glob("*.py")
+            if _PROGRAM.search(path.read_text(encoding="utf-8"))
+        }
+        for name in (*COMMANDS, *sorted(found - {*COMMANDS})):
+            parser = importlib.import_module(f"t2t_repro.{name}")._parser()
+            program = f"python -m t2t_repro.{name}"
+            yield from (name, "-" * len(name), "", f".. program:: {program}", "")
+            yield from (f"``{program}``", "", plain(parser.description), "")
+            # What every command has comes last.
+            for action in sorted(parser._actions, key=_is_common):
+                if "--help" not in action.option_strings:
+                    yield from _option(parser, action)
+
+
+def _is_common(action: Action) -> bool:
+    """Says whether every command has a flag."""
+    return not {"--json", "--verbose"}.isdisjoint(action.option_strings)
+
+
+def _option(parser: Any, action: Action) -> Iterator[str]:
+    """Yields a flag, its argument and what it does."""
+    names = action.option_strings or [action.dest]
+    value = ""
+    if action.nargs != 0 and action.option_strings:
+        value = f" {(action.metavar or action.dest).upper()}"
+        if action.choices:
+            value = f" {{{','.join(map(str, action.choices))}}}"
+    formatter = parser._get_formatter()
+    told = formatter._expand_help(action) if action.help else ""
+    needed = "Required: " if action.required else ""
+    yield from (f".. option:: {names[0]}{value}", "", f"   {plain(needed + told)}", "")
+
+
+class HyperParameters(_Written):
+    """A table of all hyper-parameters."""
+
+    def lines(self) -> Iterator[str]:
+        """Yields a row for each field of `HParams`."""
+        yield from (".. list-table::", "   :header-rows: 1", "   :widths: 22 12 40 26")
+        yield from ("", *_row("name", "default", "meaning", "source of the default"))
+        types = field_types(hparams.HParams)
+        for field in dataclasses.fields(hparams.HParams):
+            rule = rule_of(field)
+            kind, optional = types[field.name]
+            allowed = kind.__name__ + (" or null" if optional else "")
+            if rule.choices:
+                allowed = " or ".join(rule.choices)
+            elif rule.minimum is not None:
+                allowed += f" from {rule.minimum:g}"
+                if rule.below is not None:
+                    allowed += f", below {rule.below:g}"
+            default = "null" if field.default is None else field.default
+            yield from _row(
+                f"``{field.name}``",
+                f"``{default}``".lower() if kind is bool else f"``{default}``",
+                f"{plain(rule.doc)} *({plain(allowed)})*",
+                plain(rule.source),
+            )
+        yield ""
+
+
+def _row(first: str, *others: str) -> Iterator[str]:
+    yield f"   * - {first}"
+    for other in others:
+        yield f"     - {other}"
+
+
+class Sets(_Written):
+    """Every set of `configs/`: its file, and what it changes of the defaults."""
+
+    def lines(self) -> Iterator[str]:
+        """Yields a section for each set."""
+        defaults = hparams.HParams().to_dict()
+        for name in hparams.names():
+            path = next(CONFIGS.rglob(f"{name}.yaml"))
+            yield from (name, "-" * len(name), "", ".. code-block:: yaml", "")
+            text = path.read_text(encoding="utf-8")
+            yield from (f"   {line}" for line in text.splitlines())
+            values = hparams.load(name).to_dict()
+            changed = [
+                f"``{key}: {'null' if value is None else value}``"
+                for key, value in values.items()
+                if value != defaults[key]
+            ]
+            told = ", ".join(changed) or "nothing"
+            yield from ("", f"Beyond the defaults it sets {told}.", "")
+
+
+class Room(_Written):
+    """The docstrings of a package's modules, or of a single module."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        """Yields a section for each module; a package's own tells its purpose."""
+        name = self.arguments[0]
+        folder = PACKAGE / name
+        if not folder.is_dir():
+            yield from _module(name, members=True)
+            return
+        yield from (f".. automodule:: t2t_repro.{name}", "")
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(PACKAGE).with_suffix("").parts
+            if parts[-1] != "__init__":
+                yield from _module(".".join(parts), members=True)
+            elif len(parts) > 2:
+                yield from _module(".".join(parts[:-1]), members=False)
+
+
+def _module(name: str, members: bool) -> Iterator[str]:
+    title = f"t2t_repro.{name}"
+    yield from ("", plain(title), "-" * (len(title) + 9), "")
+    yield f".. automodule:: {title}"
+    if members:
+        yield "   :members:"
+    yield ""
+
+
+def adapt_docstring(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Turns the house's docstrings into what napoleon and docutils read.
+
+    `code` becomes a literal, and several named values that a function returns become
+    a list.
+    """
+    lines[:] = [_CODE.sub(lambda m: f"``{m[1].strip()}``", line) for line in lines]
+    for title in ("Returns:", "Yields:"):
+        if title in lines:
+            start = lines.index(title) + 1
+            end = next((n for n in range(start, len(lines)) if not lines[n]), None)
+            lines[start:end] = _as_list(lines[start:end])
+
+
+def _as_list(lines: list[str]) -> list[str]:
+    """Makes a list of two or more lines `name: what it is`, else changes nothing."""
+    entries = [_ENTRY.match(line) for line in lines]
+    if sum(map(bool, entries)) < 2 or not entries[0]:
+        return lines
+    # No colon: napoleon would take what stands before it for a type.
+    listed = ["    Several values", ""]
+    for line, entry in zip(lines, entries, strict=True):
+        listed.append(
+            f"    - **{entry[1]}**: {entry[2]}" if entry else f"      {line.strip()}"
+        )
+    return listed
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Registers the directives, and the reader of docstrings before napoleon's."""
+    app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
+    app.add_directive("commands", Commands)
+    app.add_directive("hyperparameters", HyperParameters)
+    app.add_directive("sets", Sets)
+    app.add_directive("room", Room)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

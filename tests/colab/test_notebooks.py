@@ -1,0 +1,160 @@
+"""The notebooks: pairs that agree, without outputs, that run from top to bottom."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import t2t_repro
+from t2t_repro.interop.variable_names import vocab_sizes
+from tests import golden
+from tests.command_line import ROOT
+from tests.interop.t2t_run import write_run
+
+FOLDER = ROOT / "colab"
+# Each with the number of its pictures.
+NOTEBOOKS = {
+    "transformer_in_one_hour": 7,
+    "train_on_your_own_text": 1,
+    "reproduce_the_paper": 2,
+    "serve_it": 0,
+    "bring_back_a_tensor2tensor_model": 0,
+}
+SECONDS_A_CELL = 600
+
+
+def notebook(name):
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def code(name):
+    cells = notebook(name).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+
+
+def test_these_are_all():
+    found = {path.stem for path in FOLDER.glob("*.ipynb")}
+    assert found == {path.stem for path in FOLDER.glob("*.py")} == NOTEBOOKS.keys()
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_is_its_reviewed_source(name):
+    source = jupytext.read(FOLDER / f"{name}.py")
+    pair = [
+        [(cell.cell_type, cell.source) for cell in each.cells]
+        for each in (source, notebook(name))
+    ]
+    assert pair[0] == pair[1], f"jupytext --update --to ipynb colab/{name}.py"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_outputs_are_cleared(name):
+    found = notebook(name)
+    nbformat.validate(found)
+    cells = [cell for cell in found.cells if cell.cell_type == "code"]
+    assert [cell.outputs for cell in cells] == [[]] * len(cells)
+    assert {cell.execution_count for cell in cells} == {None}
+    assert found.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_nothing_assumes_a_checkout(name):
+    assert re.findall(r"t2t_repro==([\d.]+)", code(name)) == [t2t_repro.__version__]
+    assert not re.search(r"\b(tools|tests|configs)/|\.\./", code(name))
+
+
+def run(name, folder: Path, **settings: str):
+    """Runs a notebook in an empty folder; returns what its cells printed."""
+    found = notebook(name)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "IPYTHONDIR": str(folder / ".ipython"),
+        "T2T_REPRO_QUICK": "1",
+        **settings,
+    }
+    work = folder / "work"
+    work.mkdir()
+    client = NotebookClient(
+        found,
+        timeout=SECONDS_A_CELL,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(work)}},
+    )
+    try:
+        client.execute(env=environment)
+    finally:
+        # Kept for who wants to see it (pytest --basetemp).
+        nbformat.write(found, folder / f"{name}.ipynb")
+    outputs = [out for cell in found.cells for out in cell.get("outputs", ())]
+    pictures = [out for out in outputs if "image/png" in out.get("data", {})]
+    assert len(pictures) == NOTEBOOKS[name]
+    text = "".join(out.get("text", "") for out in outputs)
+    # A command that fails does not end a notebook; its line tells.
+    assert not re.search(r"^error: |^Traceback", text, re.MULTILINE), text
+    return text
+
+
+@pytest.mark.medium
+def test_the_transformer_in_one_hour(tmp_path):
+    text = run("transformer_in_one_hour", tmp_path)
+    assert "what the layer gives for a: [0.845 0.733 0.845 0.733]" in text
+    assert "step 60/60" in text
+
+
+@pytest.mark.medium
+def test_own_text_becomes_a_score_and_an_export(tmp_path):
+    text = run("train_on_your_own_text", tmp_path)
+    assert "train: train.en and train.de, 20,000 lines" in text
+    assert re.search(r"BLEU \d+\.\d\d  nrefs:1", text)
+    assert {"exported.zip", "mymodel.zip"} <= {
+        path.name for path in (tmp_path / "work").iterdir()
+    }
+
+
+@pytest.mark.medium
+def test_the_procedure_of_the_paper(tmp_path):
+    text = run("reproduce_the_paper", tmp_path)
+    assert "base, by hand:  63,062,016" in text
+    assert "averaging the checkpoints of steps 12, 24, 36, 48, 60" in text
+    assert len(re.findall(r"^BLEU \d+\.\d\d  nrefs:1", text, re.MULTILINE)) == 2
+
+
+@pytest.mark.medium
+def test_the_export_is_served_and_asked_in_three_ways(tmp_path):
+    text = run("serve_it", tmp_path)
+    assert "12 sentences in" in text
+    assert "score: takes" in text
+    assert "log_probability" in text
+
+
+@pytest.mark.medium
+def test_a_small_tensor2tensor_model_is_written_and_brought_back(tmp_path):
+    text = run("bring_back_a_tensor2tensor_model", tmp_path)
+    assert "symbol_modality_" in text
+    assert "largest difference: 0.0" in text
+
+
+@pytest.mark.medium
+def test_a_model_that_tensor2tensor_wrote_is_brought_back(tmp_path, shared_dir):
+    arrays = golden.load(shared_dir / "t2t" / "golden" / "v1_postnorm.npz")
+    size, _ = vocab_sizes(golden.t2t_variables(arrays))
+    made = write_run(tmp_path, arrays, size)
+    text = run(
+        "bring_back_a_tensor2tensor_model",
+        tmp_path,
+        T2T_CHECKPOINT=str(
+            shared_dir / "t2t" / "golden" / "v1_postnorm_ckpt" / "model.ckpt-1000"
+        ),
+        T2T_HPARAMS_JSON=str(made.hparams_json),
+        T2T_VOCAB_FILE=str(made.vocab_file),
+    )
+    assert "wrote a small one" not in text
+    assert "largest difference: 0.0" in text

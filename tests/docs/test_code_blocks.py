@@ -1,0 +1,290 @@
+"""Every command and code block of README, docs and notebooks holds.
+
+Flags are parsed by the commands' own parsers, files and links exist, Python runs, and
+what can be run with a small model is run. `NOT_RUN` lists the rest with the reasons.
+"""
+
+import configparser
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from serving_harness.running import serving
+
+from t2t_repro import hparams, problems
+from tests import command_line, tiny
+from tests.command_line import ROOT
+from tests.docs.blocks import (
+    PAGES,
+    blocks,
+    commands,
+    commands_of,
+    links,
+    named_files,
+    notebook_commands,
+    spans,
+)
+
+LANGUAGES = {"bash", "python", "yaml", "text", "{toctree}", "{include} ../CHANGELOG.md"}
+
+# Commands that no test runs from the pages, by how they begin, with the reason.
+NOT_RUN = {
+    "bash tools/quickstart.sh": "takes ten minutes and makes an environment; "
+    "tools/check_package.py trains the same",
+    "bash tools/test.sh": "is what runs this test",
+    "python3 -m venv": "makes the environment that runs this test",
+    ". .venv/bin/activate": "the same",
+    "pip install": "needs the network; tools/check_package.py installs",
+    "export TF_CONFIG": "needs several machines",
+    "srun": "needs Slurm",
+    "docker compose": "needs Docker",
+    "cd exported": "goes before docker",
+    "curl -X POST": "test_the_client_asks_a_server asks the same by Python",
+    "pre-commit install": "changes the repository",
+    "jupytext --update": "tests/colab compares the pairs",
+    "pytest": "is what runs this test",
+    "mypy": "is a check of tools/test.sh",
+    "python -m sphinx": "is a check of tools/test.sh",
+    "python tools/": "each tool has its tests in tests/tools",
+    "python -m t2t_repro.import_t2t": "tests/colab imports a checkpoint by command",
+    "python -m t2t_repro.client": "test_the_client_asks_a_server runs them",
+}
+# The same for commands with some arguments.
+NOT_RUN_WITH = {
+    r"--hparams (base|big)": "needs the corpora of WMT14 and GPUs",
+    r"--model_dir imported": "needs the imported model; tests/colab goes on with one",
+    r"--strategy": "tests/training/test_strategy.py trains on several devices",
+    r"--hparams my/set.yaml": "test_sets_are_read reads it",
+}
+
+COMMANDS = commands()
+BASH = sorted({str(command): command for command in COMMANDS}.values(), key=str)
+
+
+def test_there_is_something_to_check():
+    assert len(PAGES) > 15
+    assert len(COMMANDS) > 40
+    assert len(blocks("python")) >= 4
+    assert len(notebook_commands()) >= 10
+
+
+def test_every_block_names_its_language():
+    assert {block.language for block in blocks()} <= LANGUAGES
+    assert not [
+        str(b) for b in blocks() if not b.text.strip() and "{" not in b.language
+    ]
+
+
+@pytest.mark.parametrize("command", [*BASH, *notebook_commands()], ids=str)
+def test_flags_exist_and_values_are_allowed(command, capsys):
+    words = list(command.words)
+    if "srun" in words:
+        words = words[words.index("python") :]
+    if words[:2] == ["python", "-m"] and words[2].startswith("t2t_repro."):
+        parser = importlib.import_module(words[2])._parser()
+        try:
+            args = parser.parse_args(words[3:])
+        except SystemExit:
+            pytest.fail(capsys.readouterr().err, pytrace=False)
+        spec = getattr(args, "hparams", None)
+        if spec and spec != "1" and ".yaml" not in spec:
+            hparams.load(spec)
+        problem = getattr(args, "problem", None)
+        assert problem in {None, "1", *problems.names()}
+    elif words[0] in ("python", "bash") and words[1].startswith("tools/"):
+        assert (ROOT / words[1]).is_file()
+        known = help_of(*words[:2])
+        for flag in (word for word in words if word.startswith("--")):
+            assert re.search(rf"{flag}\b", known), flag
+
+
+def help_of(program, tool):
+    if program == "bash":
+        done = subprocess.run(
+            ["bash", ROOT / tool, "--help"], capture_output=True, text=True, check=True
+        )
+        return done.stdout
+    return command_line.run(tool, "--help").out
+
+
+@pytest.mark.parametrize("command", BASH, ids=str)
+def test_what_is_installed_is_an_extra(command):
+    if "pip" in command.words and "install" in command.words:
+        parsed = configparser.ConfigParser()
+        parsed.read(ROOT / "setup.cfg", encoding="utf-8")
+        extras = re.findall(r"^(?:\.|t2t_repro)\[([\w,]+)\]", "\n".join(command.words))
+        named = {name for found in extras for name in found.split(",")}
+        assert named <= set(parsed["options.extras_require"])
+
+
+@pytest.mark.parametrize("command", BASH, ids=str)
+def test_a_command_is_run_or_has_a_reason_not_to_be(command):
+    words = " ".join(command.words)
+    begins = any(words.startswith(start) for start in NOT_RUN)
+    has = any(re.search(part, words) for part in NOT_RUN_WITH)
+    ours = words.startswith("python -m t2t_repro.") or command.words[0] == "echo"
+    assert begins or has or ours, f"{command}: nothing says why it is not run"
+
+
+def test_reasons_are_of_commands_that_are_there():
+    lines = [" ".join(command.words) for command in COMMANDS]
+    unused = [s for s in NOT_RUN if not any(line.startswith(s) for line in lines)]
+    unused += [p for p in NOT_RUN_WITH if not any(re.search(p, x) for x in lines)]
+    assert unused == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_flags_in_the_text_exist(page):
+    for span in spans(page):
+        words = span.split()
+        if match := re.fullmatch(r"python -m t2t_repro\.([a-z]\w*)( .*)?", span):
+            parser = importlib.import_module(f"t2t_repro.{match[1]}")._parser()
+            known = parser._option_string_actions
+            assert {w for w in words if w.startswith("--")} <= set(known), span
+        if "--hparams" in words[:-1]:
+            spec = words[words.index("--hparams") + 1]
+            if ".yaml" not in spec and spec.islower():
+                hparams.load(spec)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_files_that_are_named_exist(page):
+    missing = [name for name in named_files(page) if not (ROOT / name).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    missing = [to for to in links(page) if not (page.parent / to).resolve().exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_sets_are_read(block, tmp_path):
+    path = tmp_path / "set.yaml"
+    path.write_text(block.text, encoding="utf-8")
+    assert hparams.load(str(path)) != hparams.load("base")
+
+
+def test_a_shell_line_is_taken_apart_as_a_shell_does():
+    line = "A=1 python -m x --to 'a b' < in > out && cd there\necho one two | cat -"
+    first, cd, echo, cat = commands_of(line, "here")
+    assert first.words == ("python", "-m", "x", "--to", "a b")
+    assert (first.stdin, first.stdout) == ("in", "out")
+    assert (cd.words, echo.words) == (("cd", "there"), ("echo", "one", "two"))
+    assert (cat.words, cat.stdin) == (("cat", "-"), b"one two\n")
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tmp_path_factory):
+    """What the pages speak of: `mytext`, `mymodel`, `exported` and a text."""
+    path = tmp_path_factory.mktemp("pages")
+    tiny.write_corpus(path / "mytext")
+    tiny.write_hparams(path)
+    shutil.copytree(trained.model_dir, path / "mymodel")
+    for name in ("text.en", "source.en", "target.de"):
+        (path / name).write_text("one two\nthree\n", encoding="utf-8")
+    flags = ["--model_dir", path / "mymodel", "--export_dir", path / "exported"]
+    done = command_line.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
+    assert done.status == 0, done.err
+    return path
+
+
+def execute(command, folder, monkeypatch):
+    """Runs a command of this package in a folder, a small set in place of others."""
+    monkeypatch.chdir(folder)
+    words = [
+        re.sub(r"^(small|tiny)\b", "tiny_files.yaml", word) for word in command.words
+    ]
+    stdin = command.stdin
+    if isinstance(stdin, str):
+        stdin = (folder / stdin).read_bytes() if stdin else b""
+    module = words[2].removeprefix("t2t_repro.")
+    done = command_line.run(module, *words[3:], stdin=stdin)
+    assert done.status == 0, done.err
+    if command.stdout:
+        (folder / command.stdout).write_text(done.out, encoding="utf-8")
+    return done
+
+
+def is_run(command):
+    words = " ".join(command.words)
+    ours = words.startswith("python -m t2t_repro.")
+    excused = any(words.startswith(start) for start in NOT_RUN)
+    return ours and not excused and not any(re.search(p, words) for p in NOT_RUN_WITH)
+
+
+RUN = sorted({c.words: c for c in COMMANDS if is_run(c)}.values(), key=str)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "command", [c for c in RUN if "t2t_repro.train" not in c.words], ids=str
+)
+def test_a_command_runs(command, folder, tmp_path, monkeypatch):
+    work = tmp_path / "copy"
+    shutil.copytree(folder, work)
+    if "exported" in command.words:
+        shutil.rmtree(work / "exported")
+    done = execute(command, work, monkeypatch)
+    if "t2t_repro.translate" in command.words and "--nbest" not in command.words:
+        made = done.out or (work / "text.de").read_text(encoding="utf-8")
+        lines = 1 if isinstance(command.stdin, bytes) else 2
+        assert made.count("\n") == lines
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "command", [c for c in RUN if "t2t_repro.train" in c.words], ids=str
+)
+def test_a_training_runs_with_a_small_set(command, folder, tmp_path, monkeypatch):
+    work = tmp_path / "copy"
+    shutil.copytree(folder, work)
+    shutil.rmtree(work / "mymodel")
+    words = [*command.words, "--train_steps", "2", "--data_dir", "mytext"]
+    execute(type(command)(command.where, tuple(words)), work, monkeypatch)
+    made = [path.parent for path in work.rglob("model.json")]
+    assert len(made) == 1
+    assert (made[0] / "checkpoints" / "step-00000002").is_dir()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_runs(block, folder):
+    text = block.text
+    if "8501" not in text:
+        run_python(text, folder)
+        return
+    with serving(folder / "exported", "mymodel") as running:
+        said = run_python(text.replace("8501", str(running.rest_port)), folder)
+    assert said.count("\n") == 2
+
+
+def run_python(text, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=folder,
+        env={**command_line.os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.medium
+def test_the_client_asks_a_server(folder, monkeypatch):
+    asked = [c for c in COMMANDS if "t2t_repro.client" in c.words]
+    assert asked
+    with serving(folder / "exported", "mymodel") as running:
+        for command in asked:
+            rest = "rest" in command.words
+            port = running.rest_port if rest else running.grpc_port
+            words = (*command.words, "--port", str(port))
+            one = type(command)(command.where, words, "text.en", "asked.de")
+            execute(one, folder, monkeypatch)
+            assert (folder / "asked.de").read_text().count("\n") == 2

@@ -1,0 +1,82 @@
+"""What is built holds the package and nothing else; what lacks a part is refused."""
+
+import re
+import tarfile
+import zipfile
+
+import check_package
+import pytest
+
+from t2t_repro.errors import UserError
+from tests import command_line
+
+WHOLE = check_package.wanted_files(check_package.ROOT)
+
+
+def wheel(folder, names):
+    path = folder / "t2t_repro-0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "")
+    return path
+
+
+def test_a_whole_wheel_passes(tmp_path):
+    metadata = "t2t_repro-0.dist-info/METADATA"
+    check_package.check_contents(
+        wheel(tmp_path, [*WHOLE, metadata]), check_package.ROOT
+    )
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        "t2t_repro/py.typed",
+        "t2t_repro/configs/big.yaml",
+        "t2t_repro/models/ensemble.py",
+    ],
+)
+def test_a_wheel_that_lacks_something_is_refused_by_name(tmp_path, left_out):
+    names = WHOLE - {left_out}
+    with pytest.raises(UserError, match=f"lacks {left_out}; see setup.cfg"):
+        check_package.check_contents(wheel(tmp_path, names), check_package.ROOT)
+
+
+def test_modules_of_another_tree_are_refused(tmp_path):
+    names = {*WHOLE, "t2t_repro/old_module.py"}
+    with pytest.raises(UserError, match=r"holds t2t_repro/old_module\.py beyond"):
+        check_package.check_contents(wheel(tmp_path, names), check_package.ROOT)
+
+
+def test_an_sdist_holds_its_sets_in_configs(tmp_path):
+    path = tmp_path / "t2t_repro-0.tar.gz"
+    a_set = tmp_path / "big.yaml"
+    a_set.write_text("dropout: 0.3\n")
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(a_set, "t2t_repro-0/configs/big.yaml")
+    assert check_package.names_in(path) == {"t2t_repro/configs/big.yaml"}
+
+
+def test_the_commands_of_the_readme_are_tried():
+    readme = (check_package.ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `python -m t2t_repro\.(\w+)`", readme, re.MULTILINE)
+    assert len(rows) >= 9
+    found = set(check_package.commands(check_package.ROOT))
+    assert set(rows) - found == set()
+    assert found.isdisjoint({"cli", "translator", "procedure"})
+
+
+def test_an_interpreter_that_is_not_there_is_one_clear_line():
+    done = command_line.run("tools/check_package.py", "--python", "python0")
+    assert command_line.is_one_clear_line(done)
+    assert "--python python0: there is no such program" in done.err
+
+
+@pytest.mark.medium
+def test_wheel_and_sdist_are_built_from_the_tracked_files(tmp_path):
+    archives = check_package.build(tmp_path)
+    assert [path.suffix for path in archives] == [".whl", ".gz"]
+    for archive in archives:
+        check_package.check_contents(archive, tmp_path / "source")
+    kept = check_package.names_in(archives[1])
+    assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= kept

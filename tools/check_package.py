@@ -1,0 +1,291 @@
+"""Builds wheel and sdist, installs each into empty environments and trains there.
+
+    python tools/check_package.py --python python3.11,python3.12,python3.13
+
+`python -m build` makes both from the tracked files alone; what is in them is compared
+with the tree. Then every Python that is named gets an empty environment for each of
+the two, outside of the checkout. In it every command answers `--help`, and the
+quickstart's training runs, for a few steps, up to an export and a translation; with
+--full the first environment trains and scores all of it. Takes about four minutes for
+each environment, most of it pip's, and ten more with --full. Nothing is left behind
+unless --work_dir names a folder, which then keeps the environments and the two files.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from t2t_repro import cli
+from t2t_repro.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAINING = ("--hparams", "tiny", "--problem", "translate_ende_numbers")
+# What makes the training short; fewer steps than the warm-up, so it is not scored.
+FEW_STEPS = "tiny,train_steps=40,checkpoint_steps=20,eval_steps=0"
+SENTENCE = "half past four"
+_PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, builds, installs, trains and prints what was found."""
+    args = _parser().parse_args(argv)
+    pythons = [_interpreter(name) for name in args.python.split(",")]
+    with ExitStack() as stack:
+        if args.work_dir:
+            work = Path(args.work_dir).resolve()
+            work.mkdir(parents=True, exist_ok=True)
+        else:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _say("building wheel and sdist")
+        archives = build(work)
+        for archive in archives:
+            check_contents(archive, work / "source")
+        found = []
+        for python in pythons:
+            for archive in archives:
+                full = args.full and not found
+                found.append(check_install(python, archive, work, full))
+                _say(describe(found[-1]))
+    cli.print_result(
+        f"{len(found)} installations work: {', '.join(a.name for a in archives)}",
+        {"archives": [a.name for a in archives], "installations": found},
+        args.json,
+    )
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Builds wheel and sdist, installs each into an empty environment of each "
+        "Python, and runs the quickstart's training there, shortened."
+    )
+    parser.add_argument(
+        "--python", default="python3", help="interpreters, with commas between"
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="train all the quickstart's steps in the first environment, and score",
+    )
+    parser.add_argument(
+        "--work_dir", help="keep wheel, sdist and environments in this folder"
+    )
+    return parser
+
+
+def _interpreter(name: str) -> str:
+    """Returns the absolute path of an interpreter."""
+    path = shutil.which(name)
+    if path is None:
+        raise UserError(f"--python {name}: there is no such program")
+    return os.path.abspath(path)
+
+
+def build(work: Path) -> list[Path]:
+    """Builds the sdist, and the wheel from it.
+
+    Args:
+        work: gets a copy of the tracked files in ``source`` and the two in ``dist``.
+
+    Returns:
+        The wheel and the sdist.
+
+    Raises:
+        UserError: it failed; the message ends with what the tool said last.
+    """
+    source, dist = work / "source", work / "dist"
+    for folder in (source, dist):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in tracked_files():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, source / name)
+    _run(
+        [sys.executable, "-m", "build", "--outdir", str(dist), str(source)],
+        cwd=work,
+        what="python -m build",
+    )
+    return [*dist.glob("*.whl"), *dist.glob("*.tar.gz")]
+
+
+def tracked_files() -> list[str]:
+    """Returns the files that git knows, or would on `git add`, below the root."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = _run(command, cwd=ROOT, what="git ls-files").split("\0")
+    return [name for name in listed if name and (ROOT / name).is_file()]
+
+
+def wanted_files(root: Path) -> set[str]:
+    """Returns what an installed package holds, by the names in a wheel."""
+    package = {
+        path.relative_to(root).as_posix()
+        for path in root.glob("t2t_repro/**/*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+    return package | {
+        f"t2t_repro/configs/{p.name}" for p in root.glob("configs/*.yaml")
+    }
+
+
+def names_in(archive: Path) -> set[str]:
+    """Returns the files in a wheel or an sdist, by the names in a wheel.
+
+    The folder around an sdist is left out, and its `configs/` counts as what it
+    becomes.
+    """
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            return set(wheel.namelist())
+    with tarfile.open(archive) as sdist:
+        names = {m.name.partition("/")[2] for m in sdist.getmembers() if m.isfile()}
+    return {
+        f"t2t_repro/{name}" if name.startswith("configs/") else name for name in names
+    }
+
+
+def check_contents(archive: Path, root: Path) -> None:
+    """Compares a wheel or an sdist with the tree that it was built from.
+
+    Raises:
+        UserError: it lacks a file of the package or a set, or holds one that the tree
+            does not.
+    """
+    wanted, names = wanted_files(root), names_in(archive)
+    missing = sorted(wanted - names)
+    if missing:
+        raise UserError(f"{archive.name} lacks {', '.join(missing)}; see setup.cfg")
+    foreign = sorted(name for name in names - wanted if name.startswith("t2t_repro/"))
+    if foreign:
+        raise UserError(f"{archive.name} holds {', '.join(foreign)} beyond the tree")
+
+
+def check_install(
+    python: str, archive: Path, work: Path, full: bool = False
+) -> dict[str, Any]:
+    """Installs an archive into an empty environment and trains outside the checkout.
+
+    Args:
+        python: the interpreter to build the environment on.
+        archive: the wheel or the sdist.
+        work: gets the environment and a folder to train in.
+        full: train the quickstart's whole training and score it.
+
+    Returns:
+        What was installed where, how long it took, and the BLEU of a full training.
+
+    Raises:
+        UserError: a step failed; the message ends with what it said last.
+    """
+    version = _run([python, "--version"], cwd=work, what=python).strip()
+    kind = "wheel" if archive.suffix == ".whl" else "sdist"
+    name = f"{version.replace(' ', '-')}-{kind}"
+    environment, folder = work / f"{name}-env", work / f"{name}-run"
+    for path in (environment, folder):
+        shutil.rmtree(path, ignore_errors=True)
+    folder.mkdir()
+    _say(f"{name}: installing {archive.name}")
+    began = time.monotonic()
+    _run([python, "-m", "venv", str(environment)], cwd=work, what=f"{name}: venv")
+    own = str(environment / "bin" / "python")
+    pip = [own, "-m", "pip", "--disable-pip-version-check"]
+    _run([*pip, "install", str(archive)], cwd=folder, what=f"{name}: pip install")
+    _run([*pip, "check"], cwd=folder, what=f"{name}: pip check")
+    installed = time.monotonic()
+    return {
+        "python": version,
+        "archive": archive.name,
+        "install_seconds": round(installed - began),
+        **_try(own, folder, environment, name, full),
+        "seconds": round(time.monotonic() - installed),
+    }
+
+
+def _try(
+    own: str, folder: Path, environment: Path, name: str, full: bool
+) -> dict[str, Any]:
+    """Asks every command for help, trains, exports and translates; returns results."""
+
+    def command(module: str, *flags: str, stdin: str = "") -> str:
+        return _run(
+            [own, "-m", f"t2t_repro.{module}", *flags],
+            cwd=folder,
+            what=f"{name}: t2t_repro.{module}",
+            stdin=stdin,
+        )
+
+    where = _run(
+        [own, "-c", "import t2t_repro; print(t2t_repro.__file__)"],
+        cwd=folder,
+        what=name,
+    )
+    if not Path(where.strip()).is_relative_to(environment):
+        raise UserError(f"{name}: the package that is imported is {where.strip()}")
+    for module in commands(environment.parent / "source"):
+        if "usage:" not in command(module, "--help"):
+            raise UserError(f"{name}: t2t_repro.{module} --help shows no usage")
+    flags = list(TRAINING)
+    if not full:
+        flags[1] = FEW_STEPS
+    folders = ("--model_dir", "model", "--data_dir", "data")
+    result = json.loads(command("train", *flags, *folders, "--json"))
+    command("export", "--model_dir", "model", "--export_dir", "export")
+    if not (folder / "export" / "1" / "saved_model.pb").is_file():
+        raise UserError(f"{name}: the export holds no saved_model.pb")
+    translated = command("translate", "--model_dir", "model", stdin=f"{SENTENCE}\n")
+    if translated.count("\n") != 1:
+        raise UserError(f"{name}: {SENTENCE!r} became {translated!r}, not one line")
+    told = {key: result[key] for key in ("steps", "bleu", "signature") if key in result}
+    return told | {"translation": translated.strip()}
+
+
+def commands(root: Path) -> Iterable[str]:
+    """Returns the names of the commands: the modules that run as programs."""
+    for path in sorted(root.glob("t2t_repro/*.py")):
+        if _PROGRAM.search(path.read_text(encoding="utf-8")):
+            yield path.stem
+
+
+def describe(found: dict[str, Any]) -> str:
+    """Says in one line what became of an installation."""
+    score = f", BLEU {found['bleu']:.2f}" if "bleu" in found else ""
+    return (
+        f"{found['python']}, {found['archive']}: installed in "
+        f"{found['install_seconds']} s, {found['steps']:,} steps, export and "
+        f"translation in {found['seconds']} s{score}"
+    )
+
+
+def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
+    """Runs a program where no variable leads to the checkout; returns its output."""
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        last = " | ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
+        raise UserError(f"{what} ended with status {done.returncode}: {last}")
+    return done.stdout
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    cli.run(main)
