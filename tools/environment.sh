@@ -67,7 +67,7 @@ package_fingerprint() {
     local file files=()
     while IFS= read -r -d '' file; do files+=("$file"); done < <(
         cd "$ROOT" && find t2t_repro configs -type f \
-            \( -name '*.py' -o -name '*.yaml' \) -print0 | LC_ALL=C sort -z
+            \( -name '*.py' -o -name '*.yaml' -o -path '*/attention_page/*' \) -print0 | LC_ALL=C sort -z
     )
     hash_of setup.cfg pyproject.toml "${files[@]}"
 }

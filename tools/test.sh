@@ -52,16 +52,18 @@ print("\n".join(line for key in sections for line in ruff[key].split()))' "$1")
     "$ENVIRONMENT_PYTHON" -m ruff "$@" "${options[@]}" t2t_repro tests tools
 }
 
-# Status 5 says that no test has the mark (yet, or among those asked for).
+# Files of tests run side by side, one on every core: most of the time goes into
+# tracing, which uses one. Status 5 says that no test has the mark (among those asked
+# for).
 tests() {
     local status=0
-    "$ENVIRONMENT_PYTHON" -m pytest -m "$1" \
+    "$ENVIRONMENT_PYTHON" -m pytest -m "$1" -n "$(nproc)" --dist loadfile \
         ${pytest_arguments[@]+"${pytest_arguments[@]}"} || status=$?
     ((status == 0 || status == 5))
 }
 
 heading "Environment"
-make_environment "${T2T_REPRO_VENV:-$ROOT/.venv-test}" ".[test]" editable
+make_environment "${T2T_REPRO_VENV:-$ROOT/.venv-test}" ".[docs,test]" editable
 cd "$ROOT" || exit 2
 shared="${T2T_REPRO_SHARED:-$ROOT/../shared}"
 if [[ -d "$shared" ]]; then

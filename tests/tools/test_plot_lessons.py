@@ -161,7 +161,7 @@ def test_without_a_warm_up_the_rate_begins_where_it_would_have_ended():
             rates[how] = [float(schedule(np.array(step))) for step in (0, 199, 999)]
         peak = (64 * 200) ** -0.5
         assert rates["warm-up"] == pytest.approx(
-            [peak / 200, peak, (64 * 1000) ** -0.5]
+            [peak / 200, peak, (64 * 1000) ** -0.5], rel=1e-5
         )
         assert rates["none"] == pytest.approx(
             [peak, peak, (64 * 1000) ** -0.5], rel=1e-3
@@ -178,6 +178,7 @@ def test_the_short_trainings_learn(tmp_path):
         num_heads=2,
         num_layers=1,
         warmup_steps=5,
+        learning_rate_scale=0.1,
         tokens_per_batch=256,
         max_length=32,
         max_tokens_per_device=0,
