@@ -28,7 +28,13 @@ from tests.docs.blocks import (
     spans,
 )
 
-LANGUAGES = {"bash", "python", "yaml", "text", "{toctree}", "{include} ../CHANGELOG.md"}
+INCLUDED = (
+    "{include} ../CHANGELOG.md",
+    # tests/docs/test_jobs.py reads both.
+    "{literalinclude} big.sbatch",
+    "{literalinclude} tfjob.yaml",
+)
+LANGUAGES = {"bash", "python", "yaml", "text", "{toctree}", *INCLUDED}
 
 # Commands that no test runs from the pages, by how they begin, with the reason.
 NOT_RUN = {
@@ -39,7 +45,6 @@ NOT_RUN = {
     ". .venv/bin/activate": "the same",
     "pip install": "needs the network; tools/check_package.py installs",
     "export TF_CONFIG": "needs several machines",
-    "srun": "needs Slurm",
     "docker compose": "needs Docker",
     "cd exported": "goes before docker",
     "curl -X POST": "test_the_client_asks_a_server asks the same by Python",

@@ -130,6 +130,29 @@ EXPECTED = {
     "small": {"problem": "files"},
 }
 
+# "Attention Is All You Need", table 3; what a row leaves blank is base's.
+TABLE_3 = {
+    "a_h1": {"num_heads": 1, "key_size": 512, "value_size": 512},
+    "a_h4": {"num_heads": 4, "key_size": 128, "value_size": 128},
+    "a_h16": {"num_heads": 16, "key_size": 32, "value_size": 32},
+    "a_h32": {"num_heads": 32, "key_size": 16, "value_size": 16},
+    "b_dk16": {"key_size": 16},
+    "b_dk32": {"key_size": 32},
+    "c_n2": {"num_layers": 2, "decoder_layers": 2},
+    "c_n4": {"num_layers": 4, "decoder_layers": 4},
+    "c_n8": {"num_layers": 8, "decoder_layers": 8},
+    "c_d256": {"d_model": 256, "key_size": 32, "value_size": 32},
+    "c_d1024": {"d_model": 1024, "key_size": 128, "value_size": 128},
+    "c_ff1024": {"d_ff": 1024},
+    "c_ff4096": {"d_ff": 4096},
+    "d_dropout0": {"dropout": 0.0},
+    "d_dropout2": {"dropout": 0.2},
+    "d_smoothing0": {"label_smoothing": 0.0},
+    "d_smoothing2": {"label_smoothing": 0.2},
+    "e_learned": {"position": "learned"},
+}
+EXPECTED |= {f"table3_{row}": PAPER_BASE | own for row, own in TABLE_3.items()}
+
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_named_set_has_the_values_of_its_source(name):

@@ -1,0 +1,47 @@
+"""The worked examples for clusters start the real command with flags that it has."""
+
+import shlex
+
+import pytest
+import yaml
+
+from t2t_repro import train
+from tests.command_line import ROOT
+
+HOW_TO = ROOT / "docs" / "how_to"
+
+
+def flags_of(words):
+    """Returns what `python -m t2t_repro.train` makes of its words."""
+    start = words.index("t2t_repro.train")
+    assert words[start - 2 : start] == ["python", "-m"]
+    return train._parser().parse_args(words[start + 1 :])
+
+
+def test_the_kubernetes_job_starts_workers_of_one_training():
+    job = yaml.safe_load((HOW_TO / "tfjob.yaml").read_text(encoding="utf-8"))
+    worker = job["spec"]["tfReplicaSpecs"]["Worker"]
+    (container,) = worker["template"]["spec"]["containers"]
+    # The operator looks for this name.
+    assert (job["kind"], container["name"]) == ("TFJob", "tensorflow")
+    args = flags_of(container["command"])
+    assert args.strategy == "multi_worker"
+    (mount,) = container["volumeMounts"]
+    (volume,) = worker["template"]["spec"]["volumes"]
+    assert mount["name"] == volume["name"]
+    for folder in (args.model_dir, args.data_dir):
+        assert folder.startswith(mount["mountPath"] + "/")
+
+
+def test_the_slurm_script_starts_one_worker_for_each_task():
+    lines = (HOW_TO / "big.sbatch").read_text(encoding="utf-8").splitlines()
+    options = [line.removeprefix("#SBATCH ") for line in lines if "#SBATCH" in line]
+    assert {"--nodes=2", "--ntasks-per-node=8", "--gpus-per-task=1"} <= set(options)
+    (line,) = [line for line in lines if line.startswith("srun ")]
+    assert flags_of(shlex.split(line)).strategy == "multi_worker"
+
+
+@pytest.mark.parametrize("name", ["tfjob.yaml", "big.sbatch"])
+def test_the_page_shows_it(name):
+    page = (HOW_TO / "devices.md").read_text(encoding="utf-8")
+    assert f"{{literalinclude}} {name}" in page
