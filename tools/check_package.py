@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         archives = build(work)
         for archive in archives:
             check_contents(archive, work / "source")
-        found = []
+        found: list[dict[str, Any]] = []
         for python in pythons:
             for archive in archives:
                 full = args.full and not found

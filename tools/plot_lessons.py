@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from figures import style
+
 from t2t_repro import cli
 from t2t_repro.errors import UserError
 from t2t_repro.text_files import read_pairs
@@ -67,15 +69,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     folder = Path(args.output_dir)
     pairs = _checked(args)
+    style.require_matplotlib()
     cli.start_tensorflow(args.verbose)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError(
-            "Matplotlib is not installed; install it with pip install "
-            "'t2t_repro[figures]'"
-        ) from None
-    from figures import style
 
     found: dict[str, Any] = {}
     for name in [args.only] if args.only else QUICK:

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from figures import style
+
 from t2t_repro import cli
 from t2t_repro.errors import UserError
 from t2t_repro.text_files import write_text_atomically
@@ -65,14 +67,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder = Path(args.output_dir)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output_dir {folder} is a file; name a folder")
+    style.require_matplotlib()
     cli.start_tensorflow(args.verbose)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError(
-            "Matplotlib is not installed; install it with pip install "
-            "'t2t_repro[figures]'"
-        ) from None
     import tensorflow as tf
 
     from t2t_repro.translator import give_each_batch_a_core
@@ -235,7 +231,6 @@ def as_markdown(found: dict[str, Any]) -> str:
 
 def _write(folder: Path, found: dict[str, Any]) -> None:
     """Writes numbers, table and picture."""
-    from figures import style
     from table1.drawing import draw
 
     write_text_atomically(folder / "table1.json", json.dumps(found, indent=1) + "\n")

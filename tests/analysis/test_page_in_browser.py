@@ -24,11 +24,8 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 TEXT = f"one two </script><b>three</b> {HOSTILE}"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--window-size=1200,1000",
+    *("--headless=new", "--no-sandbox", "--disable-gpu"),
+    *("--disable-dev-shm-usage", "--window-size=1200,1000"),
 )
 
 

@@ -19,10 +19,12 @@ def test_the_export_translates_as_the_model(tokenizer, tmp_path):
     loaded = tf.saved_model.load(str(export(module, tmp_path / "exported")))
     texts = small.sentences(6)
     served = loaded.signatures["serving_default"](text=tf.constant(texts))
-    lines = list(Translator(model, tokenizer, search).translate_lines(texts))
+    translator = Translator(model, tokenizer, search, small.MAX_INPUT_LENGTH)
+    lines = list(translator.translate_lines(texts))
     assert [text.decode() for text in served["translations"].numpy()] == [
         line.text for line in lines
     ]
     wide = small.random_model(small.VOCAB_SIZE)
-    others = Translator(wide, tokenizer, search).translate_lines(texts)
-    assert [line.text for line in others] != [line.text for line in lines]
+    others = Translator(wide, tokenizer, search, small.MAX_INPUT_LENGTH)
+    other_lines = [line.text for line in others.translate_lines(texts)]
+    assert other_lines != [line.text for line in lines]

@@ -2,11 +2,13 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from table1.dependency import (
     contiguous_path,
+    dilated_convolution,
     path_length,
     reach,
     sequential_operations,
@@ -92,10 +94,10 @@ def test_sequential_operations_are_counted_in_the_graph(n):
         ("recurrent", 16, 15),
         ("restricted", 8, 4),  # Two positions a layer: 7 / 2, rounded up.
         ("restricted", 16, 8),
-        ("convolutional", 5, 2),  # 1 + 3 positions on either side.
-        ("convolutional", 6, 3),  # 1 + 3 + 9
-        ("convolutional", 14, 3),
-        ("convolutional", 15, 4),
+        ("convolutional", 9, 2),  # 3 ** 2 positions are seen by two layers.
+        ("convolutional", 10, 3),
+        ("convolutional", 27, 3),
+        ("convolutional", 28, 4),
         ("self-attention", 1, 0),
     ],
 )
@@ -106,6 +108,19 @@ def test_paths_are_found_by_gradients(kind, n, expected):
 def test_plain_convolutions_have_longer_paths():
     assert contiguous_path(9, SMALL) == 8
     assert contiguous_path(9, Sizes(d=8, kernel=5)) == 4
+
+
+@pytest.mark.parametrize(("kernel", "dilation"), [(3, 1), (3, 4), (4, 2)])
+def test_a_dilated_convolution_is_keras_own(kernel, dilation):
+    weights = np.random.default_rng(1).normal(size=(kernel, 8, 8)).astype("float32")
+    theirs = keras.layers.Conv1D(
+        8, kernel, padding="causal", dilation_rate=dilation, use_bias=False
+    )
+    theirs.build((None, None, 8))
+    theirs.set_weights([weights])
+    x = example(11, 8)
+    ours = dilated_convolution(weights, dilation)
+    np.testing.assert_allclose(ours(x), theirs(x), atol=1e-4)
 
 
 @pytest.mark.parametrize(("layers", "arrives"), [(3, False), (4, True)])
@@ -154,7 +169,7 @@ def test_the_tool_writes_the_table_and_the_picture(tmp_path):
     assert found["paths"]["self-attention"]["128"] == 1
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"table1.json", "table1.md", "table1.png", "table1.svg"}
-    assert found["paths"]["convolutional"]["128"] == 6
+    assert found["paths"]["convolutional"]["128"] == 5
     table = (tmp_path / "out" / "table1.md").read_text(encoding="utf-8")
     assert "| Self-Attention (restricted) | O(r n d) |" in table
     assert json.loads((tmp_path / "out/table1.json").read_text("utf-8")) == found

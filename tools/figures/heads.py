@@ -66,7 +66,7 @@ def bleu_without_each(
     """
     whole = bleu()
     tell(f"all heads: BLEU {whole:.2f}")
-    changes = {}
+    changes: dict[str, Array] = {}
     for kind, layers in attentions(model).items():
         found = np.zeros((len(layers), layers[0].num_heads))
         for layer, attention in enumerate(layers):
@@ -99,13 +99,12 @@ def draw(
     whole, changes = bleu_without_each(model, bleu, tell)
     limit = max(float(np.abs(found).max()) for found in changes.values()) or 1.0
     figure, all_axes = style.panels(3, width=2.9, height=2.7)
-    image = None
     for axes, (kind, found) in zip(all_axes, changes.items(), strict=True):
         image = axes.imshow(found, cmap=style.DIVERGING, vmin=-limit, vmax=limit)
         layers, heads = found.shape
         axes.set(title=kind, xlabel="silent head", ylabel="layer")
-        axes.set_xticks(range(heads), range(1, heads + 1))
-        axes.set_yticks(range(layers), range(1, layers + 1))
+        axes.set_xticks(range(heads), [str(n + 1) for n in range(heads)])
+        axes.set_yticks(range(layers), [str(n + 1) for n in range(layers)])
         axes.grid(visible=False)
         for layer, head in np.ndindex(layers, heads):
             value = found[layer, head]

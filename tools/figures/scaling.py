@@ -90,7 +90,7 @@ def draw() -> tuple[Figure, dict[str, Any]]:
         }
     for axes in (spread, largest, gradient):
         axes.set(xlabel="d_k (channels)", xscale="log")
-        axes.set_xticks([4, 16, 64, 256], [4, 16, 64, 256])
+        axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
         axes.minorticks_off()
     spread.set(
         title="Spread of the scores over the keys",

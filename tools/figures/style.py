@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t2t_repro.errors import UserError
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK = "#7b7b7b"
@@ -22,7 +25,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "text.color": INK,
@@ -50,6 +53,21 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+def require_matplotlib() -> None:
+    """Makes sure that figures can be drawn.
+
+    Raises:
+        UserError: Matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "Matplotlib is not installed; install it with pip install "
+            "'t2t_repro[figures]'"
+        ) from None
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Lets figures drawn in this context look as they should, without a screen."""
@@ -59,7 +77,9 @@ def styled() -> Iterator[None]:
         yield
 
 
-def panels(columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9):
+def panels(
+    columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9
+) -> tuple[Figure, list[Axes]]:
     """Makes a figure of some panels.
 
     Args:

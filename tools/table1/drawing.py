@@ -47,5 +47,6 @@ def draw(
     count.set(title=f"Operations, d = {d}", ylabel="multiplications")
     clock.set(title=f"Time of a layer, d = {d}, one core", ylabel="processor time (ms)")
     path.set(title="Longest path between two positions", ylabel="layers or steps")
-    count.legend(fontsize=7)
+    handles, names = count.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
     return figure
