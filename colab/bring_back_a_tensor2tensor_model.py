@@ -114,8 +114,9 @@ if not CHECKPOINT:
 shapes = tf.train.load_checkpoint(CHECKPOINT).get_variable_to_shape_map()
 names = sorted(name for name in shapes if not name.startswith("training/"))
 print(f"{len(names)} variables, {len(shapes) - len(names)} of the optimizer")
-for name in [n for n in names if "decoder/layer_0" in n or "symbol_mod" in n][:14]:
-    print(f"  {name}  {shapes[name]}")
+for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
+    for name in [name for name in names if part in name][:most]:
+        print(f"  {name}  {shapes[name]}")
 
 # %% [markdown]
 # ## 4. Import

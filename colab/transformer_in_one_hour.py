@@ -198,7 +198,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The right picture is why it works: the product of two signals depends on their distance alone, and falls with it, from the word itself to its neighbours and on. The next linear layer can find "the word before" from it.
+# The right picture is why it works: the product of two signals depends on their distance alone: it is greatest at distance 0 and falls, in waves, as it grows. The next linear layer can find "the word before" from it.
 #
 # ## 6. Loss and learning rate (sections 5.3 and 5.4)
 #
@@ -337,7 +337,7 @@ np.testing.assert_allclose(
 )
 
 # %% [markdown]
-# After a whole training some heads follow the words, in German order; others rest on the end of the sentence, which is what a head does that has nothing to say. In the encoder each word looks at the words around it:
+# After seconds of training the weights are nearly even. After a whole training, look for heads that follow the words in German order, and for heads that rest on one place whatever the word. In the encoder, the English words look at each other:
 
 # %%
 draw("encoder/layer_0/self_attention", pieces(source), pieces(source))

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.scoring import score
+    from t2t_repro.scoring import hypotheses_wanted, score
     from t2t_repro.text_files import new_text_file
     from t2t_repro.translator import give_each_batch_a_core
 
@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     directory = ModelDir(Path(args.model_dir))
     problem = directory.problem()
     pairs = list(problem.pairs(args.split))
+    beam_size = args.beam_size or directory.hparams().beam_size
     # Opened first: a folder that does not exist is better noticed now than later.
     with new_text_file(args.output_file or os.devnull) as output:
         translator, checkpoint = load_translator(
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             args.precision,
             beam_size=args.beam_size,
             alpha=args.alpha,
+            nbest=hypotheses_wanted(problem.target_lang, beam_size),
         )
         found, translations = score(
             translator, pairs, problem.target_lang, args.batch_size

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for parser in made:
         print(
             f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
-            "words and were repaired",
+            "words, whichever hypothesis is taken, and were repaired",
             file=sys.stderr,
         )
 
@@ -77,6 +77,8 @@ def _load(args: Any) -> Parser:
             "trees; train a parser, for example with --hparams parsing_small"
         )
     changes = translate_flags.search_changes(args, directory.hparams())
+    # A hypothesis that is no tree over the words may have one behind it.
+    changes["nbest"] = args.beam_size or directory.hparams().beam_size
     loaded, _ = load_translator(directory, args.checkpoint, args.precision, **changes)
     return Parser(loaded)
 

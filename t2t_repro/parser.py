@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from t2t_repro.problems.tree_repair import Repair, escaped, repair
-from t2t_repro.translator import Hypothesis, Translation, Translator
+from t2t_repro.translator import Translation, Translator
 
 
 class Parser:
     """Parses lines, and looks like a translator to what reads and writes files.
 
-    Every sentence gets a tree over exactly its words; see problems/tree_repair.py.
+    Every sentence gets a tree over exactly its words; see `parse_of`.
 
     Args:
-        translator: of a model whose targets are linearised trees.
+        translator: of a model whose targets are linearised trees; its `search.nbest`
+            says how many hypotheses are looked at.
 
     Attributes:
         parsed: sentences that were parsed so far.
-        repaired: of those, how many outputs were no tree over the words.
+        repaired: of those, how many had no hypothesis that is a tree over the words.
     """
 
     def __init__(self, translator: Translator) -> None:
@@ -60,15 +61,11 @@ class Parser:
         ]
 
     def _parsed(self, words: Sequence[str], found: Translation) -> Translation:
-        """Puts trees in the place of tags."""
-        best = parse_of(words, found.text)
+        """Puts the tree in the place of tags."""
+        best = parse_of(words, found)
         self.parsed += 1
         self.repaired += best.needed
-        others = tuple(
-            Hypothesis(parse_of(words, other.text).tree, other.score, other.tokens)
-            for other in found.others
-        )
-        return found._replace(text=best.tree, others=others)
+        return found._replace(text=best.tree, others=())
 
 
 def words_of(line: str) -> list[str]:
@@ -76,11 +73,17 @@ def words_of(line: str) -> list[str]:
     return [escaped(word) for word in line.split()]
 
 
-def parse_of(words: Sequence[str], output: str) -> Repair:
-    """Makes a tree of a model's output.
+def parse_of(words: Sequence[str], found: Translation) -> Repair:
+    """Makes a tree of what a model found for a sentence.
+
+    The best hypothesis that is a tree over the words is taken; if none is, the best of
+    all is repaired (see problems/tree_repair.py).
 
     Args:
         words: the sentence, at least one word, as `words_of` returns them.
-        output: tags with spaces between, or whatever the model wrote.
+        found: the hypotheses: tags with spaces between, or whatever the model wrote.
     """
-    return repair(words, output.split())
+    texts = (found.text, *(other.text for other in found.others))
+    parses = (repair(words, text.split()) for text in texts)
+    first = next(parses)
+    return next((p for p in (first, *parses) if not p.needed), first)

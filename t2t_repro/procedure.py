@@ -21,7 +21,7 @@ from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.problems.problem import Problem
 from t2t_repro.provenance import Provenance
-from t2t_repro.scoring import kind_of_score, score
+from t2t_repro.scoring import hypotheses_wanted, kind_of_score, score
 from t2t_repro.text_files import write_text_atomically
 from t2t_repro.training import retention
 from t2t_repro.training import strategy as strategies
@@ -298,7 +298,8 @@ def _average_and_score(
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     say(f"translating {run.problem.description('test')}")
-    translator = Translator(model, data.tokenizer, search_of(hparams))
+    nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
+    translator = Translator(model, data.tokenizer, search_of(hparams, nbest=nbest))
     reached, _ = score(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,

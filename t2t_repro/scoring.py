@@ -73,7 +73,7 @@ class ParseScore:
         errors: sentences that EVALB leaves out of these figures, because tags of
             punctuation make them differ in length.
         f1_errors_as_0: F1 if nothing was found in those.
-        repaired: outputs that were no tree over the words.
+        repaired: sentences for which the search found no tree over the words.
         repaired_brackets: of those, how many for constituents that did not match.
         repaired_tags: how many for parts of speech that did not suit the words.
         f1_repaired_as_0: F1 if nothing was found where repair or EVALB failed: what
@@ -131,6 +131,14 @@ AnyScore = Score | ParseScore
 def kind_of_score(target_lang: str) -> type[AnyScore]:
     """Returns how targets of a language are scored."""
     return ParseScore if target_lang == TREES else Score
+
+
+def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
+    """Returns how many hypotheses a score of targets of a language looks at.
+
+    A parser's are all searched for one that is a tree over the words.
+    """
+    return beam_size if target_lang == TREES else 1
 
 
 def figures_of(result: Mapping[str, Any]) -> str | None:
@@ -205,7 +213,7 @@ def _parse_score(
 ) -> tuple[ParseScore, list[Translation]]:
     """Scores a parser's outputs against trees; also returns the trees they became."""
     parses = [
-        parse_of(source.split(), output.text)
+        parse_of(source.split(), output)
         for source, output in zip(sources, outputs, strict=True)
     ]
     report = parseval(trees, [parse.tree for parse in parses])
@@ -227,7 +235,7 @@ def _parse_score(
         seconds=seconds,
     )
     parsed = [
-        output._replace(text=parse.tree)
+        output._replace(text=parse.tree, others=())
         for output, parse in zip(outputs, parses, strict=True)
     ]
     return found, parsed

@@ -45,7 +45,19 @@ def test_lines_become_trees_and_repairs_are_counted():
     assert tagger.asked == ["the dog", "", "-LRB- x -RRB-", "no"]
     assert (parser.parsed, parser.repaired) == (3, 2)
     assert [each.score for each in found] == [-1.0] * 4
-    assert found[0].others[0].text == "(TOP (NN the) (NN dog))"
+    assert all(each.others == () for each in found)
+
+
+def test_the_first_hypothesis_that_is_a_tree_is_taken():
+    # The second hypothesis is always NN NN.
+    parser = Parser(Tagger({"the dog": "NP DT NN", "a dog": "NP DT"}))
+    found = parser.translate_window(["the dog", "a dog", "one two three"])
+    assert [each.text for each in found] == [
+        "(TOP (NN the) (NN dog))",
+        "(TOP (NN a) (NN dog))",
+        "(TOP (S (NN one) (NN two) (NN three)))",
+    ]
+    assert (parser.parsed, parser.repaired) == (3, 1)
 
 
 def test_it_is_told_from_the_translator_inside():

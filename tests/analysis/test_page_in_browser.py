@@ -200,7 +200,6 @@ def test_the_keyboard_alone_reaches_every_word(page, seen):
     assert (
         page.find_elements(By.CSS_SELECTOR, "[role=option][aria-selected=true]") == []
     )
-    # The layers are radio buttons: an arrow key chooses the next.
     layer = page.find_element(By.CSS_SELECTOR, "#layers input:checked")
     layer.send_keys(Keys.ARROW_LEFT)
     assert "layer 1" in at(page, "status").text
