@@ -286,7 +286,8 @@ def _average_and_score(
     if earlier is not None:
         say(f"reusing the score in {directory.result_file}")
         return earlier
-    say(f"averaging the checkpoints of steps {', '.join(map(str, steps))}")
+    which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
+    say(f"averaging the {which} {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
     if _still_warming_up(hparams, steps[-1]):
         say(

@@ -66,7 +66,6 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--profile",
         type=_range_of_steps,
-        default=(0, 0),
         metavar="FIRST[:LAST]",
         help="write a trace of these updates for TensorBoard's profiler, e.g. 20:25",
     )
@@ -117,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,
-        profiled=args.profile,
+        profiled=args.profile or (0, 0),
     )
     result = train_and_score(run, args.data_dir)
     if result is None:

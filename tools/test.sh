@@ -49,7 +49,7 @@ settings.read("setup.cfg", encoding="utf-8")
 ruff = settings["tool:ruff"]
 sections = ("common", "check") if sys.argv[1] == "check" else ("common",)
 print("\n".join(line for key in sections for line in ruff[key].split()))' "$1")
-    "$ENVIRONMENT_PYTHON" -m ruff "$@" "${options[@]}" t2t_repro tests tools
+    "$ENVIRONMENT_PYTHON" -m ruff "$@" "${options[@]}" t2t_repro tests tools docs colab
 }
 
 # Files of tests run side by side, one on every core: most of the time goes into

@@ -12,6 +12,7 @@ from t2t_repro.training.step import StepResult
 from t2t_repro.training.step_table import StepTable
 
 LOG_STEPS = 50
+FIRST_SIGN_SECONDS = 30.0
 LOG_FILE = "training_log.tsv"
 TENSORBOARD = "tensorboard"
 VALIDATION_FILE = "validation_log.tsv"
@@ -64,6 +65,7 @@ class Monitor:
         self._results: Unreported = [list(result) for result in unreported]
         self._start_step = start_step
         self._began = self._last_report = time.monotonic()
+        self._has_reported = False
         self._counted = 0.0  # Target tokens of this run since the last report.
         self._writer = None
         self._log: StepTable | None = None
@@ -93,6 +95,21 @@ class Monitor:
             self._counted += float(r.tokens)
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
+        elif not self._has_reported:
+            self._say_first_sign(step)
+
+    def _say_first_sign(self, step: int) -> None:
+        """Says once, where the first report takes long, that there will be one."""
+        spent = time.monotonic() - self._began
+        if spent < FIRST_SIGN_SECONDS:
+            return
+        self._has_reported = True
+        done = step - self._start_step
+        left = spent / done * (self._train_steps - step)
+        self.say(
+            f"step {step:,}/{self._train_steps:,}  {spent / done:.1f} s a step so far, "
+            f"ETA {_clock(left)}; reports come every {LOG_STEPS} steps"
+        )
 
     def unreported(self) -> Unreported:
         """Returns what a monitor needs that goes on in the place of this one."""
@@ -135,6 +152,7 @@ class Monitor:
         results, self._results = np.array(self._results), []
         loss, _, share, norm = results[:, :4].mean(axis=0)
         now = time.monotonic()
+        self._has_reported = True
         rate = results[-1, 4]
         speed = self._counted / max(now - self._last_report, 1e-9)
         self._last_report, self._counted = now, 0.0

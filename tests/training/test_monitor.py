@@ -45,7 +45,9 @@ def run_fifty(directory, stream, clock, start=0):
 def test_a_line_tells_means_speed_and_the_time_left(tmp_path, clock):
     stream = io.StringIO()
     run_fifty(tmp_path, stream, clock)
-    (line,) = stream.getvalue().splitlines()
+    first, line = stream.getvalue().splitlines()
+    # After 30 s there are 15 updates, and 185 to come.
+    assert first.startswith("step 15/200  2.0 s a step so far, ETA 0:06:10; ")
     # 50 * 1000 symbols in 100 s; 150 steps of 2 s are left: 5 minutes.
     for part in (
         "step 50/200",
