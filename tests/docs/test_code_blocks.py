@@ -64,8 +64,8 @@ NOT_RUN = {
 # The same for commands with some arguments.
 NOT_RUN_WITH = {
     r"--hparams (base|big)": "needs the corpora of WMT14 and GPUs",
-    r"parsing|parseval --gold": "needs a treebank; tests/commands/test_parse.py trains, "
-    "parses and scores",
+    r"parsing|parseval --gold": "needs a treebank; tests/commands/test_parse.py "
+    "trains, parses and scores",
     r"--model_dir imported": "needs the imported model; tests/colab goes on with one",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
     r"--hparams my/set.yaml": "test_sets_are_read reads it",
