@@ -122,7 +122,7 @@ for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
 # ## 4. Import
 
 # %%
-# !python -m t2t_repro.import_t2t --checkpoint {CHECKPOINT} --hparams_json {HPARAMS_JSON} --vocab_file {VOCAB_FILE} --model_dir imported
+# !python -m t2t_repro.import_t2t --checkpoint "{CHECKPOINT}" --hparams_json "{HPARAMS_JSON}" --vocab_file "{VOCAB_FILE}" --model_dir imported
 
 # %% [markdown]
 # Every variable is used or named as unused, and every weight of the model was found. What this package does not have (mixtures of experts, area attention and the like) would have been refused by name. `imported/hparams.yaml` has the model's settings in the paper's words, each with its meaning:
