@@ -7,6 +7,7 @@
 import dataclasses
 import importlib
 import re
+from abc import abstractmethod
 from argparse import Action
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,9 +42,9 @@ def plain(text: object) -> str:
 class _Written(SphinxDirective):
     """A directive whose lines of reStructuredText are made when it is read."""
 
+    @abstractmethod
     def lines(self) -> Iterator[str]:
         """Yields the lines."""
-        raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
         """Parses the lines in the place of the directive."""
