@@ -8,13 +8,14 @@ The first exports random weights of a size (`vocab_divisor` gives the tables the
 of a larger vocabulary); random weights never end a sentence, so every translation
 grows to its limit. Both translate the same batches of the same texts: the process that
 made the model by its `Translator`, and a process without this package by TensorFlow's
-graph loader; in turn, round after round.
+graph loader; batch by batch in turn, round after round, because a machine's speed
+drifts. The ratio is the median over the pairs of batches.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -51,9 +52,11 @@ class Report:
             TensorFlow itself takes left out.
         memory_mib: the most it ever had, likewise.
         tokens: subwords of all translations of a round, EOS included.
-        tokens_per_second: of the export, the median round.
-        in_process_tokens_per_second: of the translator, the median round.
-        ratio: of the two.
+        tokens_per_second: of the export, each batch in its median time.
+        in_process_tokens_per_second: of the translator, likewise.
+        ratio: of the two speeds, the median over all batches of all rounds.
+        processor_ratio: of the processor's time that the translator and the export
+            took for everything, which others on the machine hardly touch.
         equal_lines: translations that are the same in both.
         lines: how many there are.
     """
@@ -69,6 +72,7 @@ class Report:
     tokens_per_second: float
     in_process_tokens_per_second: float
     ratio: float
+    processor_ratio: float
     equal_lines: int
     lines: int
 
@@ -80,7 +84,8 @@ class Report:
             f"batch {self.first_request_seconds:.1f} s; memory beside TensorFlow's own "
             f"{self.memory_loaded_mib:,.0f} MiB after it, {self.memory_mib:,.0f} at "
             f"most\n{self.tokens_per_second:,.0f} tokens/s, in process "
-            f"{self.in_process_tokens_per_second:,.0f}: {self.ratio:.1%} "
+            f"{self.in_process_tokens_per_second:,.0f}: {self.ratio:.1%}, "
+            f"by the processor's time {self.processor_ratio:.1%} "
             f"({self.equal_lines:,} of {self.lines:,} lines alike)"
         )
 
@@ -102,9 +107,9 @@ class Worker:
         )
         self.loaded = self._say(json.dumps(batches))
 
-    def round(self) -> dict[str, Any]:
-        """Translates every batch once; returns seconds and lines."""
-        return self._say("again")
+    def translate(self, batch: int) -> dict[str, Any]:
+        """Translates a batch by its number; returns seconds and lines."""
+        return self._say(str(batch))
 
     def close(self) -> None:
         """Ends the process."""
@@ -155,21 +160,27 @@ def measure(
     translator = Translator(model, tokenizer, search)
     translator.translate(tf.constant(batches[0]))
     worker = Worker(version, batches)
-    here, there = [], []
-    for _ in range(rounds):
-        started = time.monotonic()
-        texts = [translator.translate(tf.constant(batch))[0] for batch in batches]
-        here.append(time.monotonic() - started)
-        last = worker.round()
-        there.append(last["seconds"])
+    here, there = np.zeros((2, rounds, len(batches)))
+    processor = np.zeros(2)
+    equal, tokens = 0, 0
+    for turn, batch in itertools.product(range(rounds), range(len(batches))):
+        started, used = time.monotonic(), time.process_time()
+        texts = translator.translate(tf.constant(batches[batch]))[0].numpy()
+        here[turn, batch] = time.monotonic() - started
+        used = time.process_time() - used
+        other = worker.translate(batch)
+        there[turn, batch] = other["seconds"]
+        processor += used, other["processor_seconds"]
+        if turn == 0:
+            lines = [text.decode() for text in texts]
+            equal += sum(map(str.__eq__, lines, other["lines"]))
+            ids, _ = translator.translate_ids(
+                translator.encode(tf.constant(batches[batch]))
+            )
+            tokens += int(tf.math.count_nonzero(ids[:, 0]))
     worker.close()
-    lines = [line.decode() for batch in texts for line in batch.numpy()]
-    tokens = 0
-    for batch in batches:
-        ids, _ = translator.translate_ids(translator.encode(tf.constant(batch)))
-        tokens += int(tf.math.count_nonzero(ids[:, 0]))
     own = worker.loaded["memory_before"]
-    rates = [tokens / statistics.median(times) for times in (there, here)]
+    rates = [tokens / np.median(times, axis=0).sum() for times in (there, here)]
     return Report(
         parameters=sum(
             int(np.prod(variable.shape)) for variable in named_variables(model).values()
@@ -180,13 +191,14 @@ def measure(
         load_seconds=worker.loaded["load_seconds"],
         first_request_seconds=worker.loaded["first_request_seconds"],
         memory_loaded_mib=(worker.loaded["memory_loaded"] - own) / _MEBIBYTE,
-        memory_mib=(last["memory"] - own) / _MEBIBYTE,
+        memory_mib=(other["memory"] - own) / _MEBIBYTE,
         tokens=tokens,
         tokens_per_second=rates[0],
         in_process_tokens_per_second=rates[1],
-        ratio=rates[0] / rates[1],
-        equal_lines=sum(map(str.__eq__, lines, last["lines"])),
-        lines=len(lines),
+        ratio=float(np.median(here / there)),
+        processor_ratio=float(processor[0] / processor[1]),
+        equal_lines=equal,
+        lines=sum(map(len, batches)),
     )
 
 

@@ -36,8 +36,10 @@ def test_every_figure_is_measured(trained, tmp_path, random):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["lines"] == found["equal_lines"] == 10
+    # Of three batches in one round, the median of three ratios.
     rates = found["tokens_per_second"] / found["in_process_tokens_per_second"]
-    assert found["ratio"] == pytest.approx(rates)
+    assert found["ratio"] == pytest.approx(rates, rel=0.5)
+    assert found["processor_ratio"] > 0
     assert found["tokens"] >= 10
     # Four bytes a weight, and the graph.
     assert found["size_mib"] * 2**20 > 4 * found["parameters"]

@@ -2,8 +2,8 @@
 
     time_export.py VERSION_DIR < batches.json
 
-Standard input: a line with a list of batches of texts, then a line for every round.
-Prints a JSON object after loading, and one after every round.
+Standard input: a line with a list of batches of texts, then lines with the number of a
+batch to translate. Prints a JSON object after loading, and one for every batch.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def main():
-    """Loads, then times a round for every line of standard input."""
+    """Loads, then times a batch for every line of standard input."""
     import numpy as np
     import tensorflow as tf
 
@@ -43,12 +43,15 @@ def main():
         memory_before=before,
         memory_loaded=memory("VmRSS"),
     )
-    for _ in sys.stdin:
-        started = time.monotonic()
-        found = [session.run(translations, {text: batch}) for batch in batches]
-        seconds = time.monotonic() - started
-        lines = [line.decode() for batch in found for line in batch]
-        tell(seconds=seconds, lines=lines, memory=memory("VmHWM"))
+    for number in sys.stdin:
+        started, used = time.monotonic(), time.process_time()
+        found = session.run(translations, {text: batches[int(number)]})
+        tell(
+            seconds=time.monotonic() - started,
+            processor_seconds=time.process_time() - used,
+            lines=[line.decode() for line in found],
+            memory=memory("VmHWM"),
+        )
 
 
 def memory(field):
