@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import cli
+from t2t_repro.provenance import require_model
 
 
 def _parser() -> cli.ArgumentParser:
@@ -27,6 +28,7 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, averages and prints what was averaged."""
     args = _parser().parse_args(argv)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.training.averaging import average_checkpoints

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from t2t_repro import cli
 from t2t_repro.problems.problem import SPLITS
+from t2t_repro.provenance import require_model
 
 
 def _parser() -> cli.ArgumentParser:
@@ -25,6 +26,7 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates the split and prints its score."""
     args = _parser().parse_args(argv)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir

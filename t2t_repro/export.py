@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli
 from t2t_repro.errors import UserError
+from t2t_repro.provenance import require_model
 
 if TYPE_CHECKING:
     from t2t_repro.loading import Loaded
@@ -66,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"--precision {args.precision}: of a {args.format} it is "
             f"{' or '.join(_PRECISIONS[args.format])}"
         )
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
 

@@ -23,10 +23,12 @@ from t2t_repro.locks import alone_in
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.problems.problem import Problem
 from t2t_repro.provenance import (
+    META_FILE,
     Provenance,
     changed_hparams,
     changed_provenance,
     refuse,
+    require_model,
 )
 from t2t_repro.text_files import write_text_atomically
 from t2t_repro.training.checkpoints import (
@@ -37,7 +39,6 @@ from t2t_repro.training.checkpoints import (
 from t2t_repro.training.retention import ranked
 
 HPARAMS_FILE = "hparams.yaml"
-META_FILE = "model.json"
 RESULT_FILE = "result.json"
 # Beginnings of the files that are written under another name first.
 _WRITTEN_ASIDE = (
@@ -82,7 +83,7 @@ class ModelDir:
 
     def hparams(self) -> HParams:
         """Returns the resolved hyper-parameters."""
-        self._require()
+        require_model(self.path)
         return hparam_sets.read(self.path / HPARAMS_FILE)
 
     def provenance(self) -> Provenance:
@@ -91,7 +92,7 @@ class ModelDir:
         Raises:
             UserError: the description is damaged.
         """
-        self._require()
+        require_model(self.path)
         path = self.path / META_FILE
         try:
             found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
@@ -244,7 +245,7 @@ class ModelDir:
         Raises:
             UserError: there is none.
         """
-        self._require()
+        require_model(self.path)
         if spec == "best":
             spec = "averaged" if self.averaged_dir.is_dir() else "latest"
         if spec == "averaged":
@@ -288,13 +289,6 @@ class ModelDir:
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))
         return model
-
-    def _require(self) -> None:
-        if not self.exists():
-            raise UserError(
-                f"--model_dir {self.path} holds no model ({META_FILE} is missing); "
-                "train one with python -m t2t_repro.train"
-            )
 
     def _refuse_links(self) -> None:
         """Makes sure that nothing is written outside of the directory.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli, translate, translate_flags
 from t2t_repro.errors import UserError
+from t2t_repro.provenance import require_model
 
 if TYPE_CHECKING:
     from t2t_repro.parser import Parser
@@ -40,6 +41,7 @@ def _parser() -> cli.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, then the lines of the input, to the output."""
     args = _parser().parse_args(argv)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     made: list[Parser] = []
 

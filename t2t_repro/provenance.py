@@ -8,6 +8,9 @@ from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import did_you_mean
 
+META_FILE = "model.json"
+"""The file of a model directory that says what the model was made from."""
+
 # What may differ when a training goes on: how long, how often, and how to decode.
 _FREE = {
     "train_steps",
@@ -94,6 +97,19 @@ class Provenance:
         if self.data_dir is not None:
             names.add("data_dir")
         return all(isinstance(getattr(self, name), str) for name in names)
+
+
+def require_model(path: Path) -> None:
+    """Makes sure that a model was begun in a directory.
+
+    Raises:
+        UserError: it was not.
+    """
+    if not (path / META_FILE).exists():
+        raise UserError(
+            f"--model_dir {path} holds no model ({META_FILE} is missing); "
+            "train one with python -m t2t_repro.train"
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli
+from t2t_repro.provenance import require_model
 from t2t_repro.text_files import iterate_pairs
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, scores the pairs and prints what each has reached."""
     args = _parser().parse_args(argv)
     _check(args.source_file, args.target_file)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     from tqdm import tqdm
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli, translate_flags
 from t2t_repro.errors import UserError
+from t2t_repro.provenance import require_model
 
 if TYPE_CHECKING:
     from t2t_repro.parser import Parser
@@ -60,6 +61,7 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     translate(args, _load)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2t_repro import cli
 from t2t_repro.errors import UserError
+from t2t_repro.provenance import require_model
 from t2t_repro.text_files import write_text_atomically
 
 
@@ -47,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     output = Path(args.output)
     _check_output(output)
+    require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
