@@ -78,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if args.work_dir is None:
         raise UserError("--work_dir is missing: the folder for models and the table")
+    # The parameters are counted in checkpoints.
+    cli.start_tensorflow(args.verbose)
     work_dir = Path(args.work_dir)
     trials = list(trials_of(rows, base, _seeds(args.seeds), work_dir))
     work_dir.mkdir(parents=True, exist_ok=True)

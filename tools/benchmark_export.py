@@ -99,12 +99,16 @@ class Worker:
     """
 
     def __init__(self, version: Path, batches: Sequence[Sequence[str]]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", str(WORKER), str(version)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        # Shown if it fails; else it holds what TensorFlow logs while it starts.
+        self._log = version.parent / "worker.log"
+        with self._log.open("w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", str(WORKER), str(version)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         self.loaded = self._say(json.dumps(batches))
 
     def translate(self, batch: int) -> dict[str, Any]:
@@ -121,6 +125,8 @@ class Worker:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
+            self._process.wait()
+            print(self._log.read_text(encoding="utf-8"), file=sys.stderr)
             raise UserError("the process that loads the export has failed; see above")
         found: dict[str, Any] = json.loads(answer)
         return found
