@@ -54,4 +54,9 @@ class Dropout(keras.layers.Layer):
         if seed is None or self.rate == 0.0:
             return x
         own = ops.bitwise_xor(seed, ops.convert_to_tensor([0, self._salt], "int32"))
-        return keras.random.dropout(x, self.rate, seed=_GivenSeed(own))
+        # keras.random.dropout draws the same numbers in float32, but otherwise in the
+        # type of x: bfloat16 has 128 from 0 to 1, so of a tenth it would drop 13/128.
+        drawn = keras.random.uniform(
+            ops.shape(x), dtype="float32", seed=_GivenSeed(own)
+        )
+        return ops.where(drawn >= self.rate, x * (1.0 / (1.0 - self.rate)), 0)
