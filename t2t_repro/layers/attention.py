@@ -101,11 +101,15 @@ class MultiHeadAttention(keras.layers.Layer):
             self.relative_values.build()
         self.built = True
 
-    def split_heads(self, x: Tensor) -> Tensor:
-        """(batch, length, heads * d) -> (batch, heads, length, d)."""
-        batch, length = ops.shape(x)[0], ops.shape(x)[1]
-        depth = x.shape[-1] // self.num_heads
-        x = ops.reshape(x, (batch, length, self.num_heads, depth))
+    def split_heads(self, rows: Tensor, shape: tuple[Tensor | int, ...]) -> Tensor:
+        """(batch * length, heads * d) -> (batch, heads, length, d).
+
+        Args:
+            rows: float (batch * length, heads * d).
+            shape: batch and length, int () each.
+        """
+        depth = rows.shape[-1] // self.num_heads
+        x = ops.reshape(rows, (*shape, self.num_heads, depth))
         return ops.transpose(x, (0, 2, 1, 3))
 
     def project_query(self, x: Tensor) -> Tensor:
@@ -117,7 +121,8 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float (batch, heads, targets, d_k), multiplied by d_k^-0.5.
         """
-        return self.split_heads(self.query(x) * self.d_k**-0.5)
+        rows = self.query(ops.reshape(x, (-1, self.d_model)))
+        return self.split_heads(rows * self.d_k**-0.5, ops.shape(x)[:2])
 
     def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Projects keys and values.
@@ -129,9 +134,11 @@ class MultiHeadAttention(keras.layers.Layer):
             keys, float (batch, heads, sources, d_k), and values,
             float (batch, heads, sources, d_v).
         """
+        shape = ops.shape(memory)[:2]
+        rows = ops.reshape(memory, (-1, self.d_model))
         return (
-            self.split_heads(self.key(memory)),
-            self.split_heads(self.value(memory)),
+            self.split_heads(self.key(rows), shape),
+            self.split_heads(self.value(rows), shape),
         )
 
     def combine_heads(self, heads: Tensor) -> Tensor:
@@ -143,13 +150,12 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float (batch, targets, d_model).
         """
-        batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
-        # (batch, heads, targets, d_v) -> (batch, targets, heads * d_v)
+        batch, _, length, _ = ops.shape(heads)
+        # (batch, heads, targets, d_v) -> (batch * targets, heads * d_v)
         rows = ops.reshape(
-            ops.transpose(heads, (0, 2, 1, 3)),
-            (batch, length, self.num_heads * self.d_v),
+            ops.transpose(heads, (0, 2, 1, 3)), (-1, self.num_heads * self.d_v)
         )
-        return self.output_projection(rows)
+        return ops.reshape(self.output_projection(rows), (batch, length, self.d_model))
 
     def weigh(
         self,

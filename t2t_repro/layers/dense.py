@@ -46,9 +46,13 @@ class Dense(keras.layers.Layer):
         Returns:
             float (..., units).
         """
-        leading = ops.shape(x)[:-1]
+        if len(x.shape) == 2:
+            return self._map_rows(x)
         # (..., channels) -> (rows, channels) -> (rows, units)
-        rows = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), self.kernel)
-        if self.use_bias:
-            rows = ops.add(rows, self.bias)
-        return ops.reshape(rows, (*leading, self.units))
+        rows = self._map_rows(ops.reshape(x, (-1, x.shape[-1])))
+        return ops.reshape(rows, (*ops.shape(x)[:-1], self.units))
+
+    def _map_rows(self, rows: Tensor) -> Tensor:
+        """(rows, channels) -> (rows, units)."""
+        rows = ops.matmul(rows, self.kernel)
+        return ops.add(rows, self.bias) if self.use_bias else rows

@@ -50,5 +50,7 @@ class FeedForward(keras.layers.Layer):
         Returns:
             float (batch, length, d_model).
         """
-        hidden = ops.relu(self.hidden(x))
-        return self.output_projection(self.dropout(hidden, seed))
+        # One row for each position through both maps, which keeps the graph small.
+        hidden = ops.relu(self.hidden(ops.reshape(x, (-1, self.d_model))))
+        rows = self.output_projection(self.dropout(hidden, seed))
+        return ops.reshape(rows, ops.shape(x))

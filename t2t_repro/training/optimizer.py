@@ -71,7 +71,9 @@ class Adam:
         t = tf.cast(step, tf.float32) + 1.0
         # Without decay and rate, the kernel leaves all three variables as they are.
         decay = [tf.where(wanted, beta, 1.0) for beta in (self.beta1, self.beta2)]
-        settings = [self.beta1**t, self.beta2**t, *decay, tf.where(wanted, rate, 0.0)]
+        # One constant for all variables, which makes the graph smaller.
+        last = [tf.where(wanted, rate, 0.0), tf.constant(self.epsilon)]
+        settings = [self.beta1**t, self.beta2**t, *decay, *last]
 
         def update_all(strategy: tf.distribute.Strategy, *gradients: tf.Tensor) -> None:
             for x, m, v, g in zip(
@@ -92,6 +94,7 @@ class Adam:
         beta1: tf.Tensor,
         beta2: tf.Tensor,
         rate: tf.Tensor,
+        epsilon: tf.Tensor,
     ) -> None:
         tf.raw_ops.ResourceApplyAdam(
             var=x.handle,
@@ -102,7 +105,7 @@ class Adam:
             lr=rate,
             beta1=beta1,
             beta2=beta2,
-            epsilon=self.epsilon,
+            epsilon=epsilon,
             grad=gradient,
         )
 
