@@ -100,7 +100,7 @@ del model
 # %% [markdown]
 # ## 3. Batches (section 5.1)
 #
-# "About 25,000 source tokens and 25,000 target tokens." Here a batch is bounded on each side, padding included, over all devices together; what does not fit at once is accumulated. Sentences of like length share a batch, so little is padding.
+# "About 25,000 source tokens and 25,000 target tokens." Here a batch is bounded on each side, padding included, over all devices together; what does not fit at once is made of parts that are accumulated. Sentences of like length share a part, so little is padding; a batch has parts of all lengths.
 
 # %%
 from t2t_repro.data.batching import plan_epoch
@@ -110,7 +110,7 @@ from t2t_repro.procedure import batching_of
 
 chosen = hparams.load(SET)
 data = prepare(create(PROBLEM, "paper/data"), chosen, Path("paper/data"), print)
-plan = plan_epoch(data.train.lengths, batching_of(chosen, replicas=1), chosen.seed, 0)
+plan = plan_epoch(data.train.lengths, batching_of(chosen), chosen.seed, 0)
 print("an epoch:", plan.summary())
 figure, ax = plt.subplots(figsize=(6, 3))
 ax.hist(data.train.lengths, bins=range(0, 60, 2), label=["source", "target"])

@@ -147,13 +147,13 @@ def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Non
         yield
 
 
-def batching_of(hparams: HParams, replicas: int) -> BatchingConfig:
-    """Returns how batches are made under some number of replicas."""
+def batching_of(hparams: HParams) -> BatchingConfig:
+    """Returns how batches are made, wherever the training runs."""
     return BatchingConfig(
         tokens_per_batch=hparams.tokens_per_batch,
         kind=hparams.batching,
         max_length=hparams.max_length,
-        rows_multiple=replicas,
+        tokens_per_part=hparams.tokens_per_part,
     )
 
 
@@ -162,7 +162,7 @@ def _train(
 ) -> bool:
     """Trains to the last step; says whether it got there."""
     hparams, say, chief = run.hparams, run.say, loop.is_chief
-    config = batching_of(hparams, run.strategy.num_replicas_in_sync)
+    config = batching_of(hparams)
     say(strategies.describe(run.strategy))
     start = loop.restore(say)
     if _is_done(run, start):
@@ -235,7 +235,7 @@ def _validation(
 ) -> Validate:
     """Returns what is done between updates to see how good the model is."""
     hparams, say = run.hparams, run.say
-    config = batching_of(hparams, run.strategy.num_replicas_in_sync)
+    config = batching_of(hparams)
     validation_loss = ValidationLoss(model)
     translator = Translator(model, data.tokenizer, search_of(hparams, beam_size=1))
     sample = _first(run.problem, "val", VALIDATION_SENTENCES)

@@ -21,7 +21,6 @@ _FREE = {
     "keep_best_checkpoints",
     "average_last",
     "eval_steps",
-    "max_tokens_per_device",
     "beam_size",
     "alpha",
     "decode_extra_length",
@@ -136,6 +135,8 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change
     """
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else new.keys() - _FREE
+    if before.tokens_per_part == now.tokens_per_part:
+        compared = compared - {"max_tokens_per_device"}
     return [
         Change(key, f"{key}={old[key]} there, {new[key]} here")
         for key in new

@@ -283,6 +283,16 @@ def test_a_model_is_drawn_from_its_seed():
         assert len(variable.shape) == 1 or np.abs(variable.numpy() - differs).max() > 0
 
 
+def test_what_decides_the_parts_of_a_batch_is_compared(begun, tokenizers):
+    told = provenance(tokenizers[0])
+    # 25,000 in parts of 4,096 are seven of 3,571 at most; so they are in 4,000.
+    begun.check(HPARAMS.replace(max_tokens_per_device=4000), told)
+    eight = HPARAMS.replace(max_tokens_per_device=3125)
+    with pytest.raises(UserError, match="max_tokens_per_device=4096 there, 3125 here"):
+        begun.check(eight, told)
+    begun.check(eight, told, {"max_tokens_per_device"})
+
+
 def test_a_second_training_in_the_same_directory_is_refused(begun):
     directory = begun
     with directory.locked():

@@ -268,9 +268,11 @@ def test_an_update_that_is_skipped_is_told_with_the_lines_of_its_pairs(
 
 
 def test_batches_are_made_as_the_hyper_parameters_say():
-    config = batching_of(hparams.load("multi30k,max_length=99"), 2)
+    config = batching_of(hparams.load("multi30k,max_length=99"))
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
-    assert (config.max_length, config.rows_multiple) == (99, 2)
+    assert (config.max_length, config.is_one_part) == (99, True)
+    # The fewest equal parts that a device holds: seven.
+    assert batching_of(hparams.load("base")).part_bound == 3571
 
 
 def test_a_model_that_is_still_warming_up_is_not_scored(trained_copy):

@@ -112,7 +112,7 @@ def read(args: Namespace, folder: Path) -> dict[str, Any]:
     pairs = prepare(problem, chosen, folder, say).train
     say(f"reading {args.batches:,} batches")
     began = time.perf_counter()
-    batches = iter(pipeline.batches(pairs, batching_of(chosen, 1), chosen.seed))
+    batches = iter(pipeline.batches(pairs, batching_of(chosen), chosen.seed))
     next(batches)
     first = time.perf_counter() - began
     tokens = both = positions = 0

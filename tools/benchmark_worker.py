@@ -26,6 +26,7 @@ import tensorflow as tf
 from t2t_repro import cli, problems
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.data import pipeline
+from t2t_repro.data.parts import rectangle
 from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
@@ -73,11 +74,16 @@ def prepare_training(settings: Namespace) -> dict[str, Any]:
         `peer_flags`: what makes tensor2tensor's model and schedule the same.
     """
     hparams, data = _training_hparams(settings), _training_data(settings)
-    config = batching_of(hparams, replicas=1)
+    config = batching_of(hparams)
+    if not config.is_one_part:
+        raise UserError(
+            f"--hparams {settings.hparams}: tensor2tensor takes one rectangle an "
+            "update; set max_tokens_per_device to at least tokens_per_batch"
+        )
     batches = pipeline.batches(data.train, config, hparams.seed).take(settings.steps)
     np.savez(
         Path(settings.work_dir) / "batches.npz",
-        **flat_batches(batches.as_numpy_iterator()),
+        **flat_batches(_only_part(batch) for batch in batches),
         vocab_size=data.tokenizer.vocab_size,
         target_space_id=_TARGET_SPACE,
     )
@@ -89,6 +95,12 @@ def prepare_training(settings: Namespace) -> dict[str, Any]:
         "warmup_steps": hparams.warmup_steps,
     }
     return {"peer_flags": flags, "pairs": len(data.train)}
+
+
+def _only_part(batch: dict[str, tf.Tensor]) -> dict[str, Ids]:
+    """Returns a batch of one part as `inputs` and `targets`, a row a sentence."""
+    inputs, targets = rectangle(batch, 0)
+    return {"inputs": inputs.numpy(), "targets": targets.numpy()}
 
 
 def flat_batches(batches: Iterable[dict[str, Ids]]) -> Arrays:
@@ -166,7 +178,7 @@ def train(settings: Namespace) -> dict[str, Any]:
     """Trains as `python -m t2t_repro.train` does, without validation."""
     keep_freed_memory()  # As the command does.
     hparams, data = _training_hparams(settings), _training_data(settings)
-    config = batching_of(hparams, replicas=1)
+    config = batching_of(hparams)
     strategy = strategies.choose("one_device")
     model = build_model(hparams, data.tokenizer.vocab_size)
     with tempfile.TemporaryDirectory() as folder:

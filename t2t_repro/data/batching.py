@@ -1,4 +1,7 @@
-"""The arithmetic of batches: which pairs share a batch, and in what shape.
+"""The arithmetic of batches: which pairs share a batch, and in what shapes.
+
+Pairs of like lengths make a part, a rectangle of one shape that one device holds;
+parts of different shapes make a batch, which is one update.
 
 The plan of an epoch is a pure function of the pairs' lengths, the configuration, the
 seed and the epoch's number. Nothing else remembers a place in the data, so a training
@@ -11,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.data.buckets import chosen_buckets
+from t2t_repro.data.dealing import deal, fewest_batches
 from t2t_repro.data.grouping import Groups, fill_buckets, sort_and_cut
 from t2t_repro.data.t2t_boundaries import t2t_widths
 from t2t_repro.errors import UserError
@@ -18,6 +22,8 @@ from t2t_repro.errors import UserError
 IntArray = npt.NDArray[np.integer]
 
 KINDS = ("sorted", "buckets", "t2t_buckets")
+# More shapes hardly save padding, and take long to choose.
+MOST_FREE_SHAPES = 512
 
 
 @dataclass(frozen=True)
@@ -26,50 +32,67 @@ class BatchingConfig:
 
     Attributes:
         tokens_per_batch: Upper bound of the padded positions of each side of a global
-            batch, filler rows included: rows x longest source and rows x longest
-            target stay at or below it. (Paper section 5.1: about 25,000 source and
-            25,000 target tokens. T2T: `batch_size` bounds one GPU's share instead.)
-        kind: `sorted`: pairs sorted by their longer side, batches as full as the
-            bound allows, each padded to its own longest source and target.
-            `buckets`: at most `max_shapes` static shapes, chosen for the corpus; the
-            least padding. `t2t_buckets`: static shapes at tensor2tensor's boundaries.
+            batch, filler rows included: the sum of rows x longest source over its
+            parts, and that of rows x longest target, stay at or below it. (Paper
+            section 5.1: about 25,000 source and 25,000 target tokens. T2T:
+            `batch_size` bounds one GPU's share instead.)
+        kind: `sorted`: shapes as they come; a batch of one part is cut from pairs
+            sorted by their longer side, as full as the bound allows, padded to its
+            own longest source and target; where there are several parts, as many
+            shapes are chosen as there are full parts. `buckets`: at most `max_shapes`
+            static shapes, chosen for the corpus. `t2t_buckets`: static shapes at
+            tensor2tensor's boundaries.
         max_length: Longest side in tokens, EOS included, of a pair that is used.
-        rows_multiple: Number of rows is a multiple of this (replicas x accumulated
-            micro-batches); rows that are missing are filler rows, all zeros.
+        tokens_per_part: The same bound for each part; 0, or no less than
+            `tokens_per_batch`: a batch is one part.
         max_shapes: Upper bound of the shapes of kind `buckets`. More shapes mean less
             padding.
-        batches_per_shape: With kind `buckets`, there are at least so many full
-            batches for every shape: the last batch of each shape is not full, so a
-            small corpus in many shapes would be trained on in batches much smaller
-            than `tokens_per_batch`. 0 sets no such bound.
+        parts_per_shape: With kind `buckets`, there are at least so many full parts
+            for every shape: the last part of each shape is not full, so a small
+            corpus in many shapes would be trained on in parts much smaller than the
+            bound. 0 sets no such bound.
     """
 
     tokens_per_batch: int
     kind: str = "sorted"
     max_length: int = 256
-    rows_multiple: int = 1
+    tokens_per_part: int = 0
     max_shapes: int = 48
-    batches_per_shape: int = 2
+    parts_per_shape: int = 2
 
     def __post_init__(self) -> None:
         """Refuses values that describe no batch.
 
         Raises:
-            UserError: for an unknown kind or a number below 1.
+            UserError: for an unknown kind or a number that is too small.
         """
         if self.kind not in KINDS:
             known = ", ".join(KINDS)
             raise UserError(
                 f"batching kind {self.kind!r} is unknown: use one of {known}"
             )
-        for name in ("tokens_per_batch", "max_length", "rows_multiple", "max_shapes"):
+        for name in ("tokens_per_batch", "max_length", "max_shapes"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give 1 or more")
+        if self.tokens_per_part < 0:
+            raise UserError(
+                f"tokens_per_part is {self.tokens_per_part}: give 0 or more"
+            )
+
+    @property
+    def part_bound(self) -> int:
+        """Upper bound of the padded positions of each side of a part."""
+        return min(self.tokens_per_part or self.tokens_per_batch, self.tokens_per_batch)
+
+    @property
+    def is_one_part(self) -> bool:
+        """Whether every batch is a single part."""
+        return self.part_bound == self.tokens_per_batch
 
     @property
     def longest_usable(self) -> int:
-        """Longest side in tokens that `max_length` and one whole batch can hold."""
-        return min(self.max_length, self.tokens_per_batch // self.rows_multiple)
+        """Longest side in tokens that `max_length` and one part can hold."""
+        return min(self.max_length, self.part_bound)
 
 
 @dataclass(frozen=True)
@@ -77,10 +100,11 @@ class EpochPlan:
     """One epoch's batches, in the order in which they are trained on.
 
     Attributes:
-        order: int64 (pairs used,), pair numbers; a batch is a run of it.
-        starts: int64 (batches,), first position of each batch in `order`.
-        counts: int64 (batches,), pairs in each batch.
-        shapes: int64 (batches, 3): rows with filler rows, source and target width.
+        order: int64 (pairs used,), pair numbers; a part is a run of it.
+        starts: int64 (parts,), first position of each part in `order`.
+        counts: int64 (parts,), pairs in each part.
+        shapes: int64 (parts, 3): rows with filler rows, source and target width.
+        firsts: int64 (batches,), first part of each batch; a batch is a run of parts.
         dropped: Pairs left out because a side is too long.
         tokens: Tokens in all batches, both sides, EOS included.
     """
@@ -89,12 +113,18 @@ class EpochPlan:
     starts: IntArray
     counts: IntArray
     shapes: IntArray
+    firsts: IntArray
     dropped: int
     tokens: int
 
     @property
     def batches(self) -> int:
         """Number of batches, which is the same in every epoch."""
+        return len(self.firsts)
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of all batches."""
         return len(self.starts)
 
     @property
@@ -113,26 +143,37 @@ class EpochPlan:
         return int((self.shapes[:, 0] * self.shapes[:, 1:].sum(axis=1)).sum())
 
     @property
+    def sizes(self) -> IntArray:
+        """Padded positions of each batch: the sum over its parts' wider sides."""
+        return np.add.reduceat(_wider(self.shapes), self.firsts)
+
+    @property
     def fullness(self) -> float:
-        """Mean of rows x wider side over the largest batch's: 1.0 if all are equal."""
-        sizes = self.shapes[:, 0] * self.shapes[:, 1:].max(axis=1)
-        return float(sizes.mean() / sizes.max())
+        """Mean size over that of the largest batch: 1.0 if all are equal."""
+        return float(self.sizes.mean() / self.sizes.max())
 
     @property
     def share(self) -> float:
         """Non-padding tokens over padded positions, filler rows counted."""
         return self.tokens / self.positions
 
+    def parts_of(self, batch: int) -> slice:
+        """Returns which parts a batch is made of."""
+        last = batch + 1 == self.batches
+        return slice(self.firsts[batch], None if last else self.firsts[batch + 1])
+
     def indices(self, batch: int) -> IntArray:
-        """Returns the pair numbers of a batch, int64 (pairs,)."""
-        start = self.starts[batch]
-        return self.order[start : start + self.counts[batch]]
+        """Returns the pair numbers of a batch, int64 (pairs,), part after part."""
+        parts = self.parts_of(batch)
+        runs = zip(self.starts[parts], self.counts[parts], strict=True)
+        return np.concatenate([self.order[start : start + n] for start, n in runs])
 
     def summary(self) -> str:
         """Describes the plan in one line for a log."""
+        parts = f"{self.parts:,} parts and " if self.parts > self.batches else ""
         return (
             f"{self.pairs:,} pairs ({self.dropped:,} too long left out) in "
-            f"{self.batches:,} batches of {self.distinct_shapes:,} shapes, "
+            f"{self.batches:,} batches of {parts}{self.distinct_shapes:,} shapes, "
             f"{self.share:.1%} of the positions are tokens, batches are "
             f"{self.fullness:.0%} as large as the largest"
         )
@@ -143,8 +184,9 @@ def plan_epoch(
 ) -> EpochPlan:
     """Plans an epoch: every usable pair in exactly one batch.
 
-    The number of batches, and with static kinds their shapes, depend on lengths and
-    config alone; the membership and the order of the batches are new in every epoch.
+    The number of batches, and with static kinds the shapes of parts, depend on
+    lengths and config alone; the membership and the order of the batches are new in
+    every epoch. Nothing depends on where the training runs.
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
@@ -159,12 +201,19 @@ def plan_epoch(
     usable = _usable(lengths, config)
     shuffled = rng.permutation(usable)
     groups = _group(shuffled, lengths, config)
-    batch_order = rng.permutation(len(groups.starts))
+    if config.is_one_part:
+        parts: IntArray = rng.permutation(len(groups.starts))
+        firsts: IntArray = np.arange(len(parts))
+    else:
+        sizes = _wider(groups.shapes)
+        batches = fewest_batches(sizes, config.tokens_per_batch)
+        parts, firsts = deal(sizes, batches, rng)
     return EpochPlan(
         order=groups.order,
-        starts=groups.starts[batch_order],
-        counts=groups.counts[batch_order],
-        shapes=groups.shapes[batch_order],
+        starts=groups.starts[parts],
+        counts=groups.counts[parts],
+        shapes=groups.shapes[parts],
+        firsts=firsts,
         dropped=len(lengths) - len(usable),
         tokens=int(lengths[usable].sum(dtype=np.int64)),
     )
@@ -173,24 +222,25 @@ def plan_epoch(
 def plan_evaluation(
     lengths: IntArray, config: BatchingConfig, longest: int | None = None
 ) -> EpochPlan:
-    """Plans one pass over all pairs, shortest batches first.
+    """Plans one pass over all pairs in batches of one part, shortest batches first.
 
-    A pair too long for `tokens_per_batch` gets a batch of its own.
+    A pair too long for the bound of a part gets a batch of its own.
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: Only `tokens_per_batch` and `rows_multiple` are used.
+        config: Only the bound of a part is used.
         longest: Leave out pairs with a longer side; None leaves nothing out.
     """
     used = np.arange(len(lengths))
     if longest is not None:
         used = np.flatnonzero(lengths.max(axis=1, initial=0) <= longest)
-    groups = sort_and_cut(used, lengths, config.tokens_per_batch, config.rows_multiple)
+    groups = sort_and_cut(used, lengths, config.part_bound)
     return EpochPlan(
         order=groups.order,
         starts=groups.starts,
         counts=groups.counts,
         shapes=groups.shapes,
+        firsts=np.arange(len(groups.starts)),
         dropped=len(lengths) - len(used),
         tokens=int(lengths[used].sum(dtype=np.int64)),
     )
@@ -212,25 +262,34 @@ def _group(
     lengths: IntArray,
     config: BatchingConfig,
 ) -> Groups:
-    """Cuts shuffled pairs, int64 (pairs used,), into batches of the chosen kind."""
-    bounds = config.tokens_per_batch, config.rows_multiple
-    if config.kind == "sorted":
-        return sort_and_cut(shuffled, lengths, *bounds)
+    """Cuts shuffled pairs, int64 (pairs used,), into parts of the chosen kind."""
+    if config.kind == "sorted" and config.is_one_part:
+        return sort_and_cut(shuffled, lengths, config.part_bound)
+    used = lengths[shuffled]
     if config.kind == "t2t_buckets":
         widths: IntArray = t2t_widths(config.longest_usable)
-        longer = lengths[shuffled].max(axis=1)
-        bucket: IntArray = np.searchsorted(widths[:, 0], longer)
+        bucket: IntArray = np.searchsorted(widths[:, 0], used.max(axis=1))
     else:
-        used = lengths[shuffled]
-        shapes = _shapes_for(used, config)
-        bucket, widths = chosen_buckets(used, config.longest_usable, shapes)
-    return fill_buckets(shuffled, bucket, widths, *bounds)
+        bucket, widths = chosen_buckets(
+            used,
+            config.longest_usable,
+            _shapes_for(used, config),
+            0 if config.is_one_part else config.part_bound,
+        )
+    return fill_buckets(shuffled, bucket, widths, config.part_bound)
 
 
 def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:
-    """Returns how many static shapes a corpus of int (pairs, 2) lengths is worth."""
-    if not config.batches_per_shape:
-        return config.max_shapes
+    """Returns how many shapes a corpus of int (pairs, 2) lengths is worth."""
     positions = int(lengths.max(axis=1).sum(dtype=np.int64))
-    full_batches = positions // config.tokens_per_batch
-    return max(1, min(config.max_shapes, full_batches // config.batches_per_shape))
+    full_parts = positions // config.part_bound
+    if config.kind == "sorted":
+        return max(1, min(MOST_FREE_SHAPES, full_parts))
+    if not config.parts_per_shape:
+        return config.max_shapes
+    return max(1, min(config.max_shapes, full_parts // config.parts_per_shape))
+
+
+def _wider(shapes: IntArray) -> IntArray:
+    """Returns the padded positions of the wider side of int (parts, 3) shapes."""
+    return shapes[:, 0] * shapes[:, 1:].max(axis=1)

@@ -35,7 +35,7 @@ def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]
 
 
 def chosen_buckets(
-    shuffled: IntArray, longest: int, max_shapes: int
+    shuffled: IntArray, longest: int, max_shapes: int, tokens_per_part: int = 0
 ) -> tuple[IntArray, IntArray]:
     """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
 
@@ -48,6 +48,9 @@ def chosen_buckets(
         shuffled: int (pairs, 2), source and target lengths, in random order.
         longest: Longest side in tokens.
         max_shapes: Upper bound of the number of buckets.
+        tokens_per_part: Positions of the wider side of a full part: more pairs go to
+            their second choice where `fill_buckets` would leave filler rows. 0 moves
+            none for that, as in the trainings whose results are published.
 
     Returns:
         Bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
@@ -59,8 +62,11 @@ def chosen_buckets(
     first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
     # Pairs that agree in both choices cost the same to move, so any of them may.
     choices = first * len(widths) + np.where(second >= 0, second, first)
-    moved = _moved(np.bincount(choices, minlength=len(widths) ** 2), widths.sum(axis=1))
-    return np.where(_rank(choices) < moved[choices], second, first), widths
+    sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
+    moved = _moved(sizes, widths.sum(axis=1))
+    if tokens_per_part:
+        _fill_rows(sizes, moved, tokens_per_part // widths.max(axis=1))
+    return np.where(_rank(choices) < moved.ravel()[choices], second, first), widths
 
 
 def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
@@ -71,29 +77,49 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     where there are two to choose from, whatever it costs.
 
     Args:
-        sizes: int (buckets x buckets,), pairs of each first and second choice; those
+        sizes: int (buckets, buckets), pairs of each first and second choice; those
             without a second choice have the first again.
         cost: int (buckets,), source plus target width.
 
     Returns:
-        int64 (buckets x buckets,).
+        int64 (buckets, buckets).
     """
-    buckets = len(cost)
-    table = sizes.reshape(buckets, buckets)
-    moved = np.zeros_like(table)
-    for first in np.flatnonzero(table.any(axis=1)):
-        budget = MIXING_BUDGET * int(table[first].sum()) * int(cost[first])
-        seconds = np.flatnonzero(table[first] >= 2)
+    moved = np.zeros_like(sizes)
+    for first in np.flatnonzero(sizes.any(axis=1)):
+        budget = MIXING_BUDGET * int(sizes[first].sum()) * int(cost[first])
+        seconds = np.flatnonzero(sizes[first] >= 2)
         seconds = seconds[seconds != first]
         for second in seconds[np.argsort(cost[seconds], kind="stable")]:
             price = int(cost[second] - cost[first])
-            half = int(table[first, second]) // 2
+            half = int(sizes[first, second]) // 2
             affordable = int(budget // price) if price else half
             if not moved[first].any():
                 affordable = max(1, affordable)
             moved[first, second] = min(half, affordable)
             budget = max(0.0, budget - moved[first, second] * price)
-    return moved.ravel()
+    return moved
+
+
+def _fill_rows(sizes: IntArray, moved: IntArray, most_rows: IntArray) -> None:
+    """Moves more pairs to their second choice, into what would be filler rows there.
+
+    Args:
+        sizes: int (buckets, buckets), as for `_moved`.
+        moved: int (buckets, buckets), the pairs that move already; more are added.
+        most_rows: int (buckets,), pairs of a full part of each bucket.
+    """
+    held = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
+    # A second choice is the wider one: the pairs that leave a bucket are known when
+    # its turn comes.
+    for second in reversed(range(len(held))):
+        parts = max(1, -(-int(held[second]) // int(most_rows[second])))
+        missing = -int(held[second]) % parts
+        left = sizes[:second, second] - moved[:second, second]
+        for first in np.flatnonzero(left)[::-1]:  # The cheapest moves first.
+            more = min(missing, int(left[first]))
+            moved[first, second] += more
+            held[first] -= more
+            missing -= more
 
 
 def _rank(keys: IntArray) -> IntArray:

@@ -1,6 +1,6 @@
 """The tf.data pipeline: padded batches from encoded pairs, from any step on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +14,7 @@ from t2t_repro.data.batching import (
     plan_evaluation,
 )
 from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.data.parts import SIGNATURE, laid_flat, rectangle
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
@@ -21,9 +22,11 @@ PREFETCHED_BATCHES = 16
 # would exhaust any machine.
 LONGEST_EVALUATED = 4096
 
-_SIGNATURE = (
-    tf.TensorSpec([None], tf.int64),  # pair numbers
-    tf.TensorSpec([3], tf.int64),  # rows, source width, target width
+_Place = tuple[IntArray, IntArray, IntArray]
+_PLACE = (
+    tf.TensorSpec([None], tf.int64),  # pair numbers, part after part
+    tf.TensorSpec([None], tf.int64),  # pairs of each part
+    tf.TensorSpec([None, 3], tf.int64),  # its rows, source width and target width
 )
 
 
@@ -44,14 +47,14 @@ def batches(
             first.
 
     Returns:
-        Elements `inputs` int32 (rows, source), `targets` int32 (rows, target).
+        Batches laid flat, as `parts.SIGNATURE` describes them.
 
     Raises:
         UserError: when no pair is short enough to be used.
     """
     first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
 
-    def places() -> Iterator[tuple[IntArray, IntArray]]:
+    def places() -> Iterator[_Place]:
         epoch, first = divmod(start_step, first_epoch.batches)
         # Seconds at WMT size: the next epoch is planned while this one is read.
         with ThreadPoolExecutor(1) as planner:
@@ -66,8 +69,7 @@ def batches(
                 yield from _batch_places(plan, first)
                 plan, first = following.result(), 0
 
-    places_read = tf.data.Dataset.from_generator(places, output_signature=_SIGNATURE)
-    return _gathered(pairs, places_read)
+    return _gathered(pairs, places)
 
 
 def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset:
@@ -77,17 +79,21 @@ def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset
 
     Args:
         pairs: The encoded pairs of a validation or test split.
-        config: Only `tokens_per_batch` and `rows_multiple` are used.
+        config: Only the bound of a part is used.
 
     Returns:
         Elements `inputs` int32 (rows, source), `targets` int32 (rows, target).
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
-    places = tf.data.Dataset.from_generator(
-        lambda: _batch_places(plan), output_signature=_SIGNATURE
-    )
-    return _gathered(pairs, places).apply(
-        tf.data.experimental.assert_cardinality(plan.batches)
+
+    def only_part(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        inputs, targets = rectangle(batch, 0)
+        return {"inputs": inputs, "targets": targets}
+
+    return (
+        _gathered(pairs, lambda: _batch_places(plan))
+        .map(only_part)
+        .apply(tf.data.experimental.assert_cardinality(plan.batches))
     )
 
 
@@ -107,31 +113,34 @@ def pair_numbers(
     return plan_epoch(pairs.lengths, config, seed, epoch).indices(batch)
 
 
-def _batch_places(
-    plan: EpochPlan, first: int = 0
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yields pair numbers and shape of each batch of a plan from `first` on."""
+def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
+    """Yields what each batch of a plan is made of, from batch `first` on."""
     for batch in range(first, plan.batches):
-        yield plan.indices(batch), plan.shapes[batch]
+        parts = plan.parts_of(batch)
+        yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]
 
 
-def _gathered(pairs: EncodedPairs, places: tf.data.Dataset) -> tf.data.Dataset:
+def _gathered(
+    pairs: EncodedPairs, places: Callable[[], Iterator[_Place]]
+) -> tf.data.Dataset:
     """Reads the batches ahead of their use, several at once, in order."""
 
-    def read(indices: IntArray, shape: IntArray) -> tuple[np.ndarray, np.ndarray]:
-        rows, source, target = (int(n) for n in shape)
-        batch = pairs.gather(indices, (rows, source, target))
-        return batch["inputs"], batch["targets"]
+    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> list[np.ndarray]:
+        ends = np.cumsum(counts)[:-1]
+        parts = zip(np.split(indices, ends), shapes.tolist(), strict=True)
+        batch = laid_flat(*(pairs.gather(part, tuple(shape)) for part, shape in parts))
+        return [batch[name] for name in SIGNATURE]
 
-    def element(indices: tf.Tensor, shape: tf.Tensor) -> dict[str, tf.Tensor]:
-        inputs, targets = tf.numpy_function(
-            read, [indices, shape], [tf.int32, tf.int32], stateful=False
-        )
+    def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:
+        types = [spec.dtype for spec in SIGNATURE.values()]
+        batch = tf.numpy_function(read, place, types, stateful=False)
         return {
-            "inputs": tf.ensure_shape(inputs, [None, None]),
-            "targets": tf.ensure_shape(targets, [None, None]),
+            name: tf.ensure_shape(value, spec.shape)
+            for (name, spec), value in zip(SIGNATURE.items(), batch, strict=True)
         }
 
-    return places.map(
-        element, num_parallel_calls=PARALLEL_GATHERS, deterministic=True
-    ).prefetch(PREFETCHED_BATCHES)
+    return (
+        tf.data.Dataset.from_generator(places, output_signature=_PLACE)
+        .map(element, num_parallel_calls=PARALLEL_GATHERS, deterministic=True)
+        .prefetch(PREFETCHED_BATCHES)
+    )

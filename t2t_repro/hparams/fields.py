@@ -182,7 +182,7 @@ class HParams:
 
     batching: str = setting(
         "buckets",
-        "buckets: a bounded set of shapes; sorted: sort each epoch by length and cut.",
+        "buckets: a bounded set of shapes; sorted: as many shapes as pad little.",
         "paper section 5.1 ('approximate sequence length')",
         choices=("buckets", "sorted"),
     )
@@ -197,8 +197,8 @@ class HParams:
     )
     max_tokens_per_device: int = setting(
         4096,
-        "Most positions per side that a device takes at once; larger batches are "
-        "accumulated; 0: no bound.",
+        "Most positions per side that a device takes at once; a larger batch is made "
+        "of equal parts that are accumulated; 0: no bound.",
         "tensor2tensor transformer_base_v1 batch_size",
         minimum=0,
     )
@@ -278,6 +278,18 @@ class HParams:
     def value_size(self) -> int:
         """The width d_v of one head's value."""
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
+
+    @property
+    def tokens_per_part(self) -> int:
+        """Most positions per side of one of the parts that make up a batch.
+
+        The batch is divided into as few equal parts as `max_tokens_per_device` allows;
+        into parts of just as many where equal ones could not hold every sentence.
+        """
+        whole = self.tokens_per_batch
+        most = min(self.max_tokens_per_device or whole, whole)
+        equal = whole // -(-whole // most)
+        return equal if equal >= self.max_length else most
 
     @property
     def decoder_layers(self) -> int:

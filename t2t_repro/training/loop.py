@@ -10,13 +10,14 @@ from types import FrameType
 
 import tensorflow as tf
 
+from t2t_repro.data import parts
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.training import checkpoints, retention
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.profile import Profile
-from t2t_repro.training.step import BATCH_SIGNATURE, StepResult, TrainStep
+from t2t_repro.training.step import StepResult, TrainStep
 from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
@@ -49,9 +50,10 @@ class TrainingLoop:
         self.strategy = strategy
         self.checkpoint_dir = checkpoint_dir
         self.is_chief = is_chief
+        self.accumulates = hparams.tokens_per_part < hparams.tokens_per_batch
         self.weights = named_variables(model)
         with strategy.scope():
-            step = TrainStep(model, hparams, self._accumulates())
+            step = TrainStep(model, hparams, self.accumulates)
         self.state = step.state()
         self.workers = Workers(strategy)
         self.step = 0
@@ -61,23 +63,18 @@ class TrainingLoop:
         self._saved_step = -1
         self._saved_time = time.monotonic()
 
-        @tf.function(input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)])
+        @tf.function(
+            input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)],
+            autograph=False,
+        )
         def update(
-            inputs: tf.Tensor, targets: tf.Tensor, step_number: tf.Tensor
+            batch: dict[str, tf.Tensor], step_number: tf.Tensor
         ) -> list[tf.Tensor]:
-            results = strategy.run(
-                step.replica_step, args=(inputs, targets, step_number)
-            )
+            results = strategy.run(step.replica_step, args=(batch, step_number))
             # The same on every replica.
             return [strategy.experimental_local_results(r)[0] for r in results]
 
         self._update = update
-
-    def _accumulates(self) -> bool:
-        """Says whether a replica's share of a batch exceeds what it may hold."""
-        bound = self.hparams.max_tokens_per_device
-        share = self.hparams.tokens_per_batch / self.strategy.num_replicas_in_sync
-        return bool(bound) and share > bound
 
     def restore(self, say: Say = print) -> int:
         """Goes back to the newest whole checkpoint.
@@ -195,8 +192,7 @@ class TrainingLoop:
     def _result(self, batch: dict[str, tf.Tensor]) -> StepResult:
         """Makes one update."""
         with self.workers.gone_is_told():
-            step = tf.constant(self.step)
-            return StepResult(*self._update(batch["inputs"], batch["targets"], step))
+            return StepResult(*self._update(batch, tf.constant(self.step)))
 
     def _after_update(
         self,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from t2t_repro.data.parts import rectangle
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
@@ -43,17 +44,16 @@ class TrainStep:
     """Computes gradients on every replica, sums them, and updates.
 
     A loss is a sum and a token count; the sum of gradients is divided once, by the
-    count over all replicas and micro-batches, so that the result does not depend on
-    how the batch was cut.
+    count over all replicas and parts, so that the result does not depend on how the
+    batch was cut.
 
     Create it inside the strategy's scope.
 
     Args:
         model: the model, already built.
-        hparams: smoothing, schedule, Adam, seed, the bound on a micro-batch, the
-            precision that the model was built in, and whether XLA compiles it.
-        accumulate: whether batches are cut into micro-batches of at most
-            ``hparams.max_tokens_per_device`` positions a side.
+        hparams: smoothing, schedule, Adam, seed, the precision that the model was
+            built in, and whether XLA compiles it.
+        accumulate: whether batches have several parts; else each has one.
     """
 
     def __init__(self, model: Transformer, hparams: HParams, accumulate: bool) -> None:
@@ -76,7 +76,12 @@ class TrainStep:
         self.loss_scale = loss_scale_for(hparams.precision)
         # The update itself has fixed shapes and is one kernel a variable as it is.
         self._differentiate = (
-            tf.function(self._gradients, jit_compile=True, autograph=False)
+            tf.function(
+                self._gradients,
+                input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([2], tf.int32)],
+                jit_compile=True,
+                autograph=False,
+            )
             if hparams.xla
             else self._gradients
         )
@@ -86,30 +91,29 @@ class TrainStep:
         return self.optimizer.state() | self.loss_scale.state()
 
     def replica_step(
-        self, inputs: tf.Tensor, targets: tf.Tensor, step: tf.Tensor
+        self, batch: dict[str, tf.Tensor], step: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        """Takes one replica's part in the update from a global batch.
+        """Takes one replica's share in the update from a global batch.
 
         Every replica is given the whole batch, a few hundred kilobytes, and takes
-        its own rows: there is no distributed iterator whose place is lost on a
+        its own share: there is no distributed iterator whose place is lost on a
         restart.
 
         Args:
-            inputs: int32 (rows, source), the global batch.
-            targets: int32 (rows, target), the global batch.
+            batch: the global batch, as `data.parts.SIGNATURE` describes it.
             step: int32 (), the number of updates done before.
 
         Returns:
             The fields of a `StepResult`, in order.
         """
         context = tf.distribute.get_replica_context()
-        share = _share_of_tokens(inputs, targets)
-        inputs, targets = _own_rows(inputs), _own_rows(targets)
+        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+        replicas = context.num_replicas_in_sync
         if self.accumulate:
-            total, tokens, gradients = self._accumulated(inputs, targets, step)
+            found = self._accumulated(batch, step, replica, replicas)
         else:
-            seed = self._dropout_seed(step, 0)
-            total, tokens, gradients = self._differentiate(inputs, targets, seed)
+            found = self._of_piece(batch, step, replica, replicas)
+        total, tokens, gradients = found
         total, tokens, *gradients = context.all_reduce(
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
         )
@@ -126,7 +130,7 @@ class TrainStep:
         rate = self.schedule(step)
         self.optimizer.apply(gradients, step, rate, finite)
         self.loss_scale.update(finite)
-        return total / count, tokens, share, norm, rate
+        return total / count, tokens, _share_of_tokens(batch), norm, rate
 
     def _gradients(
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
@@ -142,54 +146,81 @@ class TrainStep:
         dense = [tf.convert_to_tensor(g) for g in gradients]
         return total, tokens, self.loss_scale.unscaled(dense, tokens)
 
-    def _accumulated(
-        self, inputs: tf.Tensor, targets: tf.Tensor, step: tf.Tensor
+    def _of_piece(
+        self,
+        batch: dict[str, tf.Tensor],
+        step: tf.Tensor,
+        piece: tf.Tensor,
+        cuts: tf.Tensor | int,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Like `_gradients`, over micro-batches one after the other."""
-        rows = tf.shape(inputs)[0]
-        longest = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
-        size = tf.maximum(self.hparams.max_tokens_per_device // longest, 1)
-        count = (rows + size - 1) // size
+        """Like `_gradients`, of one piece of a batch.
 
-        def add_micro_batch(
-            index: tf.Tensor, total: tf.Tensor, tokens: tf.Tensor, *sums: tf.Tensor
+        Args:
+            batch: the global batch.
+            step: int32 (), the number of updates done before.
+            piece: int32 (), which piece, counted through all parts.
+            cuts: into how many pieces every part is cut.
+        """
+        part, cut = piece // cuts, piece % cuts
+        inputs, targets = (_rows(side, cut, cuts) for side in rectangle(batch, part))
+        seed = self._dropout_seed(step, part + cut * 10_007)
+        return self._differentiate(inputs, targets, seed)
+
+    def _accumulated(
+        self,
+        batch: dict[str, tf.Tensor],
+        step: tf.Tensor,
+        replica: tf.Tensor,
+        replicas: int,
+    ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        """Like `_gradients`, over a replica's pieces of a batch, one after the other.
+
+        Replicas take whole parts in turn: rectangles as large as a device holds keep
+        it busy. Where there are fewer parts than replicas, parts are cut by rows.
+        """
+        parts = tf.shape(batch["shapes"])[0]
+        cuts = tf.maximum(replicas // parts, 1)
+
+        def add_piece(
+            piece: tf.Tensor, total: tf.Tensor, tokens: tf.Tensor, *sums: tf.Tensor
         ) -> tuple[tf.Tensor, ...]:
-            part = slice(index * size, (index + 1) * size)
-            seed = self._dropout_seed(step, index)
-            more = self._differentiate(inputs[part], targets[part], seed)
+            more = self._of_piece(batch, step, piece, cuts)
             added = [a + b for a, b in zip(sums, more[2], strict=True)]
-            return index + 1, total + more[0], tokens + more[1], *added
+            return piece + replicas, total + more[0], tokens + more[1], *added
 
         zeros = [tf.zeros(v.shape, v.dtype) for v in self._variables]
         _, total, tokens, *gradients = tf.while_loop(
-            lambda index, *_: index < count,
-            add_micro_batch,
-            (tf.constant(0), tf.constant(0.0), tf.constant(0.0), *zeros),
+            lambda piece, *_: piece < parts * cuts,
+            add_piece,
+            (replica, tf.constant(0.0), tf.constant(0.0), *zeros),
             parallel_iterations=1,
         )
         return total, tokens, gradients
 
-    def _dropout_seed(self, step: tf.Tensor, micro_batch: tf.Tensor | int) -> tf.Tensor:
-        """Makes a seed, int32 (2,), from run, step, replica and micro-batch."""
-        context = tf.distribute.get_replica_context()
-        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    def _dropout_seed(self, step: tf.Tensor, piece: tf.Tensor) -> tf.Tensor:
+        """Makes a seed, int32 (2,), from run, step and piece.
+
+        A part that is not cut has the same masks on whichever replica.
+        """
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
-        return tf.stack([step, run + replica * 10_007 + micro_batch])
+        return tf.stack([step, run + piece])
 
 
-def _own_rows(batch: tf.Tensor) -> tf.Tensor:
-    """Returns this replica's rows of a global batch, int32 (rows, length)."""
-    context = tf.distribute.get_replica_context()
-    replicas = context.num_replicas_in_sync
-    if replicas == 1:
-        return batch
-    rows = tf.shape(batch)[0]
-    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-    return batch[rows * replica // replicas : rows * (replica + 1) // replicas]
+def _rows(side: tf.Tensor, cut: tf.Tensor, cuts: tf.Tensor | int) -> tf.Tensor:
+    """Returns one of so many equal cuts of a part's side, int32 (rows, length).
+
+    Rows that are missing are filler rows, all zeros, which add nothing to any sum:
+    every cut of a part has the same static shape, and none is empty.
+    """
+    rows = tf.shape(side)[0]
+    each = (rows + cuts - 1) // cuts
+    whole = tf.pad(side, [[0, each * cuts - rows], [0, 0]])
+    return whole[cut * each : (cut + 1) * each]
 
 
-def _share_of_tokens(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+def _share_of_tokens(batch: dict[str, tf.Tensor]) -> tf.Tensor:
     """Returns the share of positions that are not padding, float32 ()."""
-    symbols = tf.math.count_nonzero(inputs) + tf.math.count_nonzero(targets)
-    positions = tf.size(inputs) + tf.size(targets)
+    sides = batch["inputs"], batch["targets"]
+    symbols = tf.add_n([tf.math.count_nonzero(side) for side in sides])
+    positions = tf.add_n([tf.size(side) for side in sides])
     return tf.cast(symbols, tf.float32) / tf.cast(positions, tf.float32)

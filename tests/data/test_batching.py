@@ -40,21 +40,23 @@ def test_each_side_is_padded_to_its_own_longest():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rows_multiple", [1, 8])
-def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, rows_multiple):
+@pytest.mark.parametrize("tokens_per_part", [0, 250])
+def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_part):
     lengths = some_lengths()
-    config = BatchingConfig(1000, kind, rows_multiple=rows_multiple)
+    config = BatchingConfig(1000, kind, tokens_per_part=tokens_per_part)
     plan = plan_epoch(lengths, config, seed=3, epoch=2)
     used = np.concatenate([plan.indices(b) for b in range(plan.batches)])
     assert sorted(used) == list(range(len(lengths)))
     for batch in range(plan.batches):
-        rows, *widths = plan.shapes[batch].tolist()
+        parts = plan.parts_of(batch)
+        shapes, counts = plan.shapes[parts], plan.counts[parts]
+        sides = shapes[:, :1] * shapes[:, 1:]
+        assert sides.sum(axis=0).max() <= 1000
+        assert sides.max() <= (tokens_per_part or 1000)
+        assert (shapes[:, 0] - counts <= 1).all()
         indices = plan.indices(batch)
-        assert 1 <= len(indices) <= rows
-        assert rows - len(indices) <= rows_multiple
-        assert rows % rows_multiple == 0
-        assert rows * max(widths) <= 1000
-        assert (lengths[indices] <= widths).all()
+        assert (lengths[indices] <= np.repeat(shapes[:, 1:], counts, axis=0)).all()
+    assert (plan.parts > plan.batches) is (tokens_per_part > 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,14 +71,17 @@ def test_the_same_seed_and_epoch_give_the_same_batches(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("other", [{"seed": 4, "epoch": 7}, {"seed": 3, "epoch": 8}])
-def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(kind, other):
-    config = BatchingConfig(500, kind)
+@pytest.mark.parametrize("tokens_per_part", [0, 125])
+def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
+    kind, other, tokens_per_part
+):
+    config = BatchingConfig(500, kind, tokens_per_part=tokens_per_part)
     one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
     two = plan_epoch(some_lengths(), config, **other)
     assert len(members(one) & members(two)) <= 0.1 * one.batches
     assert one.batches == two.batches
     assert one.shapes.tolist() != two.shapes.tolist()
-    if kind != "sorted":
+    if kind != "sorted" or tokens_per_part:
         assert sorted(one.shapes.tolist()) == sorted(two.shapes.tolist())
 
 
@@ -89,12 +94,11 @@ def test_pairs_with_one_long_side_are_dropped_and_counted(kind):
     assert "2 too long left out" in plan.summary()
 
 
-def test_a_pair_that_one_batch_cannot_hold_is_dropped_too():
-    # Eight rows share 64 tokens: at most 8 tokens a row.
-    config = BatchingConfig(tokens_per_batch=64, rows_multiple=8)
+def test_a_pair_that_one_part_cannot_hold_is_dropped_too():
+    config = BatchingConfig(tokens_per_batch=64, tokens_per_part=8)
     plan = plan_epoch(np.array([[8, 8], [9, 2]]), config, seed=1, epoch=0)
     assert plan.order.tolist() == [0]
-    assert plan.shapes.tolist() == [[8, 8, 8]]
+    assert plan.shapes.tolist() == [[1, 8, 8]]
 
 
 def test_t2t_buckets_have_few_static_shapes():
@@ -127,7 +131,7 @@ def test_chosen_buckets_keep_their_number_of_shapes_and_pad_less_than_t2t_bucket
 def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
     # 40 buckets for 2,000 short pairs and 25,000 tokens: one batch each.
     lengths = some_lengths(pairs=2000)
-    config = BatchingConfig(25_000, "buckets", max_shapes=40, batches_per_shape=0)
+    config = BatchingConfig(25_000, "buckets", max_shapes=40, parts_per_shape=0)
     one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
     assert one.batches == 40
     unchanged = [len(batch) for batch in members(one) & members(two)]
@@ -140,9 +144,42 @@ def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
     batches = int(lengths.max(axis=1).sum()) // 2500
     config = BatchingConfig(2500)
     full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
-    many = replace(config, kind="buckets", batches_per_shape=0)
+    many = replace(config, kind="buckets", parts_per_shape=0)
     assert full.distinct_shapes <= batches // 2
     assert full.fullness > 0.75 > plan_epoch(lengths, many, 1, 0).fullness
+
+
+def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
+    # 16 positions are four rows of 4 or two of 8. One pair of 4 goes to the four of 8
+    # so that these change; five are three parts of two rows, so a second one follows.
+    # The other eight are two parts without filler rows.
+    lengths = np.array([[4, 4]] * 10 + [[8, 8]] * 4)
+    config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
+    plan = plan_epoch(lengths, config, seed=1, epoch=0)
+    assert sorted(plan.shapes.tolist()) == [[2, 8, 8]] * 3 + [[4, 4, 4]] * 2
+    assert plan.share == pytest.approx(144 / 160)
+    wide = [
+        {pair for pair in plan_epoch(lengths, config, 1, epoch).order[8:] if pair < 10}
+        for epoch in range(20)
+    ]
+    assert {len(moved) for moved in wide} == {2}
+    assert len(set.union(*wide)) > 5  # New pairs in every epoch.
+
+
+def test_a_batch_of_parts_mixes_short_and_long_pairs():
+    lengths = some_lengths(pairs=5000)
+    whole, parts = (
+        plan_epoch(lengths, BatchingConfig(4000, tokens_per_part=size), 1, 0)
+        for size in (0, 500)
+    )
+    means = [
+        [lengths[plan.indices(b)].mean() for b in range(plan.batches)]
+        for plan in (whole, parts)
+    ]
+    # About ten parts are a sample of all lengths.
+    assert np.std(means[1]) < 0.5 * np.std(means[0])
+    assert parts.fullness > 0.9
+    assert f"{parts.batches} batches of {parts.parts} parts and" in parts.summary()
 
 
 def test_evaluation_leaves_nothing_out_and_goes_from_short_to_long():
@@ -167,6 +204,8 @@ def test_an_unknown_kind_is_refused_with_the_known_ones():
 def test_numbers_below_one_are_refused():
     with pytest.raises(UserError, match="tokens_per_batch is 0"):
         BatchingConfig(0)
+    with pytest.raises(UserError, match="tokens_per_part is -1"):
+        BatchingConfig(10, tokens_per_part=-1)
 
 
 def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
@@ -182,14 +221,14 @@ def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
         )
     ]
     lengths = np.array(sides).T
-    config = BatchingConfig(25_000, "buckets", batches_per_shape=0)
+    config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
     static = plan_epoch(lengths, config, 1, 0)
     assert static.distinct_shapes <= 48
     assert static.share >= 0.93
-    config = replace(config, max_shapes=160)
-    free = plan_epoch(lengths, config, 1, 0)
+    free = plan_epoch(lengths, replace(config, kind="sorted"), 1, 0)
     assert free.share >= 0.96
     assert static.dropped == free.dropped == 0
+    assert min(static.fullness, free.fullness) > 0.9
 
 
 def test_evaluation_can_leave_out_what_no_memory_would_hold():

@@ -22,9 +22,9 @@ CONFIGS = st.builds(
     tokens_per_batch=st.integers(8, 400),
     kind=st.sampled_from(KINDS),
     max_length=st.integers(1, 80),
-    rows_multiple=st.integers(1, 8),
+    tokens_per_part=st.integers(0, 400),
     max_shapes=st.integers(1, 12),
-    batches_per_shape=st.integers(0, 3),
+    parts_per_shape=st.integers(0, 3),
 )
 
 
@@ -35,7 +35,8 @@ CONFIGS = st.builds(
 def test_an_epoch_has_every_usable_pair_once_within_every_bound(
     lengths, config, seed, epoch
 ):
-    longest = min(config.max_length, config.tokens_per_batch // config.rows_multiple)
+    bound = min(config.tokens_per_part or 400, config.tokens_per_batch)
+    longest = min(config.max_length, bound)
     usable = np.flatnonzero(lengths.max(axis=1) <= longest).tolist()
     if not usable:
         with pytest.raises(UserError, match="none of"):
@@ -45,16 +46,18 @@ def test_an_epoch_has_every_usable_pair_once_within_every_bound(
     batches = [plan.indices(batch).tolist() for batch in range(plan.batches)]
     assert sorted(pair for batch in batches for pair in batch) == usable
     assert plan.dropped == len(lengths) - len(usable)
-    for batch, (rows, source, target) in zip(
-        batches, plan.shapes.tolist(), strict=True
-    ):
-        assert 1 <= len(batch) <= rows
-        assert rows % config.rows_multiple == 0
-        assert rows * max(source, target) <= config.tokens_per_batch
-        assert (lengths[batch] <= [source, target]).all()
+    for batch, pairs in enumerate(batches):
+        parts = plan.parts_of(batch)
+        shapes, counts = plan.shapes[parts], plan.counts[parts]
+        sides = shapes[:, :1] * shapes[:, 1:]
+        assert (sides <= bound).all()
+        assert (sides.sum(axis=0) <= config.tokens_per_batch).all()
+        assert ((counts >= 1) & (counts <= shapes[:, 0])).all()
+        assert (lengths[pairs] <= np.repeat(shapes[:, 1:], counts, axis=0)).all()
     again = plan_epoch(lengths, config, seed, epoch)
     np.testing.assert_array_equal(again.order, plan.order)
     np.testing.assert_array_equal(again.shapes, plan.shapes)
+    np.testing.assert_array_equal(again.firsts, plan.firsts)
     # A place in the data is found by a division.
     assert plan_epoch(lengths, config, seed, epoch + 1).batches == plan.batches
 
@@ -70,5 +73,5 @@ def test_evaluation_reads_every_pair_once(lengths, config):
         batches, plan.shapes.tolist(), strict=True
     ):
         assert (lengths[batch] <= [source, target]).all()
-        alone = len(batch) == 1 or rows == config.rows_multiple
-        assert alone or rows * max(source, target) <= config.tokens_per_batch
+        assert len(batch) == rows
+        assert rows == 1 or rows * max(source, target) <= config.part_bound

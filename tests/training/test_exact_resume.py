@@ -29,10 +29,15 @@ train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 
 
 def train(directory, name, kill_at):
-    """Trains ten steps, with dropout, and dies when it asks for a batch."""
+    """Trains ten steps, with dropout, and dies when it asks for a batch.
+
+    A batch has three parts: one replica makes two, the other one.
+    """
     chosen = strategy.choose(name, 2 if name == "mirrored" else 0)
     assert chosen.num_replicas_in_sync == (2 if name == "mirrored" else 1)
-    hparams = toy.HPARAMS.replace(train_steps=10, checkpoint_steps=3)
+    hparams = toy.HPARAMS.replace(
+        train_steps=10, checkpoint_steps=3, max_tokens_per_device=24
+    )
     with chosen.scope():
         model = toy.model(hparams)
     loop = TrainingLoop(model, hparams, chosen, directory / "checkpoints")
@@ -43,7 +48,7 @@ def train(directory, name, kill_at):
         for number in count(step):
             if number == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield toy.batch(number)
+            yield toy.batch(number, parts=3)
 
     directory.mkdir(exist_ok=True)
     monitor = Monitor(directory, 10, start, sys.stderr, loop.unreported)

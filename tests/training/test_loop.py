@@ -264,8 +264,7 @@ def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
     before = state(loop)
     spoilt = "decoder/layer_0/feed_forward/output/bias"
     loop.weights[spoilt].assign(np.full([16], np.inf))
-    batch = toy.batch(2)
-    result = loop._update(batch["inputs"], batch["targets"], tf.constant(2))
+    result = loop._update(toy.batch(2), tf.constant(2))
     assert np.isnan(float(result[0]))
     after = state(loop)
     assert np.isinf(after.pop(spoilt)).all()
@@ -292,9 +291,11 @@ def test_a_worker_that_is_not_the_chief_writes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("bound", "accumulates"), [(0, False), (63, True), (64, False), (100, False)]
 )
-def test_a_batch_is_cut_only_when_a_device_cannot_hold_it(tmp_path, bound, accumulates):
+def test_a_batch_has_parts_only_when_a_device_cannot_hold_it(
+    tmp_path, bound, accumulates
+):
     hparams = toy.HPARAMS.replace(tokens_per_batch=64, max_tokens_per_device=bound)
-    assert toy.loop(tmp_path, hparams)._accumulates() is accumulates
+    assert toy.loop(tmp_path, hparams).accumulates is accumulates
 
 
 def test_a_state_saved_on_request_leaves_no_trace_in_what_is_averaged(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data.parts import laid_flat
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import loss_scale
 from t2t_repro.training.loop import TrainingLoop
@@ -26,7 +27,8 @@ def losses(directory, **changes):
     monitor = toy.monitor()
     results = []
     monitor.step_done = lambda step, result: results.append(float(result.loss))
-    assert trained.run(toy.batches, monitor, toy.never)
+    batches = toy.batches_of_parts if trained.accumulates else toy.batches
+    assert trained.run(batches, monitor, toy.never)
     return np.array(results), trained
 
 
@@ -52,7 +54,7 @@ def test_losses_are_those_of_float32_up_to_the_precision(
 @pytest.mark.medium
 @pytest.mark.parametrize("bound", [0, 16])
 def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
-    """Five rows of eight: three parts of two, two and one row, or one whole."""
+    """Five rows: three parts of two, two and one row, or one whole."""
     bounds = {"max_tokens_per_device": bound}
     wanted, plain = losses(tmp_path / "plain", **bounds)
     found, compiled = losses(tmp_path / "xla", xla=True, **bounds)
@@ -66,11 +68,11 @@ def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_rows_without_a_symbol_leave_loss_and_gradient_finite(tmp_path, precision):
     trained = loop(tmp_path, HPARAMS.replace(precision=precision))
-    batch = toy.batch(0)
-    filler = {name: tf.pad(ids, [[0, 2], [0, 0]]) for name, ids in batch.items()}
-    plain = trained._update(batch["inputs"], batch["targets"], 0)
+    whole = toy.rectangle(0)
+    filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
+    plain = trained._update(laid_flat(whole), 0)
     again = loop(tmp_path, HPARAMS.replace(precision=precision))
-    filled = again._update(filler["inputs"], filler["targets"], 0)
+    filled = again._update(laid_flat(filler), 0)
     assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
     assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 
@@ -88,10 +90,7 @@ def test_a_gradient_that_overflows_skips_the_update_and_halves_the_scale():
     scale = step.loss_scale.state()["loss_scale/scale"]
     scale.assign(2.0**40)  # No float16 beyond 65,504.
     before = [v.numpy() for v in variables]
-    batch = toy.batch(0)
-    loss, *_, norm, _ = step.replica_step(
-        batch["inputs"], batch["targets"], tf.constant(0)
-    )
+    loss, *_, norm, _ = step.replica_step(toy.batch(0), tf.constant(0))
     assert np.isfinite(float(loss))
     assert not np.isfinite(float(norm))
     for variable, value in zip(variables, before, strict=True):

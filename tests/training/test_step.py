@@ -4,42 +4,55 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data import parts
+from t2t_repro.data.parts import laid_flat
 from t2t_repro.interop.variable_names import assign_from_t2t
 from t2t_repro.models.transformer import named_variables
-from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
+from t2t_repro.training.step import TrainStep
 from tests import golden
 from tests.training import toy
 
 
-def run_six_steps(arrays, hparams, accumulate):
+def run_six_steps(arrays, hparams, rows):
+    """Makes the updates, each batch in parts of so many rows; 0: in one part."""
     model = golden.model_of(arrays, hparams)
-    step = TrainStep(model, hparams, accumulate)
+    step = TrainStep(model, hparams, accumulate=rows > 0)
     strategy = tf.distribute.get_strategy()
 
     # One trace for all shapes.
-    @tf.function(input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)])
-    def update(inputs, targets, number):
-        return strategy.run(step.replica_step, args=(inputs, targets, number))
+    @tf.function(input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)])
+    def update(batch, number):
+        return strategy.run(step.replica_step, args=(batch, number))
 
     results = []
     for number in range(6):
-        inputs = tf.constant(arrays[f"inputs_{number}"], tf.int32)
-        targets = tf.constant(arrays[f"targets_{number}"], tf.int32)
-        results.append([float(x) for x in update(inputs, targets, number)])
+        whole = {
+            side: arrays[f"{side}_{number}"].astype(np.int32)
+            for side in ("inputs", "targets")
+        }
+        batch = laid_flat(*cut(whole, rows or len(whole["inputs"])))
+        results.append([float(x) for x in update(batch, number)])
     return model, np.array(results)
+
+
+def cut(whole, rows):
+    """Cuts a rectangle into some of so many rows, the last one of what is left."""
+    return [
+        {side: ids[start : start + rows] for side, ids in whole.items()}
+        for start in range(0, len(whole["inputs"]), rows)
+    ]
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("case", ["v1", "v3"])
-@pytest.mark.parametrize("accumulate", [False, True])
-def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, accumulate):
+@pytest.mark.parametrize("rows", [0, 2])
+def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, rows):
     arrays = golden.load(shared_dir / "t2t/golden" / f"train_{case}.npz")
     hparams = golden.hparams_of(arrays).replace(
-        max_tokens_per_device=16,
         learning_rate_schedule="paper" if case == "v1" else "t2t",
         learning_rate_scale=1.0 if case == "v1" else 2.0,
     )
-    model, results = run_six_steps(arrays, hparams, accumulate)
+    model, results = run_six_steps(arrays, hparams, rows)
     loss, _, _, norm, rate = results.T
     np.testing.assert_allclose(loss, arrays["losses"], atol=1e-5)
     np.testing.assert_allclose(rate, arrays["learning_rates"], rtol=1e-6)
@@ -55,31 +68,67 @@ def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, accumulate):
         )
 
 
-@pytest.mark.parametrize("bound", [8, 16, 24])
-def test_uneven_micro_batches_are_one_batch(bound):
-    """Five rows of eight positions, cut into 1, 2 or 3 rows at a time."""
-    results, weights = [], []
-    for accumulate in (False, True):
-        hparams = toy.HPARAMS.replace(
-            dropout=0.0,
-            attention_dropout=0.0,
-            ffn_dropout=0.0,
-            max_tokens_per_device=bound,
-        )
+@pytest.mark.parametrize("parts", [2, 3, 5])
+def test_parts_of_different_shapes_are_one_batch(parts):
+    """Five rows of eight positions; or two to five parts, each as wide as it must."""
+    hparams = toy.HPARAMS.replace(
+        dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, adam_beta1=0.0
+    )
+    results, states = [], []
+    for count in (1, parts):
         model = toy.model(hparams)
-        step = TrainStep(model, hparams, accumulate)
-        batch = toy.batch(0)
-        results.append(
-            step.replica_step(batch["inputs"], batch["targets"], tf.constant(0))
+        step = TrainStep(model, hparams, accumulate=count > 1)
+        batch = toy.batch(0, count)
+        assert len(np.unique(batch["shapes"], axis=0)) > 1 or count == 1
+        loss, tokens, _, norm, rate = step.replica_step(batch, tf.constant(0))
+        results.append([loss, tokens, norm, rate])
+        # With beta1 = 0, Adam's first moment is the gradient itself.
+        states.append(
+            {n: v.numpy() for n, v in named_variables(model).items()}
+            | {n: v.numpy() for n, v in step.optimizer.state().items()}
         )
-        weights.append({n: v.numpy() for n, v in named_variables(model).items()})
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
-    for name, value in weights[0].items():
-        np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)
+    for name, value in states[0].items():
+        np.testing.assert_allclose(states[1][name], value, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "replicas", "expected"),
+    [
+        # Whole parts in turn, the same masks wherever they are computed.
+        ([1, 2, 3], 1, [[(0, 1), (1, 2), (2, 3)]]),
+        ([1, 2, 3], 2, [[(0, 1), (2, 3)], [(1, 2)]]),
+        # Five replicas for two parts: each part is cut in two, one replica is idle.
+        ([4, 3], 5, [[(0, 2)], [(10_007, 2)], [(1, 2)], [(10_008, 2)], []]),
+        # A part of one row for two replicas: one has a filler row.
+        ([1], 2, [[(0, 1)], [(10_007, 1)]]),
+    ],
+)
+def test_replicas_take_whole_parts_where_there_are_enough(
+    monkeypatch, shapes, replicas, expected
+):
+    """What a replica computes: dropout's seed beyond the run's, and rows."""
+    step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
+    batch = laid_flat(*(toy.rectangle(rows, rows) for rows in shapes))
+    found = []
+
+    def differentiate(inputs, targets, seed):
+        done.append((int(seed[1]), len(inputs)))
+        symbols.append(int(tf.math.count_nonzero(inputs)))
+        return 0.0, 0.0, [0.0 for _ in step._variables]
+
+    monkeypatch.setattr(step, "_differentiate", differentiate)
+    symbols = []
+    for replica in range(replicas):
+        done = []
+        step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
+        found.append(done)
+    assert found == expected
+    assert sum(symbols) == np.count_nonzero(batch["inputs"])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
-def test_every_micro_batch_and_step_has_a_dropout_seed_of_its_own(seed):
+def test_every_part_and_step_has_a_dropout_seed_of_its_own(seed):
     hparams = toy.HPARAMS.replace(seed=seed)
     step = TrainStep(toy.model(), hparams, accumulate=True)
     seeds = {
@@ -94,8 +143,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for():
     hparams = toy.HPARAMS.replace(adam_beta1=0.0, clip_norm=0.01)
     model = toy.model(hparams)
     step = TrainStep(model, hparams, accumulate=False)
-    batch = toy.batch(0)
-    *_, norm, _ = step.replica_step(batch["inputs"], batch["targets"], tf.constant(0))
+    *_, norm, _ = step.replica_step(toy.batch(0), tf.constant(0))
     # With beta1 = 0, Adam's first moment is the gradient itself.
     moments = [m for name, m in step.optimizer.state().items() if name[0] == "m"]
     assert float(norm) > 0.1
@@ -103,12 +151,15 @@ def test_gradients_are_clipped_to_the_norm_asked_for():
 
 
 def test_a_step_reports_what_was_in_the_batch():
-    step = TrainStep(toy.model(), toy.HPARAMS, accumulate=False)
-    inputs = tf.constant([[5, 6, 1, 0], [7, 1, 0, 0]])
-    targets = tf.constant([[8, 1, 0], [9, 4, 1]])
-    loss, tokens, share, _, rate = step.replica_step(inputs, targets, tf.constant(3))
-    assert float(tokens) == 5
-    assert float(share) == pytest.approx(10 / 14)
+    step = TrainStep(toy.model(), toy.HPARAMS, accumulate=True)
+    batch = laid_flat(
+        {"inputs": [[5, 6, 1, 0], [7, 1, 0, 0]], "targets": [[8, 1, 0], [9, 4, 1]]},
+        {"inputs": [[4, 1]], "targets": [[5, 1]]},
+    )
+    loss, tokens, share, _, rate = step.replica_step(batch, tf.constant(3))
+    assert float(tokens) == 7
+    # Two rows of 4 + 3 and one of 2 + 2.
+    assert float(share) == pytest.approx(14 / 18)
     # 16^-0.5 * 4 * 10^-1.5, the fourth of ten warm-up updates.
     assert float(rate) == pytest.approx(10**-1.5, rel=1e-6)
     # Before anything is learned, symbols are nearly equally likely.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.data.parts import Parts, laid_flat
 from t2t_repro.hparams import HParams
 from t2t_repro.model_dir import build_model
 from t2t_repro.models.transformer import Transformer
@@ -38,24 +39,45 @@ def model(hparams: HParams = HPARAMS, vocab_size: int = VOCAB_SIZE) -> Transform
     return build_model(hparams, vocab_size)
 
 
-def side(rng: np.random.Generator, rows: int) -> tf.Tensor:
+def side(rng: np.random.Generator, rows: int) -> np.ndarray:
     """Returns sentences of 2 to 8 symbols that end in EOS, int32 (rows, 8)."""
     ids = rng.integers(2, VOCAB_SIZE, [rows, 8])
     last = rng.integers(1, 8, [rows, 1])
     column = np.arange(8)
     ids = np.where(column == last, 1, np.where(column < last, ids, 0))
-    return tf.constant(ids, tf.int32)
+    return ids.astype(np.int32)
 
 
-def batch(step: int, rows: int = 5) -> dict[str, tf.Tensor]:
+def rectangle(step: int, rows: int = 5) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(step)
     return {"inputs": side(rng, rows), "targets": side(rng, rows)}
 
 
-def batches(step: int) -> Iterator[dict[str, tf.Tensor]]:
+def batch(step: int, parts: int = 1) -> Parts:
+    """Five rows, in parts of their own widths, or as one part eight wide."""
+    whole = rectangle(step)
+    if parts == 1:
+        return laid_flat(whole)
+    rows = np.array_split(np.arange(5), parts)
+    return laid_flat(
+        *({name: trimmed(ids[some]) for name, ids in whole.items()} for some in rows)
+    )
+
+
+def trimmed(ids: np.ndarray) -> np.ndarray:
+    """Returns ids without the columns that are padding in every row."""
+    return ids[:, ids.any(axis=0)]
+
+
+def batches(step: int, parts: int = 1) -> Iterator[Parts]:
     while True:
-        yield batch(step)
+        yield batch(step, parts)
         step += 1
+
+
+def batches_of_parts(step: int) -> Iterator[Parts]:
+    """The batches of a training whose `max_tokens_per_device` is below 64."""
+    return batches(step, parts=3)
 
 
 def loop(directory: Path, hparams: HParams = HPARAMS, **options: Any) -> TrainingLoop:

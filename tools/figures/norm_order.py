@@ -55,22 +55,21 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
     """Trains and returns the loss of every update, nats a symbol (smoothed labels)."""
     import tensorflow as tf
 
-    from t2t_repro.data import pipeline
+    from t2t_repro.data import parts, pipeline
     from t2t_repro.model_dir import build_model
     from t2t_repro.procedure import batching_of
-    from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
+    from t2t_repro.training.step import TrainStep
 
     model = build_model(hparams, data.tokenizer.vocab_size)
     step = TrainStep(model, hparams, accumulate=False)
     update = tf.function(
         step.replica_step,
-        input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)],
+        input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)],
         autograph=False,
     )
-    config = batching_of(hparams, replicas=1)
-    batches = pipeline.batches(data.train, config, hparams.seed)
+    batches = pipeline.batches(data.train, batching_of(hparams), hparams.seed)
     found = [
-        float(update(batch["inputs"], batch["targets"], tf.constant(number))[0])
+        float(update(batch, tf.constant(number))[0])
         for number, batch in enumerate(batches.take(steps))
     ]
     return np.array(found)

@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from golden_checks.model_cases import LOSSES, build
 from golden_checks.sheet import Array, Sheet
+from t2t_repro.data import parts
 from t2t_repro.interop.variable_names import to_t2t, vocab_sizes
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.training.losses import loss_sum
-from t2t_repro.training.step import BATCH_SIGNATURE, TrainStep
+from t2t_repro.training.step import TrainStep
 
 WEIGHTS = 1e-5  # After all updates.
 GRADIENTS = 1e-5
@@ -66,11 +67,9 @@ class Training:
         self.step = TrainStep(model, self.hparams, accumulate=False)
         strategy = tf.distribute.get_strategy()
 
-        @tf.function(input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([], tf.int32)])
-        def update(
-            inputs: tf.Tensor, targets: tf.Tensor, number: tf.Tensor
-        ) -> list[tf.Tensor]:
-            return strategy.run(self.step.replica_step, args=(inputs, targets, number))
+        @tf.function(input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)])
+        def update(batch: dict[str, tf.Tensor], number: tf.Tensor) -> list[tf.Tensor]:
+            return strategy.run(self.step.replica_step, args=(batch, number))
 
         self._update = update
 
@@ -82,7 +81,9 @@ class Training:
 
     def update(self, number: int) -> list[float]:
         """Makes the next update; returns the fields of a `StepResult`, in order."""
-        return [float(x) for x in self._update(*self.batch(number), number)]
+        inputs, targets = self.batch(number)
+        batch = parts.laid_flat({"inputs": inputs, "targets": targets})
+        return [float(x) for x in self._update(batch, number)]
 
     def weights(self) -> dict[str, Array]:
         """Returns the model's weights by our names."""

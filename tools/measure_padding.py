@@ -1,0 +1,231 @@
+"""Measures how much of the batches of a corpus is padding, for every kind of batching.
+
+    python tools/measure_padding.py --source_file train.en --target_file train.de
+        [--vocab_file vocab.model] [--tokens_per_batch 25000] [--json]
+
+Without `--vocab_file` a vocabulary of `--vocab_size` byte pairs is learned from the
+text. Each kind is planned twice, with batches of one part and with batches of the
+parts that `--max_tokens_per_device` makes of them. The columns:
+
+* shapes: different (rows, source width, target width);
+* full: mean of a batch's positions, by its parts' wider sides, over the bound;
+* tokens: symbols, the ends of sentences included, over rows x (source + target),
+  filler rows counted: the rest is padding;
+* left out: pairs with a side of more than `--max_length` subwords;
+* together again: of two pairs that share a batch, how many share one in the next
+  epoch, too. If all were drawn at random, it would be one over the batches.
+"""
+
+import itertools
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro import cli
+from t2t_repro.data.batching import KINDS, BatchingConfig, EpochPlan, plan_epoch
+from t2t_repro.errors import UserError
+from t2t_repro.hparams import HParams
+from t2t_repro.text_files import read_pairs
+
+Lengths = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What an epoch of one kind of batching is like; see the file's top.
+
+    Attributes:
+        kind: of batching.
+        tokens_per_part: the bound of a part.
+        shapes: how many there are.
+        parts: how many there are.
+        batches: how many there are.
+        full: mean size of a batch over its bound.
+        share: of the positions that are tokens.
+        left_out: share of the pairs.
+        together_again: share of the pairs of pairs.
+    """
+
+    kind: str
+    tokens_per_part: int
+    shapes: int
+    parts: int
+    batches: int
+    full: float
+    share: float
+    left_out: float
+    together_again: float
+
+    def line(self) -> str:
+        """Writes it below `HEAD`."""
+        return (
+            f"{self.kind:11} {self.tokens_per_part:10,} {self.shapes:7,} "
+            f"{self.parts:8,} {self.batches:8,} {self.full:6.1%} {self.share:7.1%} "
+            f"{self.left_out:9.2%} {self.together_again:15.1%}"
+        )
+
+
+HEAD = (
+    "kind           part of  shapes    parts  batches   full  tokens  left out  "
+    "together again"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, plans the epochs and prints the table."""
+    args = _parser().parse_args(argv)
+    if len(args.source_file) != len(args.target_file):
+        raise UserError(
+            f"--source_file names {len(args.source_file)} files but --target_file "
+            f"{len(args.target_file)}: give as many"
+        )
+    # It knows how a batch is divided, and refuses bounds that hold no sentence.
+    bounds = HParams(
+        tokens_per_batch=args.tokens_per_batch,
+        max_tokens_per_device=args.max_tokens_per_device,
+        max_length=args.max_length,
+    )
+    files = zip(args.source_file, args.target_file, strict=True)
+    pairs = [pair for names in files for pair in read_pairs(*names)]
+    cli.start_tensorflow(args.verbose)
+    lengths = lengths_of(pairs, args.vocab_file, args.vocab_size)
+    rows = measure(lengths, bounds, args.max_shapes)
+    tokens = lengths.sum(axis=0, dtype=np.int64).tolist()
+    told = f"{len(lengths):,} pairs, {tokens[0]:,} and {tokens[1]:,} tokens"
+    values = {
+        "pairs": len(lengths),
+        "tokens": tokens,
+        "tokens_per_batch": bounds.tokens_per_batch,
+        "rows": [vars(row) for row in rows],
+    }
+    text = "\n".join([told, "", HEAD, *(row.line() for row in rows)])
+    cli.print_result(text, values, args.json)
+
+
+def lengths_of(
+    pairs: Sequence[tuple[str, str]], vocab_file: str | None, vocab_size: int
+) -> Lengths:
+    """Returns the tokens of the pairs that have text on both sides.
+
+    Args:
+        pairs: source and target lines.
+        vocab_file: the vocabulary; None learns one from the pairs.
+        vocab_size: of the one that is learned.
+
+    Returns:
+        int32 (pairs, 2), EOS included.
+
+    Raises:
+        UserError: the vocabulary cannot be read, or not be learned.
+    """
+    from t2t_repro.data.shard_encoding import encode_pairs
+    from t2t_repro.data.tokenizers import load_tokenizer
+    from t2t_repro.data.vocabulary import build_vocabulary
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(vocab_file or f"{folder}/vocab.model")
+        if not vocab_file:
+            lines = itertools.chain.from_iterable(pairs)
+            build_vocabulary("sentencepiece", lines, vocab_size, path)
+        tokenizer = load_tokenizer(path)
+    chunks = [found for (_, found), _ in encode_pairs(pairs, tokenizer, {})]
+    return np.concatenate(chunks) if chunks else np.zeros((0, 2), np.int32)
+
+
+def measure(lengths: Lengths, bounds: HParams, max_shapes: int) -> list[Row]:
+    """Plans epochs of all kinds.
+
+    Args:
+        lengths: int32 (pairs, 2), tokens.
+        bounds: the bounds of batches and parts, the longest side, and the seed.
+        max_shapes: the most static shapes.
+    """
+    parts = {bounds.tokens_per_batch, bounds.tokens_per_part}
+    return [
+        _row(
+            lengths,
+            BatchingConfig(
+                tokens_per_batch=bounds.tokens_per_batch,
+                kind=kind,
+                max_length=bounds.max_length,
+                tokens_per_part=part,
+                max_shapes=max_shapes,
+            ),
+            bounds.seed,
+        )
+        for part in sorted(parts, reverse=True)
+        for kind in KINDS
+    ]
+
+
+def _row(lengths: Lengths, config: BatchingConfig, seed: int) -> Row:
+    plan, following = (plan_epoch(lengths, config, seed, epoch) for epoch in (0, 1))
+    return Row(
+        kind=config.kind,
+        tokens_per_part=config.part_bound,
+        shapes=plan.distinct_shapes,
+        parts=plan.parts,
+        batches=plan.batches,
+        full=float(plan.sizes.mean()) / config.tokens_per_batch,
+        share=plan.share,
+        left_out=plan.dropped / len(lengths),
+        together_again=together_again(*map(_batch_of_pairs, (plan, following))),
+    )
+
+
+def together_again(
+    one: npt.NDArray[np.integer], other: npt.NDArray[np.integer]
+) -> float:
+    """Returns how many of the pairs of pairs that share a batch share another.
+
+    Args:
+        one: int (pairs,), the batch of every pair.
+        other: int (pairs,), its batch in another epoch.
+    """
+    _, both = np.unique(np.stack([one, other]), axis=1, return_counts=True)
+    before = np.bincount(one)
+    pairs = int((before * (before - 1)).sum())
+    return int((both * (both - 1)).sum()) / pairs if pairs else 0.0
+
+
+def _batch_of_pairs(plan: EpochPlan) -> npt.NDArray[np.integer]:
+    """Returns the batch of every pair that is used, in the order of their numbers."""
+    batches = [(plan.indices(b), b) for b in range(plan.batches)]
+    numbers = np.concatenate([indices for indices, _ in batches])
+    of_each = np.repeat([b for _, b in batches], [len(i) for i, _ in batches])
+    found: npt.NDArray[Any] = of_each[np.argsort(numbers)]
+    return found
+
+
+def _parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser(
+        "Measures how much of the batches of a corpus is padding."
+    )
+    add = parser.add_argument
+    add("--source_file", required=True, nargs="+", help="text, one sentence a line")
+    add("--target_file", required=True, nargs="+", help="its translation, as many")
+    add("--vocab_file", help="the vocabulary; without it one is learned")
+    add("--vocab_size", type=cli.at_least(3), default=16_000, help="of that one")
+    defaults = HParams()
+    for name, text, least in (
+        ("tokens_per_batch", "positions a side of a batch", 1),
+        ("max_tokens_per_device", "the most of a part; 0: no bound", 0),
+        ("max_length", "longest side of a pair that is used", 2),
+    ):
+        add(
+            f"--{name}",
+            type=cli.at_least(least),
+            default=getattr(defaults, name),
+            help=text,
+        )
+    add("--max_shapes", type=cli.at_least(1), default=48, help="of kind buckets")
+    return parser
+
+
+if __name__ == "__main__":
+    cli.run(main)
