@@ -1,0 +1,1 @@
+"""What `benchmark_training.py` measures, and how it tells of it."""

@@ -1,0 +1,82 @@
+"""How long the real command takes from its start to the first finished update."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarking import say
+
+from t2t_repro.errors import UserError
+
+PROBLEM = "translate_ende_numbers"
+VOCAB_SIZE = 800
+"""Of the built-in corpus, which has too few words for more."""
+
+
+class StartUp:
+    """Starts `python -m t2t_repro.train` on the built-in corpus, prepared before.
+
+    Args:
+        folder: where data and models go.
+        tokens: positions of each side of the first batch, at most.
+        longest: the longest sentence that is used, subwords.
+    """
+
+    def __init__(self, folder: Path, tokens: int, longest: int) -> None:
+        self._folder = folder
+        self._overrides = (
+            f"vocab_size={VOCAB_SIZE},tokens_per_batch={tokens},max_length={longest}"
+        )
+        self._models = 0
+        say("preparing the built-in corpus ...")
+        flags = ["--hparams", f"tiny,{self._overrides}"]
+        command = self._command("datagen", *flags)
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment())
+        if done.returncode:
+            raise UserError("the built-in corpus could not be prepared; see above")
+
+    def first_update(self, size: str) -> float:
+        """Returns the seconds from the start of the process to its first update.
+
+        The command is told to make a single one, which it reports in a line at once;
+        what follows is not waited for.
+
+        Args:
+            size: the name of a hyper-parameter set.
+
+        Raises:
+            UserError: the training ended without an update.
+        """
+        self._models += 1
+        model_dir = self._folder / f"model_{self._models}"
+        command = self._command(
+            "train",
+            *("--hparams", f"{size},{self._overrides}"),
+            *("--model_dir", str(model_dir), "--train_steps", "1"),
+        )
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, encoding="utf-8", env=_environment()
+        )
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith("step 1/1 "):
+                    return time.perf_counter() - began
+        finally:
+            process.kill()
+            process.communicate()
+        raise UserError(f"training {size} ended before its first update; see above")
+
+    def _command(self, name: str, *flags: str) -> list[str]:
+        data_dir = str(self._folder / "data")
+        command = [sys.executable, "-m", f"t2t_repro.{name}", "--problem", PROBLEM]
+        return [*command, "--data_dir", data_dir, *flags]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
