@@ -171,6 +171,32 @@ def test_a_second_generation_gives_the_same_text(problem: TranslateEndeNumbers) 
     assert again.fingerprint() == fingerprint
 
 
+def test_the_fingerprint_follows_the_generator(
+    problem: TranslateEndeNumbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest() -> str:
+        corpus._digest.cache_clear()
+        return problem.fingerprint()
+
+    found = {digest()}
+    for name, value in (
+        ("SEED", corpus.SEED + 1),
+        ("SIZES", corpus.SIZES | {"train": 49_999}),
+        ("KINDS", corpus.KINDS[::-1]),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(corpus, name, value)
+            corpus._generate.cache_clear()
+            found.add(digest())
+        corpus._generate.cache_clear()
+    assert len(found) == 4
+    assert digest() in found
+
+
+def test_the_first_items_are_those_of_the_whole() -> None:
+    assert corpus._generate("val", 20) == corpus._generate("val")[:20]
+
+
 def test_the_problem_names_itself_and_its_splits(problem: TranslateEndeNumbers) -> None:
     assert (problem.source_lang, problem.target_lang) == ("en", "de")
     assert problem.description("test") == (
