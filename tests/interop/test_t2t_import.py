@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data.parts import laid_flat
 from t2t_repro.errors import UserError
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import read_json
@@ -101,10 +102,7 @@ class Recorder:
 def train(loop, arrays, count):
     """Runs updates on the golden batches, the first one first."""
     batches = [
-        {
-            side: tf.constant(arrays[f"{side}_{number}"], tf.int32)
-            for side in ("inputs", "targets")
-        }
+        laid_flat({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
         for number in range(count)
     ]
     recorder = Recorder()

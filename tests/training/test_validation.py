@@ -12,12 +12,12 @@ def test_it_is_the_mean_over_symbols_of_all_batches():
     # Dropout and smoothing are on in training, and must not show here.
     hparams = toy.HPARAMS.replace(dropout=0.5, label_smoothing=0.3)
     model = toy.model(hparams)
-    batches = [toy.batch(0, rows=7), toy.batch(1, rows=1), toy.batch(2, rows=3)]
+    batches = [toy.rectangle(step, rows) for step, rows in enumerate((7, 1, 3))]
     total = count = 0.0
     for batch in batches:
         logits = np.array(model(batch["inputs"], batch["targets"]), "float64")
         log_sums = np.log(np.exp(logits).sum(axis=-1))
-        for row, targets in enumerate(batch["targets"].numpy()):
+        for row, targets in enumerate(batch["targets"]):
             for column, target in enumerate(targets):
                 if target:
                     total += log_sums[row, column] - logits[row, column, target]
