@@ -12,7 +12,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.problems.files import FilesProblem
-from t2t_repro.provenance import Provenance, check_accepted
+from t2t_repro.provenance import Provenance
 from t2t_repro.training import checkpoints, retention
 from tests import tiny
 
@@ -384,18 +384,6 @@ def test_links_inside_and_to_the_directory_are_welcome(begun, tokenizers, tmp_pa
     (tmp_path / "link").symlink_to(begun.path)
     again = ModelDir(tmp_path / "link")
     again.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (["dropuot"], "dropuot: there is no such thing; did you mean 'dropout'"),
-        (["vocab_size"], "another vocab_size the weights mean nothing"),
-    ],
-)
-def test_changes_that_cannot_be_accepted_are_named(names, words):
-    with pytest.raises(UserError, match=words):
-        check_accepted(["data", *names])
 
 
 def test_what_a_killed_process_left_half_written_is_removed(begun):

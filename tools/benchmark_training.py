@@ -36,6 +36,7 @@ from training_speed.contenders import (
     PRODUCTS,
     PROGRAMS,
     Contender,
+    Work,
     contenders,
     flag_of,
     work_of,
@@ -76,15 +77,7 @@ def _cases(args: Namespace, who: Sequence[Contender], folder: Path) -> list[Resu
     for size in args.sizes:
         say(f"{size}:")
         work = work_of(size, args.batch_size, args.length, args.vocab_size)
-        times = time_in_turn(
-            work,
-            who,
-            rounds=args.rounds,
-            steps=args.steps,
-            one_by_one=args.one_by_one,
-            folder=folder,
-        )
-        found.append(summary(work, times))
+        found.append(_timed(args, work, who, folder))
     return found
 
 
@@ -111,16 +104,23 @@ def _curve(args: Namespace, folder: Path) -> list[Result]:
             say(f"{size}, sentences of {length}:")
             batch_size = max(args.curve_tokens // length, 1)
             work = work_of(size, batch_size, length, args.vocab_size)
-            times = time_in_turn(
-                work,
-                who,
-                rounds=args.rounds,
-                steps=args.steps,
-                one_by_one=args.one_by_one,
-                folder=folder,
-            )
-            found.append(summary(work, times))
+            found.append(_timed(args, work, who, folder))
     return found
+
+
+def _timed(
+    args: Namespace, work: Work, who: Sequence[Contender], folder: Path
+) -> Result:
+    """Times contenders on one work, in turn."""
+    times = time_in_turn(
+        work,
+        who,
+        rounds=args.rounds,
+        steps=args.steps,
+        one_by_one=args.one_by_one,
+        folder=folder,
+    )
+    return summary(work, times)
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
