@@ -54,12 +54,17 @@ class TrainStep:
         hparams: smoothing, schedule, Adam, seed, the precision that the model was
             built in, and whether XLA compiles it.
         accumulate: whether batches have several parts; else each has one.
+        lanes: into how many cuts of equal rows a device divides what it computes,
+            to compute them side by side; see `strategy.lanes`.
     """
 
-    def __init__(self, model: Transformer, hparams: HParams, accumulate: bool) -> None:
+    def __init__(
+        self, model: Transformer, hparams: HParams, accumulate: bool, lanes: int = 1
+    ) -> None:
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate
+        self.lanes = lanes
         self._variables = [v.value for v in named_variables(model).values()]
         self.optimizer = Adam(
             named_variables(model),
@@ -74,16 +79,15 @@ class TrainStep:
             hparams.learning_rate_scale,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
-        # The update itself has fixed shapes and is one kernel a variable as it is.
-        self._differentiate = (
-            tf.function(
-                self._gradients,
-                input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([2], tf.int32)],
-                jit_compile=True,
-                autograph=False,
-            )
-            if hparams.xla
-            else self._gradients
+        # A function of its own, which is traced and optimized once for all lanes. Kept
+        # one, none of what follows runs among its products, which then share a CPU.
+        # XLA gets it alone: the update has fixed shapes, and is a kernel a variable.
+        self._differentiate = tf.function(
+            self._gradients,
+            input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([2], tf.int32)],
+            jit_compile=hparams.xla or None,
+            autograph=False,
+            experimental_attributes={"_noinline": True},
         )
 
     def state(self) -> dict[str, tf.Variable]:
@@ -162,9 +166,16 @@ class TrainStep:
             cuts: into how many pieces every part is cut.
         """
         part, cut = piece // cuts, piece % cuts
-        inputs, targets = (_rows(side, cut, cuts) for side in rectangle(batch, part))
-        seed = self._dropout_seed(step, part + cut * 10_007)
-        return self._differentiate(inputs, targets, seed)
+        sides = rectangle(batch, part)
+        found = []
+        for lane in range(self.lanes):
+            own, of = cut * self.lanes + lane, cuts * self.lanes
+            inputs, targets = (_rows(side, own, of) for side in sides)
+            seed = self._dropout_seed(step, part + own * 10_007)
+            found.append(self._differentiate(inputs, targets, seed))
+        if self.lanes == 1:
+            return found[0]
+        return tf.nest.map_structure(lambda *cut: tf.add_n(cut), *found)
 
     def _accumulated(
         self,

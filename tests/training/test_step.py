@@ -92,6 +92,28 @@ def test_parts_of_different_shapes_are_one_batch(parts):
         np.testing.assert_allclose(states[1][name], value, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_lanes_compute_one_update_together(parts):
+    """Five rows in one lane, in two of three and two rows, in three of two and one."""
+    hparams = toy.HPARAMS.replace(
+        dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, adam_beta1=0.0
+    )
+    results, moments = [], []
+    for lanes in (1, 2, 3):
+        step = TrainStep(toy.model(hparams), hparams, parts > 1, lanes)
+        loss, tokens, _, norm, _ = step.replica_step(
+            toy.batch(0, parts), tf.constant(0)
+        )
+        results.append([loss, tokens, norm])
+        # With beta1 = 0, Adam's first moment is the gradient itself.
+        moments.append(step.optimizer.state())
+    for lanes in (1, 2):
+        np.testing.assert_allclose(results[lanes], results[0], rtol=1e-5)
+        for name, value in moments[0].items():
+            found = moments[lanes][name].numpy()
+            np.testing.assert_allclose(found, value, atol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize(
     ("shapes", "replicas", "expected"),
     [
@@ -110,21 +132,35 @@ def test_replicas_take_whole_parts_where_there_are_enough(
     """What a replica computes: dropout's seed beyond the run's, and rows."""
     step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
     batch = laid_flat(*(toy.rectangle(rows, rows) for rows in shapes))
-    found = []
+    assert what_replicas_compute(monkeypatch, step, batch, replicas) == expected
+
+
+def test_every_lane_of_every_replica_has_rows_and_masks_of_its_own(monkeypatch):
+    hparams = toy.HPARAMS.replace(seed=0)
+    step = TrainStep(toy.model(), hparams, accumulate=True, lanes=2)
+    batch = laid_flat(toy.rectangle(7, 7))
+    # Seven rows in four cuts of two; the last one has a filler row.
+    assert what_replicas_compute(monkeypatch, step, batch, replicas=2) == [
+        [(0, 2), (10_007, 2)],
+        [(20_014, 2), (30_021, 2)],
+    ]
+
+
+def what_replicas_compute(monkeypatch, step, batch, replicas):
+    """Returns for each replica the seeds beyond the run's, and rows; all rows once."""
+    found, symbols = [], []
 
     def differentiate(inputs, targets, seed):
-        done.append((int(seed[1]), len(inputs)))
+        found[-1].append((int(seed[1]), len(inputs)))
         symbols.append(int(tf.math.count_nonzero(inputs)))
         return 0.0, 0.0, [0.0 for _ in step._variables]
 
     monkeypatch.setattr(step, "_differentiate", differentiate)
-    symbols = []
     for replica in range(replicas):
-        done = []
+        found.append([])
         step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
-        found.append(done)
-    assert found == expected
     assert sum(symbols) == np.count_nonzero(batch["inputs"])
+    return found
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])

@@ -115,6 +115,27 @@ def cluster(kinds, task_type, task_id):
 
 
 @pytest.mark.medium
+def test_a_process_on_a_cpu_divides_its_cores_among_the_lanes():
+    code = """
+import tensorflow as tf
+from t2t_repro.training import strategy
+strategy.choose("auto")
+print(strategy.lanes(), tf.config.threading.get_intra_op_parallelism_threads())
+"""
+    environment = {"CUDA_VISIBLE_DEVICES": "-1"}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    cores = os.cpu_count() or 1
+    assert found.stdout.split() == ["2", str(max(1, cores // 2))]
+
+
+@pytest.mark.medium
 def test_two_replicas_with_uneven_shares_learn_what_one_device_learns(tmp_path):
     two = process(tmp_path / "two", "mirrored", 2)
     train(tmp_path / "one", "one_device", 0)
