@@ -81,7 +81,7 @@ np.set_printoptions(precision=3, suppress=True)
 # %%
 from t2t_repro.layers.attention import MultiHeadAttention
 
-x = tf.constant([[[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]]])  # (batch, words, 4)
+x = tf.constant([[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])  # a row for each word
 
 
 def attention_without_projections(num_heads: int) -> MultiHeadAttention:
@@ -94,15 +94,16 @@ def attention_without_projections(num_heads: int) -> MultiHeadAttention:
 
 
 layer = attention_without_projections(num_heads=1)
-key, value = layer.project_memory(x)
-weights = layer.weigh(layer.project_query(x), key, bias=None)
+key, value = layer.project_memory(x, batch=1)  # one sentence
+weights = layer.weigh(layer.project_query(x, batch=1), key, bias=None)
+result = layer(x, x, batch=1)
 
 print("weights, a row for each query:")
 print(weights[0, 0].numpy())
-print("\nwhat the layer gives for a:", layer(x, x)[0, 0].numpy())
+print("\nwhat the layer gives for a:", result[0].numpy())
 
 np.testing.assert_allclose(weights[0, 0, 0], [0.422, 0.155, 0.422], atol=5e-4)
-np.testing.assert_allclose(layer(x, x)[0, 0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
+np.testing.assert_allclose(result[0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
 
 # %% [markdown]
 # The second row is worth a glance. b fits itself so well (8 against 0 and 4 before the scaling) that it takes 0.867 of its own value. Without the division by $\sqrt{d_k}$ it would take 0.982: large products make the softmax hard and its gradient small, which is why the paper scales.
@@ -113,15 +114,15 @@ np.testing.assert_allclose(layer(x, x)[0, 0], [0.845, 0.733, 0.845, 0.733], atol
 
 # %%
 two_heads = attention_without_projections(num_heads=2)
-moved = tf.constant([[[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]]])
-key, value = two_heads.project_memory(moved)
-weights = two_heads.weigh(two_heads.project_query(moved), key, bias=None)
+moved = tf.constant([[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]])
+key, value = two_heads.project_memory(moved, batch=1)
+weights = two_heads.weigh(two_heads.project_query(moved, batch=1), key, bias=None)
 for head in range(2):
     print(f"head {head + 1}, where a looks:", weights[0, head, 0].numpy())
 print("\nshapes: words", moved.shape, " keys", key.shape, " weights", weights.shape)
 
 # %% [markdown]
-# The shapes are (batch, words, $d_{model}$) for words, (batch, heads, words, $d_k$) for keys and (batch, heads, queries, keys) for weights. In a real layer $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; ours were identities.
+# The shapes are (batch · words, $d_{model}$) for words, the sentences of a batch one after the other, (batch, heads, words, $d_k$) for keys and (batch, heads, queries, keys) for weights. In a real layer $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; ours were identities.
 #
 # ## 3. What may be seen (section 3.2.3)
 #

@@ -101,44 +101,45 @@ class MultiHeadAttention(keras.layers.Layer):
             self.relative_values.build()
         self.built = True
 
-    def split_heads(self, rows: Tensor, shape: tuple[Tensor | int, ...]) -> Tensor:
+    def split_heads(self, rows: Tensor, batch: Tensor | int) -> Tensor:
         """(batch * length, heads * d) -> (batch, heads, length, d).
 
         Args:
             rows: float (batch * length, heads * d).
-            shape: batch and length, int () each.
+            batch: int (), sentences.
         """
         depth = rows.shape[-1] // self.num_heads
-        x = ops.reshape(rows, (*shape, self.num_heads, depth))
+        x = ops.reshape(rows, (batch, -1, self.num_heads, depth))
         return ops.transpose(x, (0, 2, 1, 3))
 
-    def project_query(self, x: Tensor) -> Tensor:
+    def project_query(self, x: Tensor, batch: Tensor | int) -> Tensor:
         """Projects and scales queries.
 
         Args:
-            x: float (batch, targets, d_model).
+            x: float (batch * targets, d_model).
+            batch: int (), sentences.
 
         Returns:
             float (batch, heads, targets, d_k), multiplied by d_k^-0.5.
         """
-        rows = self.query(ops.reshape(x, (-1, self.d_model)))
-        return self.split_heads(rows * self.d_k**-0.5, ops.shape(x)[:2])
+        return self.split_heads(self.query(x) * self.d_k**-0.5, batch)
 
-    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def project_memory(
+        self, memory: Tensor, batch: Tensor | int
+    ) -> tuple[Tensor, Tensor]:
         """Projects keys and values.
 
         Args:
-            memory: float (batch, sources, d_model).
+            memory: float (batch * sources, d_model).
+            batch: int (), sentences.
 
         Returns:
             keys, float (batch, heads, sources, d_k), and values,
             float (batch, heads, sources, d_v).
         """
-        shape = ops.shape(memory)[:2]
-        rows = ops.reshape(memory, (-1, self.d_model))
         return (
-            self.split_heads(self.key(rows), shape),
-            self.split_heads(self.value(rows), shape),
+            self.split_heads(self.key(memory), batch),
+            self.split_heads(self.value(memory), batch),
         )
 
     def combine_heads(self, heads: Tensor) -> Tensor:
@@ -148,14 +149,13 @@ class MultiHeadAttention(keras.layers.Layer):
             heads: float (batch, heads, targets, d_v).
 
         Returns:
-            float (batch, targets, d_model).
+            float (batch * targets, d_model).
         """
-        batch, _, length, _ = ops.shape(heads)
         # (batch, heads, targets, d_v) -> (batch * targets, heads * d_v)
         rows = ops.reshape(
             ops.transpose(heads, (0, 2, 1, 3)), (-1, self.num_heads * self.d_v)
         )
-        return ops.reshape(self.output_projection(rows), (batch, length, self.d_model))
+        return self.output_projection(rows)
 
     def weigh(
         self,
@@ -204,7 +204,7 @@ class MultiHeadAttention(keras.layers.Layer):
             seed: int32 (2,) for dropout, or None at inference.
 
         Returns:
-            float (batch, targets, d_model).
+            float (batch * targets, d_model).
         """
         weights = self.dropout(self.weigh(query, key, bias, distances), seed)
         heads = ops.matmul(weights, value)
@@ -219,39 +219,52 @@ class MultiHeadAttention(keras.layers.Layer):
         memory: Tensor,
         bias: Tensor | None = None,
         seed: Tensor | None = None,
+        *,
+        batch: Tensor | int,
     ) -> Tensor:
         """Attends from ``x`` to ``memory`` (the same tensor in self-attention).
 
         Args:
-            x: float (batch, targets, d_model).
-            memory: float (batch, sources, d_model).
+            x: float (batch * targets, d_model), a row for each position.
+            memory: float (batch * sources, d_model).
             bias: float, broadcast to (batch, heads, targets, sources).
             seed: int32 (2,) for dropout, or None at inference.
+            batch: int (), sentences.
 
         Returns:
-            float (batch, targets, d_model).
+            float (batch * targets, d_model).
         """
-        query = self.project_query(x)
-        key, value = self.project_memory(memory)
+        query = self.project_query(x, batch)
+        key, value = self.project_memory(memory, batch)
         if self.radius and not self.is_relative:
             return self._attend_nearby(query, key, value, bias, seed)
-        distances = distances_within(ops.shape(x)[1]) if self.is_relative else None
-        bias = self.restricted(bias, ops.shape(x)[1])
+        bias, distances = self.restricted(bias, query), self.distances(query)
         return self.attend(query, key, value, bias, distances, seed)
 
-    def restricted(self, bias: Tensor | None, length: Tensor | int) -> Tensor | None:
+    def distances(self, query: Tensor) -> Tensor | None:
+        """Returns the distances of whole-sequence self-attention, if `weigh` needs any.
+
+        Args:
+            query: float (batch, heads, length, d_k).
+
+        Returns:
+            int32 (length, length), or None.
+        """
+        return distances_within(ops.shape(query)[2]) if self.is_relative else None
+
+    def restricted(self, bias: Tensor | None, query: Tensor) -> Tensor | None:
         """Hides what lies beyond the radius, if there is one.
 
         Args:
             bias: float, broadcast to (batch, heads, length, length), or None.
-            length: int (), positions of the sequence.
+            query: float (batch, heads, length, d_k).
 
         Returns:
             The bias that self-attention over the whole sequence adds.
         """
         if not self.radius:
             return bias
-        beyond = neighbourhood_bias(length, self.radius)
+        beyond = neighbourhood_bias(ops.shape(query)[2], self.radius)
         return beyond if bias is None else bias + beyond
 
     def _attend_nearby(

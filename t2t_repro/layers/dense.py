@@ -9,10 +9,10 @@ from t2t_repro.layers.typing import Tensor
 
 
 class Dense(keras.layers.Layer):
-    """``x @ kernel (+ bias)`` over the last axis, as one flat matrix product.
+    """``x @ kernel (+ bias)``: one matrix product for all positions of a batch.
 
-    Keras' own Dense leaves a rank-3 product to the backend, which on TensorFlow
-    makes one kernel gradient per sentence and sums them; flattened rows need one.
+    Keras' own Dense takes sentences apart: it leaves a rank-3 product to the backend,
+    which on TensorFlow makes one kernel gradient per sentence and sums them.
 
     Args:
         units: the number of output channels.
@@ -38,21 +38,13 @@ class Dense(keras.layers.Layer):
         self.built = True
 
     def call(self, x: Tensor) -> Tensor:
-        """Maps the last axis.
+        """Maps each position.
 
         Args:
-            x: float (..., channels).
+            x: float (rows, channels).
 
         Returns:
-            float (..., units).
+            float (rows, units).
         """
-        if len(x.shape) == 2:
-            return self._map_rows(x)
-        # (..., channels) -> (rows, channels) -> (rows, units)
-        rows = self._map_rows(ops.reshape(x, (-1, x.shape[-1])))
-        return ops.reshape(rows, (*ops.shape(x)[:-1], self.units))
-
-    def _map_rows(self, rows: Tensor) -> Tensor:
-        """(rows, channels) -> (rows, units)."""
-        rows = ops.matmul(rows, self.kernel)
-        return ops.add(rows, self.bias) if self.use_bias else rows
+        product = ops.matmul(x, self.kernel)
+        return ops.add(product, self.bias) if self.use_bias else product

@@ -44,13 +44,11 @@ class FeedForward(keras.layers.Layer):
         """Applies the network to each position.
 
         Args:
-            x: float (batch, length, d_model).
+            x: float (rows, d_model), a row for each position.
             seed: int32 (2,) for dropout, or None at inference.
 
         Returns:
-            float (batch, length, d_model).
+            float (rows, d_model).
         """
-        # One row for each position through both maps, which keeps the graph small.
-        hidden = ops.relu(self.hidden(ops.reshape(x, (-1, self.d_model))))
-        rows = self.output_projection(self.dropout(hidden, seed))
-        return ops.reshape(rows, ops.shape(x))
+        hidden = ops.relu(self.hidden(x))
+        return self.output_projection(self.dropout(hidden, seed))

@@ -66,16 +66,14 @@ class LayerNormalization(keras.layers.Layer):
         """Normalises each position.
 
         Args:
-            x: float (..., channels).
+            x: float (rows, channels).
 
         Returns:
             Like ``x``.
         """
-        channels = x.shape[-1]
-        rows = ops.reshape(ops.cast(x, "float32"), (-1, channels))
         normal = ops.custom_gradient(_normalize)(
-            rows,
+            ops.cast(x, "float32"),
             ops.cast(self.scale.value, "float32"),
             ops.cast(self.bias.value, "float32"),
         )
-        return ops.cast(ops.reshape(normal, ops.shape(x)), x.dtype)
+        return ops.cast(normal, x.dtype)

@@ -117,19 +117,27 @@ class EncoderLayer(_StackLayer):
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
-    def call(self, x: Tensor, bias: Tensor, seed: Tensor | None = None) -> Tensor:
+    def call(
+        self,
+        x: Tensor,
+        bias: Tensor,
+        seed: Tensor | None = None,
+        *,
+        batch: Tensor | int,
+    ) -> Tensor:
         """Applies the layer.
 
         Args:
-            x: float (batch, source, d_model).
+            x: float (batch * source, d_model), a row for each position.
             bias: float32 (batch, 1, 1, source) or (batch, 1, source, source).
             seed: int32 (2,) for dropout, or None at inference.
+            batch: int (), sentences.
 
         Returns:
-            float (batch, source, d_model).
+            float (batch * source, d_model).
         """
         y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, bias, seed)
+        y = self.self_attention(y, y, bias, seed, batch=batch)
         x = self.self_attention_residual(x, y, seed)
         y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
         return self.feed_forward_residual(x, y, seed)
@@ -158,24 +166,27 @@ class DecoderLayer(_StackLayer):
         self_bias: Tensor,
         cross_bias: Tensor,
         seed: Tensor | None = None,
+        *,
+        batch: Tensor | int,
     ) -> Tensor:
         """Applies the layer.
 
         Args:
-            x: float (batch, target, d_model).
-            encoder_output: float (batch, source, d_model).
+            x: float (batch * target, d_model), a row for each position.
+            encoder_output: float (batch * source, d_model).
             self_bias: float32, broadcast to (batch, heads, target, target).
             cross_bias: float32, broadcast to (batch, heads, target, source).
             seed: int32 (2,) for dropout, or None at inference.
+            batch: int (), sentences.
 
         Returns:
-            float (batch, target, d_model).
+            float (batch * target, d_model).
         """
         y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, self_bias, seed)
+        y = self.self_attention(y, y, self_bias, seed, batch=batch)
         x = self.self_attention_residual(x, y, seed)
         y = self.cross_attention_residual.enter(x)
-        y = self.cross_attention(y, encoder_output, cross_bias, seed)
+        y = self.cross_attention(y, encoder_output, cross_bias, seed, batch=batch)
         x = self.cross_attention_residual(x, y, seed)
         y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
         return self.feed_forward_residual(x, y, seed)
@@ -220,20 +231,27 @@ class Stack(keras.layers.Layer):
             self.final_norm.build((None, None, self.shape.d_model))
         self.built = True
 
-    def call(self, x: Tensor, *context: Tensor, seed: Tensor | None = None) -> Tensor:
+    def call(
+        self,
+        x: Tensor,
+        *context: Tensor,
+        batch: Tensor | int,
+        seed: Tensor | None = None,
+    ) -> Tensor:
         """Applies all layers.
 
         Args:
-            x: float (batch, length, d_model).
+            x: float (batch * length, d_model), a row for each position.
             *context: what each layer takes beside ``x``: the bias for an encoder;
                 encoder output, self bias and cross bias for a decoder.
+            batch: int (), sentences.
             seed: int32 (2,) for dropout, or None at inference.
 
         Returns:
-            float (batch, length, d_model).
+            float (batch * length, d_model).
         """
         for layer in self.layers_in_order():
-            x = layer(x, *context, seed=seed)
+            x = layer(x, *context, batch=batch, seed=seed)
         return self.finish(x)
 
     def finish(self, x: Tensor) -> Tensor:

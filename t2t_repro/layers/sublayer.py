@@ -42,7 +42,7 @@ class Residual(keras.layers.Layer):
         """Returns what the sub-layer reads: ``x``, normalised first in pre-norm.
 
         Args:
-            x: float (batch, length, d_model).
+            x: float (rows, d_model).
 
         Returns:
             Like ``x``.
@@ -53,12 +53,12 @@ class Residual(keras.layers.Layer):
         """Joins the sub-layer's output to its residual connection.
 
         Args:
-            x: float (batch, length, d_model), what came before the sub-layer.
-            y: float (batch, length, d_model), f's output.
+            x: float (rows, d_model), what came before the sub-layer.
+            y: float (rows, d_model), f's output.
             seed: int32 (2,) for dropout, or None at inference.
 
         Returns:
-            float (batch, length, d_model).
+            float (rows, d_model).
         """
         total = ops.add(x, self.dropout(y, seed))
         return total if self.norm == "pre" else self.layer_norm(total)

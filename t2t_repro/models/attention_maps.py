@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.masks import causal_bias
-from t2t_repro.layers.relative import distances_within
+from t2t_repro.layers.rows import rows_of
 from t2t_repro.models.transformer import Transformer
 
 
@@ -24,36 +24,41 @@ def attention_maps(
         keys); a query's row sums to 1.
     """
     maps: dict[str, tf.Tensor] = {}
+    batch = tf.shape(inputs)[0]
     encoder_output, source_bias = model.encode(inputs)
+    memory = rows_of(encoder_output)
 
-    x = model.encoder_input(inputs)
+    x = rows_of(model.encoder_input(inputs))
     for index, layer in enumerate(model.encoder.layers_in_order()):
         y = layer.self_attention_residual.enter(x)
         name = f"encoder/layer_{index}/self_attention"
-        maps[name] = _weights(layer.self_attention, y, y, source_bias)
-        x = layer(x, source_bias)
+        maps[name] = _weights(layer.self_attention, y, y, batch, source_bias)
+        x = layer(x, source_bias, batch=batch)
 
-    x = model.decoder_input(targets)
+    x = rows_of(model.decoder_input(targets))
     self_bias = causal_bias(tf.shape(targets)[1])
     for index, layer in enumerate(model.decoder.layers_in_order()):
         y = layer.self_attention_residual.enter(x)
         name = f"decoder/layer_{index}/self_attention"
-        maps[name] = _weights(layer.self_attention, y, y, self_bias)
+        maps[name] = _weights(layer.self_attention, y, y, batch, self_bias)
         # The other attention of the layer reads what this one has written.
-        y = layer.self_attention(y, y, self_bias)
+        y = layer.self_attention(y, y, self_bias, batch=batch)
         y = layer.cross_attention_residual.enter(layer.self_attention_residual(x, y))
         name = f"decoder/layer_{index}/cross_attention"
-        maps[name] = _weights(layer.cross_attention, y, encoder_output, source_bias)
-        x = layer(x, encoder_output, self_bias, source_bias)
+        maps[name] = _weights(layer.cross_attention, y, memory, batch, source_bias)
+        x = layer(x, memory, self_bias, source_bias, batch=batch)
     return maps
 
 
 def _weights(
-    attention: MultiHeadAttention, x: tf.Tensor, memory: tf.Tensor, bias: tf.Tensor
+    attention: MultiHeadAttention,
+    x: tf.Tensor,
+    memory: tf.Tensor,
+    batch: tf.Tensor,
+    bias: tf.Tensor,
 ) -> tf.Tensor:
     """Computes one attention's weights, float (batch, heads, queries, keys)."""
-    key, _ = attention.project_memory(memory)
-    length = tf.shape(x)[1]
-    distances = distances_within(length) if attention.is_relative else None
-    bias = attention.restricted(bias, length)
-    return attention.weigh(attention.project_query(x), key, bias, distances)
+    query = attention.project_query(x, batch)
+    key, _ = attention.project_memory(memory, batch)
+    bias = attention.restricted(bias, query)
+    return attention.weigh(query, key, bias, attention.distances(query))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from t2t_repro.layers.masks import MASKED
+from t2t_repro.layers.rows import rows_of
 from t2t_repro.models.transformer import Transformer
 
 # Caches have places for so many steps more when they are full.
@@ -74,24 +75,24 @@ class CachedDecoder:
             The state before the first step.
         """
         encoder_output, bias = self.model.encode(inputs)
-        rows = tf.shape(inputs)[0]
+        batch, memory = tf.shape(inputs)[0], rows_of(encoder_output)
         caches = []
         for layer in self.model.decoder.layers_in_order():
             attention = layer.self_attention
             cross_keys, cross_values = layer.cross_attention.project_memory(
-                encoder_output
+                memory, batch
             )
             dtype = cross_keys.dtype
             heads = attention.num_heads
             caches.append(
                 LayerCache(
-                    tf.zeros([rows, heads, 0, attention.d_k], dtype),
-                    tf.zeros([rows, heads, 0, attention.d_v], dtype),
+                    tf.zeros([batch, heads, 0, attention.d_k], dtype),
+                    tf.zeros([batch, heads, 0, attention.d_v], dtype),
                     cross_keys,
                     cross_values,
                 )
             )
-        ancestors = tf.zeros([rows, self.beam_size, 0], tf.int32)
+        ancestors = tf.zeros([batch, self.beam_size, 0], tf.int32)
         return DecodingState(tuple(caches), ancestors, bias)
 
     def step(
@@ -114,7 +115,8 @@ class CachedDecoder:
         )
         # The hypotheses of a sentence take the place of target positions.
         ids = tf.ensure_shape(ids, [None, self.beam_size])
-        x = self.model.step_input(ids, index)
+        batch = tf.shape(ids)[0]
+        x = rows_of(self.model.step_input(ids, index))
         places = tf.range(tf.shape(state.ancestors)[2])
         numbers = tf.range(self.beam_size)[:, None]
         ancestors = tf.where(tf.equal(places, index), numbers, state.ancestors)
@@ -129,16 +131,16 @@ class CachedDecoder:
             self.model.decoder.layers_in_order(), state.layers, strict=True
         ):
             y = layer.self_attention_residual.enter(x)
-            keys, values = layer.self_attention.project_memory(y)
+            keys, values = layer.self_attention.project_memory(y, batch)
             keys = self._written(cache.self_keys, keys, index)
             values = self._written(cache.self_values, values, index)
             attention = layer.self_attention
-            query = attention.project_query(y)
+            query = attention.project_query(y, batch)
             y = attention.attend(query, keys, values, bias, distances)
             x = layer.self_attention_residual(x, y)
             y = layer.cross_attention_residual.enter(x)
             attention = layer.cross_attention
-            query = attention.project_query(y)
+            query = attention.project_query(y, batch)
             y = attention.attend(
                 query, cache.cross_keys, cache.cross_values, state.source_bias
             )
@@ -148,8 +150,8 @@ class CachedDecoder:
             caches.append(cache._replace(self_keys=keys, self_values=values))
         logits = self.model.logits(self.model.decoder.finish(x))
         state = DecodingState(tuple(caches), ancestors, state.source_bias)
-        # The caches' shapes are unknown while they grow, and the logits' with them.
-        logits = tf.ensure_shape(logits, [None, self.beam_size, None])
+        # (batch * beam, V) -> (batch, beam, V)
+        logits = tf.reshape(logits, [batch, self.beam_size, logits.shape[-1]])
         return tf.cast(logits, tf.float32), state
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:

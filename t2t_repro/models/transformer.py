@@ -16,6 +16,7 @@ from t2t_repro.layers.masks import (
     segment_bias,
 )
 from t2t_repro.layers.position import LearnedPosition, sinusoid, sinusoid_paper
+from t2t_repro.layers.rows import rows_of, sentences_of
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
 from t2t_repro.layers.typing import Tensor
 
@@ -145,8 +146,10 @@ class Transformer(keras.Model):
             segments = packing.inputs_segmentation
             bias = segment_bias(segments, segments)
             source_bias = segment_bias(packing.targets_segmentation, segments)
-        x = self.input_dropout(self.encoder_input(inputs, packing), seed)
-        return self.encoder(x, bias, seed=seed), source_bias
+        x = self.input_dropout(rows_of(self.encoder_input(inputs, packing)), seed)
+        batch = ops.shape(inputs)[0]
+        x = self.encoder(x, bias, batch=batch, seed=seed)
+        return sentences_of(x, batch), source_bias
 
     def encoder_input(self, inputs: Tensor, packing: Packing | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
@@ -220,12 +223,14 @@ class Transformer(keras.Model):
         Returns:
             float (batch, target, d_model), before the logits product.
         """
-        x = self.target_dropout(self.decoder_input(targets, packing), seed)
+        x = self.target_dropout(rows_of(self.decoder_input(targets, packing)), seed)
         self_bias = causal_bias(ops.shape(targets)[1])
         if packing is not None:
             segments = packing.targets_segmentation
             self_bias = self_bias + segment_bias(segments, segments)
-        return self.decoder(x, encoder_output, self_bias, bias, seed=seed)
+        batch, memory = ops.shape(targets)[0], rows_of(encoder_output)
+        x = self.decoder(x, memory, self_bias, bias, batch=batch, seed=seed)
+        return sentences_of(x, batch)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
         """Multiplies by the softmax table: (..., d_model) -> (..., V)."""

@@ -38,9 +38,9 @@ def test_weights_are_those_of_every_layer_in_order(model):
         name = f"decoder/layer_{layer}/cross_attention"
         np.testing.assert_array_equal(found.cross[layer], maps[name][0])
     # The first layer by hand: it reads the embeddings themselves.
-    x = model.encoder_input(tf.constant([source]))
+    x = model.encoder_input(tf.constant([source]))[0]
     attention = model.encoder.layer_0.self_attention
-    query, (key, _) = attention.project_query(x), attention.project_memory(x)
+    query, (key, _) = attention.project_query(x, 1), attention.project_memory(x, 1)
     np.testing.assert_allclose(
         found.encoder[0], attention_weights(query, key, None)[0], atol=1e-6
     )

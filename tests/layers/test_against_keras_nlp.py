@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.layers.masks import causal_bias, padding_bias
+from t2t_repro.layers.rows import rows_of, sentences_of
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, StackShape
 
 BATCH, SOURCE, TARGET, D_MODEL, HEADS, D_FF = 2, 5, 4, 12, 3, 20
@@ -93,7 +94,7 @@ def test_an_encoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.self_attention_residual, theirs._self_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, padding_mask=ids != 0)
-    found = ours(x, padding_bias(ids))
+    found = sentences_of(ours(rows_of(x), padding_bias(ids), batch=BATCH), BATCH)
     real = ids != 0
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found)[real],
@@ -118,7 +119,9 @@ def test_a_decoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.cross_attention_residual, theirs._cross_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, memory, encoder_padding_mask=ids != 0)
-    found = ours(x, memory, causal_bias(TARGET), padding_bias(ids))
+    biases = causal_bias(TARGET), padding_bias(ids)
+    found = ours(rows_of(x), rows_of(memory), *biases, batch=BATCH)
+    found = sentences_of(found, BATCH)
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found),
         keras.ops.convert_to_numpy(expected),

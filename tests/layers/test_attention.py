@@ -6,6 +6,7 @@ import pytest
 
 from t2t_repro.layers.attention import MultiHeadAttention, attention_weights
 from t2t_repro.layers.masks import MASKED, causal_bias, padding_bias
+from t2t_repro.layers.rows import rows_of, sentences_of
 
 
 def random(*shape, seed=0):
@@ -16,6 +17,12 @@ def built(num_heads=2, d_model=12, d_k=4, d_v=5, dropout=0.0):
     layer = MultiHeadAttention(num_heads, d_model, d_k, d_v, dropout)
     layer.build()
     return layer
+
+
+def attended(layer, x, memory, bias=None):
+    """Attends from sentences to sentences, (batch, length, d_model) each."""
+    found = layer(rows_of(x), rows_of(memory), bias, batch=len(x))
+    return sentences_of(found, len(x))
 
 
 def keras_layer(ours, sources, targets):
@@ -54,7 +61,7 @@ def test_queries_are_scaled_by_the_root_of_d_k():
     x = random(1, 3, 12)
     expected = (x @ layer.query.kernel.numpy()).reshape(1, 3, 2, 9) / 3
     np.testing.assert_allclose(
-        layer.project_query(x), expected.transpose(0, 2, 1, 3), atol=1e-6
+        layer.project_query(x[0], 1), expected.transpose(0, 2, 1, 3), atol=1e-6
     )
 
 
@@ -74,7 +81,7 @@ def test_the_formula_of_the_paper_in_float64():
         weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
         heads.append(weights @ (memory @ value[:, v]))
     expected = np.concatenate(heads, axis=-1) @ output
-    np.testing.assert_allclose(layer(x, memory), expected, atol=1e-5)
+    np.testing.assert_allclose(attended(layer, x, memory), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -88,7 +95,7 @@ def test_it_equals_the_layer_of_keras(d_k, d_v, causal):
     expected = theirs(
         x, x, attention_mask=(ids != 0)[:, None, :], use_causal_mask=causal
     )
-    np.testing.assert_allclose(ours(x, x, bias), expected, atol=1e-5)
+    np.testing.assert_allclose(attended(ours, x, x, bias), expected, atol=1e-5)
 
 
 def test_hidden_keys_and_values_change_nothing():
@@ -97,15 +104,17 @@ def test_hidden_keys_and_values_change_nothing():
     ids = np.array([[5, 6, 1, 0, 0], [5, 6, 7, 1, 0]])
     other = np.where(ids[..., None] == 0, 100 * random(2, 5, 12, seed=2), memory)
     bias = padding_bias(ids)
-    np.testing.assert_array_equal(layer(x, memory, bias), layer(x, other, bias))
+    found, same = attended(layer, x, memory, bias), attended(layer, x, other, bias)
+    np.testing.assert_array_equal(found, same)
 
 
 def test_dropped_weights_come_with_a_seed_alone():
     layer = built(dropout=0.5)
-    x = random(1, 4, 12)
-    plain = np.array(layer(x, x))
-    np.testing.assert_array_equal(plain, layer(x, x))
-    assert np.abs(plain - np.array(layer(x, x, seed=np.array([1, 2])))).max() > 1e-3
+    x = random(4, 12)
+    plain = np.array(layer(x, x, batch=1))
+    np.testing.assert_array_equal(plain, layer(x, x, batch=1))
+    dropped = np.array(layer(x, x, seed=np.array([1, 2]), batch=1))
+    assert np.abs(plain - dropped).max() > 1e-3
 
 
 def test_projections_have_no_bias_and_the_papers_shapes():

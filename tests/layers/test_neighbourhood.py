@@ -13,6 +13,7 @@ from t2t_repro.layers.masks import (
     segment_bias,
 )
 from t2t_repro.layers.neighbourhood import window_bias, windows_of
+from t2t_repro.layers.rows import rows_of, sentences_of
 
 D_MODEL = 12
 
@@ -27,6 +28,12 @@ def layers():
         weights = [variable.numpy() for variable in found[0].trainable_variables]
         found[radius].set_weights(weights)
     return found
+
+
+def attended(layer, x, bias=None):
+    """Attends within sentences, (batch, length, d_model)."""
+    rows, batch = rows_of(x), tf.shape(x)[0]
+    return sentences_of(layer(rows, rows, bias, batch=batch), batch)
 
 
 def biases(length):
@@ -52,8 +59,8 @@ def test_windows_give_what_a_mask_gives(layers, radius, length, kind):
     bias = biases(length)[kind]
     beyond = neighbourhood_bias(length, radius)
     masked = beyond if bias is None else bias + beyond
-    expected = layers[0](x, x, masked).numpy()
-    found = layers[radius](x, x, bias).numpy()
+    expected = attended(layers[0], x, masked).numpy()
+    found = attended(layers[radius], x, bias).numpy()
     # Where a query sees nothing at all, its output has no meaning.
     seen = (np.broadcast_to(masked, (2, 1, length, length))[:, 0] == 0).any(axis=-1)
     assert seen.any()
@@ -74,10 +81,10 @@ def test_a_graph_that_knows_no_sizes_gives_the_same(layers):
             autograph=False,
         )
         def restricted(x, bias):
-            return layers[2](x, x, bias)
+            return attended(layers[2], x, bias)
 
         np.testing.assert_allclose(
-            restricted(x, bias), layers[2](x, x, bias), atol=1e-6
+            restricted(x, bias), attended(layers[2], x, bias), atol=1e-6
         )
 
 
@@ -99,6 +106,6 @@ def test_gradients_reach_the_neighbourhood_alone(layers):
     x = tf.constant(np.random.default_rng(2).normal(size=(1, 9, D_MODEL)), "float32")
     with tf.GradientTape() as tape:
         tape.watch(x)
-        middle = tf.reduce_sum(layers[2](x, x)[0, 4] ** 2)
+        middle = tf.reduce_sum(attended(layers[2], x)[0, 4] ** 2)
     reached = np.abs(tape.gradient(middle, x)[0]).max(axis=-1) > 0
     assert reached.tolist() == [abs(place - 4) <= 2 for place in range(9)]

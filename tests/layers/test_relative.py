@@ -27,13 +27,13 @@ def test_attention_is_equations_3_and_4(causal):
     heads, d_model, depth, length, far = 2, 6, 3, 5, 2
     layer = MultiHeadAttention(heads, d_model, depth, depth, max_relative_position=far)
     layer.build()
-    x = np.random.default_rng(1).normal(size=(1, length, d_model)).astype("float32")
+    x = np.random.default_rng(1).normal(size=(length, d_model)).astype("float32")
     keys, values = layer.relative_keys.table, layer.relative_values.table
     expected = np.zeros((length, heads * depth))
     for head in range(heads):
         own = slice(head * depth, (head + 1) * depth)
         q, k, v = (
-            (x[0] @ projection.kernel.numpy())[:, own]
+            (x @ projection.kernel.numpy())[:, own]
             for projection in (layer.query, layer.key, layer.value)
         )
         for i in range(length):
@@ -50,4 +50,4 @@ def test_attention_is_equations_3_and_4(causal):
             )
     expected = expected @ layer.output_projection.kernel.numpy()
     bias = causal_bias(length) if causal else None
-    np.testing.assert_allclose(layer(x, x, bias)[0], expected, atol=1e-5)
+    np.testing.assert_allclose(layer(x, x, bias, batch=1), expected, atol=1e-5)

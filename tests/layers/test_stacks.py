@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.masks import causal_bias, padding_bias
+from t2t_repro.layers.rows import rows_of, sentences_of
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
 from t2t_repro.layers.sublayer import Residual
 
@@ -70,6 +71,12 @@ def keras_feed_forward(ours, x):
     return x
 
 
+def applied(layer, x, *context):
+    """Applies a layer or stack to sentences, (batch, length, d_model)."""
+    context = [rows_of(c) if len(c.shape) == 3 else c for c in context]
+    return sentences_of(layer(rows_of(x), *context, batch=len(x)), len(x))
+
+
 def joined(residual, x, sublayer):
     """The two formulas of section 3.1 and of tensor2tensor, without dropout."""
     if residual.norm == "post":
@@ -91,7 +98,9 @@ def test_an_encoder_layer_is_that_of_keras_parts(norm):
         expected,
         lambda y: keras_feed_forward(layer.feed_forward, y),
     )
-    np.testing.assert_allclose(layer(x, padding_bias(IDS)), expected, atol=2e-5)
+    np.testing.assert_allclose(
+        applied(layer, x, padding_bias(IDS)), expected, atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -118,7 +127,7 @@ def test_a_decoder_layer_is_that_of_keras_parts(norm):
     expected = x
     for residual, sublayer in sublayers:
         expected = joined(residual, expected, sublayer)
-    ours = layer(x, encoder_output, causal_bias(3), padding_bias(IDS))
+    ours = applied(layer, x, encoder_output, causal_bias(3), padding_bias(IDS))
     np.testing.assert_allclose(ours, expected, atol=2e-5)
 
 
@@ -126,10 +135,10 @@ def test_a_decoder_layer_is_that_of_keras_parts(norm):
 def test_only_pre_norm_normalises_once_more_after_the_last_layer(norm):
     stack = filled(Stack(EncoderLayer, shape(norm, layers=2)))
     x, bias = random(2, 4, 12), padding_bias(IDS)
-    expected = stack.layer_1(stack.layer_0(x, bias), bias)
+    expected = applied(stack.layer_1, applied(stack.layer_0, x, bias), bias)
     if norm == "pre":
         expected = keras_norm(stack.final_norm, expected)
-    np.testing.assert_allclose(stack(x, bias), expected, atol=2e-5)
+    np.testing.assert_allclose(applied(stack, x, bias), expected, atol=2e-5)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -158,11 +167,12 @@ def test_padding_of_the_source_never_reaches_another_position():
     x, y = random(2, 4, 12), random(2, 3, 12, seed=1)
     other = np.where(IDS[..., None] == 0, 10 * random(2, 4, 12, seed=2), x)
     bias = padding_bias(IDS)
-    one, two = encoder(x, bias), encoder(other, bias)
+    one, two = applied(encoder, x, bias), applied(encoder, other, bias)
     symbols = IDS != 0
     np.testing.assert_array_equal(np.array(one)[symbols], np.array(two)[symbols])
     np.testing.assert_array_equal(
-        decoder(y, one, causal_bias(3), bias), decoder(y, two, causal_bias(3), bias)
+        applied(decoder, y, one, causal_bias(3), bias),
+        applied(decoder, y, two, causal_bias(3), bias),
     )
 
 
@@ -172,7 +182,7 @@ def test_a_later_target_never_reaches_an_earlier_position():
     other = y.copy()
     other[:, 3:] = random(2, 2, 12, seed=2)
     one, two = (
-        np.array(decoder(x, encoder_output, causal_bias(5), padding_bias(IDS)))
+        np.array(applied(decoder, x, encoder_output, causal_bias(5), padding_bias(IDS)))
         for x in (y, other)
     )
     np.testing.assert_array_equal(one[:, :3], two[:, :3])
@@ -183,7 +193,7 @@ def test_a_later_target_never_reaches_an_earlier_position():
 def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
     residual = Residual(400, 0.5, norm)
     residual.build()
-    x, y = np.full((1, 1, 400), 3.0, "float32"), np.ones((1, 1, 400), "float32")
+    x, y = np.full((1, 400), 3.0, "float32"), np.ones((1, 400), "float32")
     total = np.array(residual(x, y, tf.constant([1, 2])))
     if norm == "pre":
         np.testing.assert_array_equal(np.unique(total), [3, 5])

@@ -45,7 +45,7 @@ def test_restricted_self_attention_sees_its_neighbourhood(far):
     )
     model = Transformer(hparams, 23)
     model.build()
-    maps = attention_maps(model, INPUTS[:1], TARGETS)
+    maps = attention_maps(model, INPUTS[:1], TARGETS[:1])
     for layer in range(2):
         weights = np.array(maps[f"encoder/layer_{layer}/self_attention"])
         assert weights[0, :, 0, 2:].max() == 0

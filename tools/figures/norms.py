@@ -58,7 +58,7 @@ def normalized(kind: str, batch: Any) -> Any:
     if kind == "layer":
         layer = LayerNormalization()
         layer.build(batch.shape)
-        return np.asarray(layer(batch))[0, :WORDS]
+        return np.asarray(layer(batch[0]))[:WORDS]
     layer = keras.layers.BatchNormalization(epsilon=1e-6)
     mask = None
     if kind == "batch, masked":

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention, attention_weights
 from t2t_repro.layers.neighbourhood import nearby_values, nearby_weights, windows_of
+from t2t_repro.layers.rows import rows_of, sentences_of
 
 Layer = Callable[[tf.Tensor], tf.Tensor]
 
@@ -99,10 +100,16 @@ def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
     elif kind == WITH_PROJECTIONS:
         made = MultiHeadAttention(8, d, d // 8, d // 8)
         made.build()
-        return lambda x: made(x, x)
+        return lambda x: _attention_of_layer(made, x)
     else:
         raise ValueError(f"there is no layer {kind!r}")
     return lambda x: made(x)
+
+
+def _attention_of_layer(layer: MultiHeadAttention, x: tf.Tensor) -> tf.Tensor:
+    """Attends with the whole layer, from the input to itself."""
+    rows, batch = rows_of(x), tf.shape(x)[0]
+    return sentences_of(layer(rows, rows, batch=batch), batch)
 
 
 def _attention_alone(x: tf.Tensor) -> tf.Tensor:

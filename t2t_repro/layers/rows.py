@@ -1,0 +1,35 @@
+"""Positions as the rows of a matrix.
+
+Of all parts of a layer only attention knows which positions make a sentence. The
+others treat each position alike, so that a stack lays the sentences of a batch one
+after the other, once, and its layers hand on matrices.
+"""
+
+from keras import ops
+
+from t2t_repro.layers.typing import Tensor
+
+
+def rows_of(x: Tensor) -> Tensor:
+    """Lays sentences one after the other.
+
+    Args:
+        x: float (batch, length, channels).
+
+    Returns:
+        float (batch * length, channels).
+    """
+    return ops.reshape(x, (-1, x.shape[-1]))
+
+
+def sentences_of(rows: Tensor, batch: Tensor | int) -> Tensor:
+    """Undoes `rows_of`.
+
+    Args:
+        rows: float (batch * length, channels).
+        batch: int (), the number of sentences.
+
+    Returns:
+        float (batch, length, channels).
+    """
+    return ops.reshape(rows, (batch, -1, rows.shape[-1]))
