@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import json
 import math
 import os
@@ -241,6 +242,9 @@ def start_tensorflow(verbose: bool = False) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
+    # What an import makes stays. Looking for garbage among it, again and again while it
+    # grows and afterwards, would make the start a twentieth longer.
+    gc.disable()
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
         try:
@@ -252,6 +256,8 @@ def start_tensorflow(verbose: bool = False) -> None:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+            gc.freeze()
+            gc.enable()
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
