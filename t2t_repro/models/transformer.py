@@ -168,11 +168,13 @@ class Transformer(keras.Model):
         return _add_position(x, self.input_position, positions)
 
     def decoder_input(self, targets: Tensor, packing: Packing | None = None) -> Tensor:
-        """Embeds targets, shifts them right by one vector of zeros, adds positions.
+        """Embeds targets, shifted right by one place, and adds positions.
 
-        # T2T: the shift is one of embeddings (common_layers.py:shift_right_3d), so
-        the first position sees the position signal alone; there is no start symbol.
-        In a packed row the first symbol of an example sees the EOS before it.
+        # T2T: the shift is one of embeddings, by a vector of zeros
+        (common_layers.py:shift_right_3d), so the first position sees the position
+        signal alone; there is no start symbol. PAD embeds to zeros, so that shifting
+        the symbols is the same. In a packed row the first symbol of an example sees
+        the EOS before it.
 
         Args:
             targets: int32 (batch, target).
@@ -181,10 +183,10 @@ class Transformer(keras.Model):
         Returns:
             float (batch, target, d_model).
         """
-        x = self.embed_targets(targets)
-        shifted = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+        shifted = ops.pad(targets, ((0, 0), (1, 0)))[:, :-1]
+        x = self.embed_targets(shifted)
         positions = None if packing is None else packing.targets_position
-        return _add_position(shifted, self.target_position, positions)
+        return _add_position(x, self.target_position, positions)
 
     def step_input(self, ids: Tensor, index: Tensor) -> Tensor:
         """Embeds the symbols that one position reads, for decoding step by step.
