@@ -94,9 +94,10 @@ def attention_without_projections(num_heads: int) -> MultiHeadAttention:
 
 
 layer = attention_without_projections(num_heads=1)
-key, value = layer.project_memory(x, batch=1)  # one sentence
-weights = layer.weigh(layer.project_query(x, batch=1), key, bias=None)
-result = layer(x, x, batch=1)
+shape = (1, 3)  # one sentence of three words
+key, value = layer.project_memory(x, shape)
+weights = layer.weigh(layer.project_query(x, shape), key, bias=None)
+result = layer(x, x, shape=shape, memory_shape=shape)
 
 print("weights, a row for each query:")
 print(weights[0, 0].numpy())
@@ -115,8 +116,8 @@ np.testing.assert_allclose(result[0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
 # %%
 two_heads = attention_without_projections(num_heads=2)
 moved = tf.constant([[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]])
-key, value = two_heads.project_memory(moved, batch=1)
-weights = two_heads.weigh(two_heads.project_query(moved, batch=1), key, bias=None)
+key, value = two_heads.project_memory(moved, shape)
+weights = two_heads.weigh(two_heads.project_query(moved, shape), key, bias=None)
 for head in range(2):
     print(f"head {head + 1}, where a looks:", weights[0, head, 0].numpy())
 print("\nshapes: words", moved.shape, " keys", key.shape, " weights", weights.shape)

@@ -10,7 +10,7 @@ from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.masks import MASKED, neighbourhood_bias
 from t2t_repro.layers.neighbourhood import nearby_values, nearby_weights, windows_of
 from t2t_repro.layers.relative import RelativeTable, distances_within
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.typing import Shape, Tensor
 
 
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor:
@@ -101,45 +101,43 @@ class MultiHeadAttention(keras.layers.Layer):
             self.relative_values.build()
         self.built = True
 
-    def split_heads(self, rows: Tensor, batch: Tensor | int) -> Tensor:
+    def split_heads(self, rows: Tensor, shape: Shape) -> Tensor:
         """(batch * length, heads * d) -> (batch, heads, length, d).
 
         Args:
             rows: float (batch * length, heads * d).
-            batch: int (), sentences.
+            shape: batch and length.
         """
         depth = rows.shape[-1] // self.num_heads
-        x = ops.reshape(rows, (batch, -1, self.num_heads, depth))
+        x = ops.reshape(rows, (*shape, self.num_heads, depth))
         return ops.transpose(x, (0, 2, 1, 3))
 
-    def project_query(self, x: Tensor, batch: Tensor | int) -> Tensor:
+    def project_query(self, x: Tensor, shape: Shape) -> Tensor:
         """Projects and scales queries.
 
         Args:
             x: float (batch * targets, d_model).
-            batch: int (), sentences.
+            shape: batch and targets.
 
         Returns:
             float (batch, heads, targets, d_k), multiplied by d_k^-0.5.
         """
-        return self.split_heads(self.query(x) * self.d_k**-0.5, batch)
+        return self.split_heads(self.query(x) * self.d_k**-0.5, shape)
 
-    def project_memory(
-        self, memory: Tensor, batch: Tensor | int
-    ) -> tuple[Tensor, Tensor]:
+    def project_memory(self, memory: Tensor, shape: Shape) -> tuple[Tensor, Tensor]:
         """Projects keys and values.
 
         Args:
             memory: float (batch * sources, d_model).
-            batch: int (), sentences.
+            shape: batch and sources.
 
         Returns:
             keys, float (batch, heads, sources, d_k), and values,
             float (batch, heads, sources, d_v).
         """
         return (
-            self.split_heads(self.key(memory), batch),
-            self.split_heads(self.value(memory), batch),
+            self.split_heads(self.key(memory), shape),
+            self.split_heads(self.value(memory), shape),
         )
 
     def combine_heads(self, heads: Tensor) -> Tensor:
@@ -220,7 +218,8 @@ class MultiHeadAttention(keras.layers.Layer):
         bias: Tensor | None = None,
         seed: Tensor | None = None,
         *,
-        batch: Tensor | int,
+        shape: Shape,
+        memory_shape: Shape,
     ) -> Tensor:
         """Attends from ``x`` to ``memory`` (the same tensor in self-attention).
 
@@ -229,13 +228,14 @@ class MultiHeadAttention(keras.layers.Layer):
             memory: float (batch * sources, d_model).
             bias: float, broadcast to (batch, heads, targets, sources).
             seed: int32 (2,) for dropout, or None at inference.
-            batch: int (), sentences.
+            shape: batch and targets.
+            memory_shape: batch and sources.
 
         Returns:
             float (batch * targets, d_model).
         """
-        query = self.project_query(x, batch)
-        key, value = self.project_memory(memory, batch)
+        query = self.project_query(x, shape)
+        key, value = self.project_memory(memory, memory_shape)
         if self.radius and not self.is_relative:
             return self._attend_nearby(query, key, value, bias, seed)
         bias, distances = self.restricted(bias, query), self.distances(query)

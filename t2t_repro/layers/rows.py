@@ -7,7 +7,7 @@ after the other, once, and its layers hand on matrices.
 
 from keras import ops
 
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.typing import Shape, Tensor
 
 
 def rows_of(x: Tensor) -> Tensor:
@@ -22,14 +22,14 @@ def rows_of(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
-def sentences_of(rows: Tensor, batch: Tensor | int) -> Tensor:
+def sentences_of(rows: Tensor, shape: Shape) -> Tensor:
     """Undoes `rows_of`.
 
     Args:
         rows: float (batch * length, channels).
-        batch: int (), the number of sentences.
+        shape: batch and length.
 
     Returns:
         float (batch, length, channels).
     """
-    return ops.reshape(rows, (batch, -1, rows.shape[-1]))
+    return ops.reshape(rows, (*shape, rows.shape[-1]))

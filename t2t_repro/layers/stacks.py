@@ -10,7 +10,7 @@ from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.normalization import LayerNormalization
 from t2t_repro.layers.sublayer import Residual
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.typing import Shape, Tensor
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class EncoderLayer(_StackLayer):
         bias: Tensor,
         seed: Tensor | None = None,
         *,
-        batch: Tensor | int,
+        shape: Shape,
     ) -> Tensor:
         """Applies the layer.
 
@@ -131,13 +131,13 @@ class EncoderLayer(_StackLayer):
             x: float (batch * source, d_model), a row for each position.
             bias: float32 (batch, 1, 1, source) or (batch, 1, source, source).
             seed: int32 (2,) for dropout, or None at inference.
-            batch: int (), sentences.
+            shape: batch and source.
 
         Returns:
             float (batch * source, d_model).
         """
         y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, bias, seed, batch=batch)
+        y = self.self_attention(y, y, bias, seed, shape=shape, memory_shape=shape)
         x = self.self_attention_residual(x, y, seed)
         y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
         return self.feed_forward_residual(x, y, seed)
@@ -167,7 +167,8 @@ class DecoderLayer(_StackLayer):
         cross_bias: Tensor,
         seed: Tensor | None = None,
         *,
-        batch: Tensor | int,
+        shape: Shape,
+        memory_shape: Shape,
     ) -> Tensor:
         """Applies the layer.
 
@@ -177,16 +178,19 @@ class DecoderLayer(_StackLayer):
             self_bias: float32, broadcast to (batch, heads, target, target).
             cross_bias: float32, broadcast to (batch, heads, target, source).
             seed: int32 (2,) for dropout, or None at inference.
-            batch: int (), sentences.
+            shape: batch and target.
+            memory_shape: batch and source.
 
         Returns:
             float (batch * target, d_model).
         """
         y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, self_bias, seed, batch=batch)
+        y = self.self_attention(y, y, self_bias, seed, shape=shape, memory_shape=shape)
         x = self.self_attention_residual(x, y, seed)
         y = self.cross_attention_residual.enter(x)
-        y = self.cross_attention(y, encoder_output, cross_bias, seed, batch=batch)
+        y = self.cross_attention(
+            y, encoder_output, cross_bias, seed, shape=shape, memory_shape=memory_shape
+        )
         x = self.cross_attention_residual(x, y, seed)
         y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
         return self.feed_forward_residual(x, y, seed)
@@ -235,8 +239,8 @@ class Stack(keras.layers.Layer):
         self,
         x: Tensor,
         *context: Tensor,
-        batch: Tensor | int,
         seed: Tensor | None = None,
+        **shapes: Shape,
     ) -> Tensor:
         """Applies all layers.
 
@@ -244,14 +248,15 @@ class Stack(keras.layers.Layer):
             x: float (batch * length, d_model), a row for each position.
             *context: what each layer takes beside ``x``: the bias for an encoder;
                 encoder output, self bias and cross bias for a decoder.
-            batch: int (), sentences.
             seed: int32 (2,) for dropout, or None at inference.
+            **shapes: `shape`, batch and length; for a decoder also `memory_shape`,
+                batch and the encoder output's length.
 
         Returns:
             float (batch * length, d_model).
         """
         for layer in self.layers_in_order():
-            x = layer(x, *context, batch=batch, seed=seed)
+            x = layer(x, *context, seed=seed, **shapes)
         return self.finish(x)
 
     def finish(self, x: Tensor) -> Tensor:

@@ -75,12 +75,13 @@ class CachedDecoder:
             The state before the first step.
         """
         encoder_output, bias = self.model.encode(inputs)
-        batch, memory = tf.shape(inputs)[0], rows_of(encoder_output)
+        batch, source = tf.unstack(tf.shape(inputs))
+        memory = rows_of(encoder_output)
         caches = []
         for layer in self.model.decoder.layers_in_order():
             attention = layer.self_attention
             cross_keys, cross_values = layer.cross_attention.project_memory(
-                memory, batch
+                memory, (batch, source)
             )
             dtype = cross_keys.dtype
             heads = attention.num_heads
@@ -115,7 +116,7 @@ class CachedDecoder:
         )
         # The hypotheses of a sentence take the place of target positions.
         ids = tf.ensure_shape(ids, [None, self.beam_size])
-        batch = tf.shape(ids)[0]
+        shape = (tf.shape(ids)[0], self.beam_size)
         x = rows_of(self.model.step_input(ids, index))
         places = tf.range(tf.shape(state.ancestors)[2])
         numbers = tf.range(self.beam_size)[:, None]
@@ -131,16 +132,16 @@ class CachedDecoder:
             self.model.decoder.layers_in_order(), state.layers, strict=True
         ):
             y = layer.self_attention_residual.enter(x)
-            keys, values = layer.self_attention.project_memory(y, batch)
+            keys, values = layer.self_attention.project_memory(y, shape)
             keys = self._written(cache.self_keys, keys, index)
             values = self._written(cache.self_values, values, index)
             attention = layer.self_attention
-            query = attention.project_query(y, batch)
+            query = attention.project_query(y, shape)
             y = attention.attend(query, keys, values, bias, distances)
             x = layer.self_attention_residual(x, y)
             y = layer.cross_attention_residual.enter(x)
             attention = layer.cross_attention
-            query = attention.project_query(y, batch)
+            query = attention.project_query(y, shape)
             y = attention.attend(
                 query, cache.cross_keys, cache.cross_values, state.source_bias
             )
@@ -151,7 +152,7 @@ class CachedDecoder:
         logits = self.model.logits(self.model.decoder.finish(x))
         state = DecodingState(tuple(caches), ancestors, state.source_bias)
         # (batch * beam, V) -> (batch, beam, V)
-        logits = tf.reshape(logits, [batch, self.beam_size, logits.shape[-1]])
+        logits = tf.reshape(logits, [*shape, logits.shape[-1]])
         return tf.cast(logits, tf.float32), state
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:

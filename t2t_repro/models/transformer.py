@@ -147,9 +147,9 @@ class Transformer(keras.Model):
             bias = segment_bias(segments, segments)
             source_bias = segment_bias(packing.targets_segmentation, segments)
         x = self.input_dropout(rows_of(self.encoder_input(inputs, packing)), seed)
-        batch = ops.shape(inputs)[0]
-        x = self.encoder(x, bias, batch=batch, seed=seed)
-        return sentences_of(x, batch), source_bias
+        shape = ops.shape(inputs)
+        x = self.encoder(x, bias, seed=seed, shape=shape)
+        return sentences_of(x, shape), source_bias
 
     def encoder_input(self, inputs: Tensor, packing: Packing | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
@@ -230,9 +230,17 @@ class Transformer(keras.Model):
         if packing is not None:
             segments = packing.targets_segmentation
             self_bias = self_bias + segment_bias(segments, segments)
-        batch, memory = ops.shape(targets)[0], rows_of(encoder_output)
-        x = self.decoder(x, memory, self_bias, bias, batch=batch, seed=seed)
-        return sentences_of(x, batch)
+        shape, memory_shape = ops.shape(targets), ops.shape(encoder_output)[:2]
+        x = self.decoder(
+            x,
+            rows_of(encoder_output),
+            self_bias,
+            bias,
+            seed=seed,
+            shape=shape,
+            memory_shape=memory_shape,
+        )
+        return sentences_of(x, shape)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
         """Multiplies by the softmax table: (..., d_model) -> (..., V)."""

@@ -40,7 +40,11 @@ def test_weights_are_those_of_every_layer_in_order(model):
     # The first layer by hand: it reads the embeddings themselves.
     x = model.encoder_input(tf.constant([source]))[0]
     attention = model.encoder.layer_0.self_attention
-    query, (key, _) = attention.project_query(x, 1), attention.project_memory(x, 1)
+    shape = (1, len(source))
+    query, (key, _) = (
+        attention.project_query(x, shape),
+        attention.project_memory(x, shape),
+    )
     np.testing.assert_allclose(
         found.encoder[0], attention_weights(query, key, None)[0], atol=1e-6
     )

@@ -94,7 +94,9 @@ def test_an_encoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.self_attention_residual, theirs._self_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, padding_mask=ids != 0)
-    found = sentences_of(ours(rows_of(x), padding_bias(ids), batch=BATCH), BATCH)
+    found = sentences_of(
+        ours(rows_of(x), padding_bias(ids), shape=(BATCH, SOURCE)), (BATCH, SOURCE)
+    )
     real = ids != 0
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found)[real],
@@ -120,8 +122,14 @@ def test_a_decoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, memory, encoder_padding_mask=ids != 0)
     biases = causal_bias(TARGET), padding_bias(ids)
-    found = ours(rows_of(x), rows_of(memory), *biases, batch=BATCH)
-    found = sentences_of(found, BATCH)
+    found = ours(
+        rows_of(x),
+        rows_of(memory),
+        *biases,
+        shape=(BATCH, TARGET),
+        memory_shape=(BATCH, SOURCE),
+    )
+    found = sentences_of(found, (BATCH, TARGET))
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found),
         keras.ops.convert_to_numpy(expected),

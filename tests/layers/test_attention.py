@@ -19,10 +19,12 @@ def built(num_heads=2, d_model=12, d_k=4, d_v=5, dropout=0.0):
     return layer
 
 
-def attended(layer, x, memory, bias=None):
+def attended(layer, x, memory, bias=None, seed=None):
     """Attends from sentences to sentences, (batch, length, d_model) each."""
-    found = layer(rows_of(x), rows_of(memory), bias, batch=len(x))
-    return sentences_of(found, len(x))
+    shape, memory_shape = x.shape[:2], memory.shape[:2]
+    rows, memory = rows_of(x), rows_of(memory)
+    found = layer(rows, memory, bias, seed, shape=shape, memory_shape=memory_shape)
+    return sentences_of(found, shape)
 
 
 def keras_layer(ours, sources, targets):
@@ -61,7 +63,7 @@ def test_queries_are_scaled_by_the_root_of_d_k():
     x = random(1, 3, 12)
     expected = (x @ layer.query.kernel.numpy()).reshape(1, 3, 2, 9) / 3
     np.testing.assert_allclose(
-        layer.project_query(x[0], 1), expected.transpose(0, 2, 1, 3), atol=1e-6
+        layer.project_query(x[0], (1, 3)), expected.transpose(0, 2, 1, 3), atol=1e-6
     )
 
 
@@ -110,10 +112,10 @@ def test_hidden_keys_and_values_change_nothing():
 
 def test_dropped_weights_come_with_a_seed_alone():
     layer = built(dropout=0.5)
-    x = random(4, 12)
-    plain = np.array(layer(x, x, batch=1))
-    np.testing.assert_array_equal(plain, layer(x, x, batch=1))
-    dropped = np.array(layer(x, x, seed=np.array([1, 2]), batch=1))
+    x = random(1, 4, 12)
+    plain = np.array(attended(layer, x, x))
+    np.testing.assert_array_equal(plain, attended(layer, x, x))
+    dropped = np.array(attended(layer, x, x, seed=np.array([1, 2])))
     assert np.abs(plain - dropped).max() > 1e-3
 
 

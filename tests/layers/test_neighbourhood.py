@@ -32,8 +32,9 @@ def layers():
 
 def attended(layer, x, bias=None):
     """Attends within sentences, (batch, length, d_model)."""
-    rows, batch = rows_of(x), tf.shape(x)[0]
-    return sentences_of(layer(rows, rows, bias, batch=batch), batch)
+    rows, shape = rows_of(x), tuple(tf.unstack(tf.shape(x)[:2]))
+    found = layer(rows, rows, bias, shape=shape, memory_shape=shape)
+    return sentences_of(found, shape)
 
 
 def biases(length):

@@ -50,4 +50,6 @@ def test_attention_is_equations_3_and_4(causal):
             )
     expected = expected @ layer.output_projection.kernel.numpy()
     bias = causal_bias(length) if causal else None
-    np.testing.assert_allclose(layer(x, x, bias, batch=1), expected, atol=1e-5)
+    shape = (1, length)
+    found = layer(x, x, bias, shape=shape, memory_shape=shape)
+    np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -73,8 +73,12 @@ def keras_feed_forward(ours, x):
 
 def applied(layer, x, *context):
     """Applies a layer or stack to sentences, (batch, length, d_model)."""
-    context = [rows_of(c) if len(c.shape) == 3 else c for c in context]
-    return sentences_of(layer(rows_of(x), *context, batch=len(x)), len(x))
+    shapes = {"shape": x.shape[:2]}
+    if len(context) == 3:
+        memory, *biases = context
+        shapes["memory_shape"] = memory.shape[:2]
+        context = rows_of(memory), *biases
+    return sentences_of(layer(rows_of(x), *context, **shapes), x.shape[:2])
 
 
 def joined(residual, x, sublayer):

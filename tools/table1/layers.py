@@ -108,8 +108,8 @@ def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
 
 def _attention_of_layer(layer: MultiHeadAttention, x: tf.Tensor) -> tf.Tensor:
     """Attends with the whole layer, from the input to itself."""
-    rows, batch = rows_of(x), tf.shape(x)[0]
-    return sentences_of(layer(rows, rows, batch=batch), batch)
+    rows, shape = rows_of(x), tuple(x.shape[:2])
+    return sentences_of(layer(rows, rows, shape=shape, memory_shape=shape), shape)
 
 
 def _attention_alone(x: tf.Tensor) -> tf.Tensor:
