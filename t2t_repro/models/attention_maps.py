@@ -25,7 +25,7 @@ def attention_maps(
         keys); a query's row sums to 1.
     """
     maps: dict[str, tf.Tensor] = {}
-    source, target = tuple(tf.shape(inputs)), tuple(tf.shape(targets))
+    source, target = (tuple(tf.unstack(tf.shape(ids))) for ids in (inputs, targets))
     encoder_output, source_bias = model.encode(inputs)
     memory = rows_of(encoder_output)
 
