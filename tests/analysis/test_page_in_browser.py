@@ -16,6 +16,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is absent
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 pytestmark = pytest.mark.medium
 
@@ -252,7 +253,7 @@ def test_heads_are_drawn_as_matrices(page, seen):
 def test_the_tables_hold_the_same_numbers(page, seen):
     look_ = seen[0]
     weights = look_.attention.cross[-1]
-    page.find_element(By.CSS_SELECTOR, "#table summary").click()
+    unfold(page, "#table")
     whole = table(page, "#table")
     assert len(whole) == len(look_.target)
     np.testing.assert_allclose(
@@ -267,7 +268,7 @@ def test_the_tables_hold_the_same_numbers(page, seen):
         np.stack(columns, axis=1),
         atol=6e-4,
     )
-    page.find_element(By.CSS_SELECTOR, "#beam-table summary").click()
+    unfold(page, "#beam-table")
     rows = table(page, "#beam-table")
     kept = [each for step in look_.beam.steps for each in (*step.alive, *step.ended)]
     for row, each in zip(rows, kept, strict=True):
@@ -276,6 +277,12 @@ def test_the_tables_hold_the_same_numbers(page, seen):
         numbers = [float(text.replace(MINUS, "-")) for text in (log_prob, score)]
         assert numbers == pytest.approx([each.log_prob, each.score], abs=6e-4)
     assert [row[4] for row in rows].count("the result") == 1
+
+
+def unfold(page, details):
+    """Opens a table, and waits until the page, which is told of it later, fills it."""
+    page.find_element(By.CSS_SELECTOR, f"{details} summary").click()
+    WebDriverWait(page, 20).until(lambda page: table(page, details))
 
 
 def table(page, inside):
