@@ -242,9 +242,11 @@ def start_tensorflow(verbose: bool = False) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
-    # What an import makes stays. Looking for garbage among it, again and again while it
-    # grows and afterwards, would make the start a twentieth longer.
-    gc.disable()
+    # What the import makes stays; looking for garbage among it only makes the start
+    # longer. Later calls leave the collector alone: it would keep what is garbage then.
+    is_first = "tensorflow" not in sys.modules
+    if is_first:
+        gc.disable()
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
         try:
@@ -256,8 +258,9 @@ def start_tensorflow(verbose: bool = False) -> None:
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-            gc.freeze()
-            gc.enable()
+            if is_first:
+                gc.freeze()
+                gc.enable()
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:

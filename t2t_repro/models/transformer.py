@@ -226,11 +226,11 @@ class Transformer(keras.Model):
             float (batch, target, d_model), before the logits product.
         """
         x = self.target_dropout(rows_of(self.decoder_input(targets, packing)), seed)
-        self_bias = causal_bias(ops.shape(targets)[1])
+        shape, memory_shape = ops.shape(targets), ops.shape(encoder_output)[:2]
+        self_bias = causal_bias(shape[1])
         if packing is not None:
             segments = packing.targets_segmentation
             self_bias = self_bias + segment_bias(segments, segments)
-        shape, memory_shape = ops.shape(targets), ops.shape(encoder_output)[:2]
         x = self.decoder(
             x,
             rows_of(encoder_output),

@@ -79,9 +79,9 @@ class TrainStep:
             hparams.learning_rate_scale,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
-        # A function of its own, which is traced and optimized once for all lanes. Kept
-        # one, none of what follows runs among its products, which then share a CPU.
-        # XLA gets it alone: the update has fixed shapes, and is a kernel a variable.
+        # A function of its own is traced once for all lanes, and, as it is not inlined,
+        # the graph of the update does not grow with them. XLA gets it alone: the update
+        # has fixed shapes and is one kernel a variable as it is.
         self._differentiate = tf.function(
             self._gradients,
             input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([2], tf.int32)],
@@ -175,7 +175,7 @@ class TrainStep:
             found.append(self._differentiate(inputs, targets, seed))
         if self.lanes == 1:
             return found[0]
-        return tf.nest.map_structure(lambda *cut: tf.add_n(cut), *found)
+        return tf.nest.map_structure(lambda *lanes: tf.add_n(lanes), *found)
 
     def _accumulated(
         self,
@@ -211,7 +211,7 @@ class TrainStep:
     def _dropout_seed(self, step: tf.Tensor, piece: tf.Tensor) -> tf.Tensor:
         """Makes a seed, int32 (2,), from run, step and piece.
 
-        A part that is not cut has the same masks on whichever replica.
+        A part that is not cut among replicas has the same masks on whichever of them.
         """
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
         return tf.stack([step, run + piece])

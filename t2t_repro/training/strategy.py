@@ -57,11 +57,11 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
 
 
 def lanes() -> int:
-    """Returns how many cuts of its share a device computes side by side.
+    """Returns into how many cuts a device divides what it computes side by side.
 
-    On a CPU two: what divides the rows of a whole step among the cores once wastes
-    less than what divides each operation. Their number does not depend on that of the
-    cores, so that dropout's masks do not.
+    On a CPU two: rows that are divided among the cores once make them wait once, and
+    operations that are divided one by one after each. Their number does not depend on
+    that of the cores, so that dropout's masks do not.
     """
     return 1 if tf.config.list_physical_devices("GPU") else _CPU_LANES
 
