@@ -1,96 +1,18 @@
 """The page in a real browser: what is chosen is shown, by mouse and by keyboard."""
 
-import json
-import re
-import shutil
-
 import numpy as np
 import pytest
 
-from t2t_repro.analysis.looking import look
-from t2t_repro.analysis.page import attention_page
-from t2t_repro.decoding.search import Search
-from tests import tiny
-
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is absent")
-from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
+from tests.analysis.on_page import at  # noqa: E402
+
 pytestmark = pytest.mark.medium
 
 MINUS = "\N{MINUS SIGN}"
-HOSTILE = "<img src=x onerror=alert(1)>"
-TEXT = f"one two </script><b>three</b> {HOSTILE}"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu"),
-    *("--disable-dev-shm-usage", "--window-size=1200,1000"),
-)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    driver = shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("no chromium with its chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability(
-        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-    )
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
-    yield chrome
-    chrome.quit()
-
-
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
-    model = tiny.random_model(num_layers=2)
-    return look(model, tokenizer, TEXT, None, Search(3, extra_length=4)), tokenizer
-
-
-@pytest.fixture(scope="module")
-def address(seen, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "attention.html"
-    path.write_text(attention_page(*seen, "model"), encoding="utf-8")
-    return path.as_uri()
-
-
-@pytest.fixture
-def page(browser, address):
-    """The page as it is opened: the last layer of the cross-attention, all heads."""
-    scheme(browser, "light")
-    browser.set_window_size(1200, 1000)
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-    browser.get(address)
-    yield browser
-    assert [entry["message"] for entry in browser.get_log("browser")] == []
-    messages = [
-        json.loads(entry["message"])["message"]
-        for entry in browser.get_log("performance")
-    ]
-    asked = {
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-    }
-    assert asked == {address}
-
-
-def scheme(browser, value):
-    features = [{"name": "prefers-color-scheme", "value": value}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
-def at(page, name):
-    return page.find_element(By.ID, name)
 
 
 def choose(page, group, value):
@@ -321,86 +243,3 @@ def test_the_beam_is_a_tree_to_walk_through(page, seen):
     )
     page.switch_to.active_element.send_keys(Keys.END)
     assert "It is the result." in at(page, "beam-status").text
-
-
-def test_hostile_text_is_shown_as_text(page):
-    assert at(page, "text").text == TEXT
-    assert page.find_elements(By.CSS_SELECTOR, "body b, body img") == []
-    assert page.title.endswith(TEXT)
-    assert len(page.find_elements(By.TAG_NAME, "script")) == 2
-
-
-def test_whatever_takes_part_has_a_role_and_a_name(page):
-    nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    found = {}
-    for node in nodes:
-        if not node["ignored"]:
-            name = node.get("name", {}).get("value", "").strip()
-            found.setdefault(node["role"]["value"], []).append(name)
-    for role, least in {
-        "listbox": 2,
-        "option": 4,
-        "tree": 1,
-        "treeitem": 4,
-        "radio": 5,
-        "checkbox": 2,
-        "button": 3,
-        "heading": 4,
-        "main": 1,
-    }.items():
-        assert len(found[role]) >= least, role
-        assert role == "main" or all(found[role]), role
-    assert len(found["status"]) == 2
-
-
-@pytest.mark.parametrize("wished", ["light", "dark"])
-def test_light_and_dark_are_legible(page, wished):
-    scheme(page, wished)
-    at(page, "queries-1").click()
-
-    def colour(selector, name):
-        text = page.execute_script(
-            "return getComputedStyle(document.querySelector(arguments[0]))"
-            ".getPropertyValue(arguments[1])",
-            *(selector, name),
-        )
-        return np.array([float(part) for part in re.findall(r"[\d.]+", text)[:3]])
-
-    ground = luminance(colour("body", "background-color"))
-    assert (ground > 0.5) == (wished == "light")
-    for selector, least in {
-        "body": 7,
-        ".quiet": 4.5,
-        "#status": 4.5,
-        "#kinds .choice span": 4.5,
-    }.items():
-        behind = colour(selector, "background-color")
-        text = page.execute_script(
-            "return getComputedStyle(document.querySelector(arguments[0]))"
-            ".backgroundColor",
-            selector,
-        )
-        around = ground if text == "rgba(0, 0, 0, 0)" else luminance(behind)
-        assert contrast(luminance(colour(selector, "color")), around) >= least
-
-
-def luminance(colour):
-    """Relative luminance of sRGB 0 to 255 (WCAG 2.2)."""
-    share = colour / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(one, other):
-    """Contrast ratio of two luminances (WCAG 2.2)."""
-    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
-
-
-def test_a_narrow_window_needs_no_sideways_scrolling(page):
-    page.set_window_size(500, 900)
-    wide, inner = page.execute_script(
-        "return [document.documentElement.scrollWidth, innerWidth]"
-    )
-    assert wide <= inner
-    left, right = at(page, "queries-0").rect, at(page, "keys-0").rect
-    assert left["x"] + left["width"] <= right["x"]
