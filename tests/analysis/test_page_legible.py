@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
-from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.by import By
 
-from tests.analysis.on_page import TEXT, at, scheme  # noqa: E402
+from tests.analysis.on_page import TEXT, at, scheme
 
 pytestmark = pytest.mark.medium
 
