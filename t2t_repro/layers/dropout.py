@@ -19,6 +19,16 @@ class _GivenSeed(keras.random.SeedGenerator):
         return self._given
 
 
+def salt_of(layer: keras.layers.Layer) -> int:
+    """Makes a number of a layer's path, from 0 to 2^31 - 1."""
+    return zlib.crc32((layer.path or layer.name).encode()) & 0x7FFFFFFF
+
+
+def salted(seed: Tensor, salt: int) -> Tensor:
+    """Makes one seed of another, int32 (2,)."""
+    return ops.bitwise_xor(seed, ops.convert_to_tensor([0, salt], "int32"))
+
+
 class Dropout(keras.layers.Layer):
     """Dropout (paper section 5.4) as a pure function of its input and a seed.
 
@@ -38,7 +48,7 @@ class Dropout(keras.layers.Layer):
 
     def build(self) -> None:
         """Derives the layer's own number from its path."""
-        self._salt = zlib.crc32((self.path or self.name).encode()) & 0x7FFFFFFF
+        self._salt = salt_of(self)
         self.built = True
 
     def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
@@ -53,7 +63,7 @@ class Dropout(keras.layers.Layer):
         """
         if seed is None or self.rate == 0.0:
             return x
-        own = ops.bitwise_xor(seed, ops.convert_to_tensor([0, self._salt], "int32"))
+        own = salted(seed, self._salt)
         # keras.random.dropout draws the same numbers in float32, but otherwise in the
         # type of x: bfloat16 has 128 from 0 to 1, so of a tenth it would drop 13/128.
         drawn = keras.random.uniform(

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+from keras import ops
 
 from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.layers.dropout import salt_of, salted
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.normalization import LayerNormalization
 from t2t_repro.layers.sublayer import Residual
+from t2t_repro.layers.traced_once import traced_once
 from t2t_repro.layers.typing import Shape, Tensor
 
 
@@ -210,7 +213,8 @@ class Stack(keras.layers.Layer):
     def __init__(
         self, layer_class: type[_StackLayer], shape: StackShape, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
+        # What it reads of its layers' variables are their values, not cast.
+        super().__init__(autocast=False, **kwargs)
         self.shape = shape
         for index in range(shape.num_layers):
             name = f"layer_{index}"
@@ -244,6 +248,9 @@ class Stack(keras.layers.Layer):
     ) -> Tensor:
         """Applies all layers.
 
+        It is the first that is called, with the weights of each: layers are alike, so
+        that TensorFlow has to trace one of them. Each has a seed of its own.
+
         Args:
             x: float (batch * length, d_model), a row for each position.
             *context: what each layer takes beside ``x``: the bias for an encoder;
@@ -255,8 +262,17 @@ class Stack(keras.layers.Layer):
         Returns:
             float (batch * length, d_model).
         """
+        first = next(self.layers_in_order())
+
+        def apply(x: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
+            with keras.StatelessScope(zip(first.variables, weights, strict=True)):
+                return first(x, *context, seed=seed, **shapes)
+
+        apply = traced_once(apply)
         for layer in self.layers_in_order():
-            x = layer(x, *context, seed=seed, **shapes)
+            weights = [ops.cast(v, v.dtype) for v in layer.variables]
+            own = None if seed is None else salted(seed, salt_of(layer))
+            x = apply(x, weights, own)
         return self.finish(x)
 
     def finish(self, x: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """Encoder and decoder layers, put together again from Keras' own layers."""
 
+from dataclasses import replace
+
 import keras
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from t2t_repro.layers.masks import causal_bias, padding_bias
 from t2t_repro.layers.rows import rows_of, sentences_of
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
 from t2t_repro.layers.sublayer import Residual
+from t2t_repro.models.precision import mixed_precision
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
 ATTENTION = ("query/kernel", "key/kernel", "value/kernel", "output/kernel")
@@ -207,13 +210,75 @@ def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
         assert total.mean() == pytest.approx(0, abs=1e-5)
 
 
-def test_every_dropout_of_a_stack_draws_a_mask_of_its_own():
-    stack = Stack(DecoderLayer, shape("post", layers=2, dropout=0.1), name="stack")
-    stack.build()
-    salts = [
-        dropout._salt
-        for layer in stack.layers_in_order()
-        for sublayer in layer._layers
-        for dropout in [sublayer.dropout]
-    ]
-    assert len(salts) == 2 * 6 == len(set(salts))
+def stacks_with_dropout(layers=2):
+    """An encoder and a decoder that drop everywhere, in a model's scope."""
+    sizes = replace(
+        shape("post", layers, dropout=0.1), attention_dropout=0.1, ffn_dropout=0.1
+    )
+    encoder = filled(Stack(EncoderLayer, sizes, name="encoder"))
+    return encoder, filled(Stack(DecoderLayer, sizes, name="decoder"))
+
+
+def trained(stacks, x, y, seed):
+    """Applies both stacks with dropout; returns the decoder's rows."""
+    encoder, decoder = stacks
+    bias, sizes = padding_bias(IDS), {"shape": (2, 4)}
+    x = encoder(x, bias, seed=seed, **sizes)
+    sizes = {"shape": (2, 3), "memory_shape": (2, 4)}
+    return decoder(y, x, causal_bias(3), bias, seed=seed, **sizes)
+
+
+def test_every_dropout_of_every_layer_draws_a_mask_of_its_own(monkeypatch):
+    seeds = []
+    uniform = keras.random.uniform
+
+    def noted(*args, seed, **kwargs):
+        seeds.append(tuple(np.array(seed.next())))
+        return uniform(*args, seed=seed, **kwargs)
+
+    monkeypatch.setattr(keras.random, "uniform", noted)
+    x, y = random(8, 12), random(6, 12, seed=1)
+    trained(stacks_with_dropout(layers=6), x, y, tf.constant([3, 4]))
+    # Sub-layers' outputs, attention weights and hidden units.
+    assert len(seeds) == 6 * (2 + 1 + 1) + 6 * (3 + 2 + 1) == len(set(seeds))
+    assert {first for first, _ in seeds} == {3}
+
+
+def test_a_graph_has_one_trace_of_all_layers_and_their_values_and_gradients():
+    stacks = stacks_with_dropout(layers=3)
+    variables = [v.value for stack in stacks for v in stack.variables]
+    inputs = random(8, 12), random(6, 12, seed=1), tf.constant([3, 4])
+    traces = []
+    for stack in stacks:
+        for layer in stack.layers_in_order():
+            call = layer.call
+            layer.call = lambda *args, call=call, layer=layer, **kwargs: (
+                traces.append(layer.path),
+                call(*args, **kwargs),
+            )[1]
+
+    def value_and_gradients(*inputs):
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(trained(stacks, *inputs) ** 2)
+        return value, *tape.gradient(value, variables)
+
+    expected = value_and_gradients(*inputs)
+    assert traces == 3 * ["encoder/layer_0"] + 3 * ["decoder/layer_0"]
+    traces.clear()
+    found = tf.function(value_and_gradients, autograph=False)(*inputs)
+    assert traces == ["encoder/layer_0", "decoder/layer_0"]
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_layers_compute_in_16_bits_and_read_weights_of_32():
+    with mixed_precision("bfloat16"):
+        stack = Stack(EncoderLayer, shape("post", layers=2))
+    filled(stack)
+    x, bias = tf.cast(random(8, 12), tf.bfloat16), padding_bias(IDS)
+    found = stack(x, bias, seed=tf.constant([1, 2]), shape=(2, 4))
+    assert found.dtype == tf.bfloat16
+    assert {v.dtype for v in stack.variables} == {"float32"}
+    for layer in stack.layers_in_order():
+        x = layer(x, bias, shape=(2, 4))
+    np.testing.assert_array_equal(tf.cast(found, "float32"), tf.cast(x, "float32"))
