@@ -64,6 +64,7 @@ class CachedDecoder:
     def __init__(self, model: Transformer, beam_size: int) -> None:
         self.model = model
         self.beam_size = beam_size
+        self._in_halves = not tf.config.list_physical_devices("GPU")
 
     def start(self, inputs: tf.Tensor) -> DecodingState:
         """Runs the encoder and projects its output once for every layer.
@@ -146,10 +147,13 @@ class CachedDecoder:
                 query, cache.cross_keys, cache.cross_values, state.source_bias
             )
             x = layer.cross_attention_residual(x, y)
-            y = layer.feed_forward(layer.feed_forward_residual.enter(x))
+            y = layer.feed_forward_residual.enter(x)
+            y = layer.feed_forward(y, in_halves=self._in_halves)
             x = layer.feed_forward_residual(x, y)
             caches.append(cache._replace(self_keys=keys, self_values=values))
-        logits = self.model.logits(self.model.decoder.finish(x))
+        logits = self.model.logits(
+            self.model.decoder.finish(x), in_halves=self._in_halves
+        )
         state = DecodingState(tuple(caches), ancestors, state.source_bias)
         # (batch * beam, V) -> (batch, beam, V)
         logits = tf.reshape(logits, [*shape, logits.shape[-1]])

@@ -242,9 +242,18 @@ class Transformer(keras.Model):
         )
         return sentences_of(x, shape)
 
-    def logits(self, decoder_output: Tensor) -> Tensor:
-        """Multiplies by the softmax table: (..., d_model) -> (..., V)."""
-        return (self.embedding if self.shared else self.softmax).logits(decoder_output)
+    def logits(self, decoder_output: Tensor, *, in_halves: bool = False) -> Tensor:
+        """Multiplies by the softmax table.
+
+        Args:
+            decoder_output: float (..., d_model).
+            in_halves: whether two cores share the product (`layers.halves`).
+
+        Returns:
+            float (..., V).
+        """
+        table = self.embedding if self.shared else self.softmax
+        return table.logits(decoder_output, in_halves=in_halves)
 
     def call(
         self,
