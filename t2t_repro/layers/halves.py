@@ -13,15 +13,12 @@ from t2t_repro.layers.typing import Tensor
 # A matrix of less than 4 MiB in float32 is left whole.
 _LEAST_WEIGHTS = 2**20
 
-
-def is_divided(matrix: Tensor) -> bool:
-    """Tells whether a matrix is large enough to be worth two operations."""
-    rows, columns = matrix.shape
-    return bool(rows * columns >= _LEAST_WEIGHTS)
+# With more rows a core has more to do in computing than in reading.
+_MOST_ROWS = 32
 
 
 def product(x: Tensor, matrix: Tensor) -> Tensor:
-    """Computes ``x @ matrix``, a large one as the sum over two halves of channels.
+    """Computes ``x @ matrix``, where it pays as the sum over two halves of channels.
 
     Args:
         x: float (rows, channels).
@@ -30,16 +27,23 @@ def product(x: Tensor, matrix: Tensor) -> Tensor:
     Returns:
         float (rows, units).
     """
-    if not is_divided(matrix):
+
+    def whole() -> Tensor:
         return ops.matmul(x, matrix)
-    middle = [matrix.shape[0] // 2]
-    halves = zip(ops.split(x, middle, 1), ops.split(matrix, middle, 0), strict=True)
-    first, second = (ops.matmul(part, half) for part, half in halves)
-    return first + second
+
+    def divided() -> Tensor:
+        middle = [matrix.shape[0] // 2]
+        halves = zip(ops.split(x, middle, 1), ops.split(matrix, middle, 0), strict=True)
+        first, second = (ops.matmul(part, half) for part, half in halves)
+        return first + second
+
+    if _is_small(matrix):
+        return whole()
+    return ops.cond(ops.shape(x)[0] <= _MOST_ROWS, divided, whole)
 
 
 def product_with_transposed(x: Tensor, matrix: Tensor) -> Tensor:
-    """Computes ``x @ matrix.T``, a large one in two halves of its columns.
+    """Computes ``x @ matrix.T``, where it pays in two halves of its columns.
 
     Args:
         x: float (rows, channels).
@@ -48,8 +52,21 @@ def product_with_transposed(x: Tensor, matrix: Tensor) -> Tensor:
     Returns:
         float (rows, units).
     """
-    if not is_divided(matrix):
+
+    def whole() -> Tensor:
         return ops.matmul(x, ops.transpose(matrix))
-    halves = ops.split(matrix, [matrix.shape[0] // 2], 0)
-    products = [ops.matmul(x, ops.transpose(half)) for half in halves]
-    return ops.concatenate(products, 1)
+
+    def divided() -> Tensor:
+        halves = ops.split(matrix, [matrix.shape[0] // 2], 0)
+        return ops.concatenate(
+            [ops.matmul(x, ops.transpose(half)) for half in halves], 1
+        )
+
+    if _is_small(matrix):
+        return whole()
+    return ops.cond(ops.shape(x)[0] <= _MOST_ROWS, divided, whole)
+
+
+def _is_small(matrix: Tensor) -> bool:
+    rows, columns = matrix.shape
+    return bool(rows * columns < _LEAST_WEIGHTS)
