@@ -5,6 +5,8 @@ divide it among cores. As two products of half of the matrix each, which depend 
 nothing of each other, it is computed on two; the halves are views, not copies.
 """
 
+from collections.abc import Callable
+
 from keras import ops
 
 from t2t_repro.layers.typing import Tensor
@@ -28,18 +30,13 @@ def product(x: Tensor, matrix: Tensor) -> Tensor:
         float (rows, units).
     """
 
-    def whole() -> Tensor:
-        return ops.matmul(x, matrix)
-
     def divided() -> Tensor:
         middle = [matrix.shape[0] // 2]
         halves = zip(ops.split(x, middle, 1), ops.split(matrix, middle, 0), strict=True)
         first, second = (ops.matmul(part, half) for part, half in halves)
         return first + second
 
-    if _is_small(matrix):
-        return whole()
-    return ops.cond(ops.shape(x)[0] <= _MOST_ROWS, divided, whole)
+    return _cheaper(x, matrix, divided, lambda: ops.matmul(x, matrix))
 
 
 def product_with_transposed(x: Tensor, matrix: Tensor) -> Tensor:
@@ -53,20 +50,32 @@ def product_with_transposed(x: Tensor, matrix: Tensor) -> Tensor:
         float (rows, units).
     """
 
-    def whole() -> Tensor:
-        return ops.matmul(x, ops.transpose(matrix))
-
     def divided() -> Tensor:
         halves = ops.split(matrix, [matrix.shape[0] // 2], 0)
-        return ops.concatenate(
-            [ops.matmul(x, ops.transpose(half)) for half in halves], 1
-        )
+        products = [ops.matmul(x, ops.transpose(half)) for half in halves]
+        return ops.concatenate(products, 1)
 
-    if _is_small(matrix):
+    return _cheaper(x, matrix, divided, lambda: ops.matmul(x, ops.transpose(matrix)))
+
+
+def _cheaper(
+    x: Tensor,
+    matrix: Tensor,
+    divided: Callable[[], Tensor],
+    whole: Callable[[], Tensor],
+) -> Tensor:
+    """Divides a product of few rows with a large matrix, and no other.
+
+    Args:
+        x: float (rows, channels).
+        matrix: float, of two dimensions.
+        divided: gives the product in halves, float (rows, units).
+        whole: gives it in one, float (rows, units).
+
+    Returns:
+        float (rows, units).
+    """
+    height, width = matrix.shape
+    if height * width < _LEAST_WEIGHTS:
         return whole()
     return ops.cond(ops.shape(x)[0] <= _MOST_ROWS, divided, whole)
-
-
-def _is_small(matrix: Tensor) -> bool:
-    rows, columns = matrix.shape
-    return bool(rows * columns < _LEAST_WEIGHTS)
