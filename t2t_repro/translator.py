@@ -120,8 +120,7 @@ class Translator(tf.Module):
             ids, int32 (batch, hypotheses, target), 0-padded after EOS, and scores,
             float32 (batch, hypotheses); see `BeamSearchResult`.
         """
-        found = self.search.run(self._decoder, self._decoder.start(inputs), inputs)
-        return found.ids, found.scores
+        return self._find(inputs)
 
     @tf.function(input_signature=[_IDS, _IDS], autograph=False)
     def complete_ids(
@@ -136,8 +135,14 @@ class Translator(tf.Module):
         Returns:
             As `translate_ids`; the prefix is part of the hypothesis and of its score.
         """
-        state = self._decoder.start(inputs)
-        found = self.search.run(self._decoder, state, inputs, prefixes)
+        return self._find(inputs, prefixes)
+
+    def _find(
+        self, inputs: tf.Tensor, prefixes: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        with self._decoder.quick_steps(tf.shape(inputs)[0]):
+            state = self._decoder.start(inputs)
+            found = self.search.run(self._decoder, state, inputs, prefixes)
         return found.ids, found.scores
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)

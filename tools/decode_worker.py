@@ -126,19 +126,20 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
     """Times the matrix products of the decoder's steps alone: the limit.
 
     Cross-attention's keys and values, once per sentence, and the products of
-    attention weights are left out. Large ones are divided as the decoder does.
+    attention weights are left out. They are prepared as the decoder prepares its own.
     """
     started = time.perf_counter()
+    import keras
     import tensorflow as tf
 
-    from t2t_repro.layers import halves
+    from t2t_repro.layers.few_rows import multiply, multiply_transposed, prepared
     from t2t_repro.translator import give_each_batch_a_core, rows_at_once
 
     give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(option)
 
     def weights(columns: int, rows: int = d_model) -> Any:
-        return tf.Variable(tf.cast(tf.random.normal([rows, columns]), dtype))
+        return keras.Variable(tf.random.normal([rows, columns]), dtype=option)
 
     # Queries, keys, values and output of self-attention; queries and output of
     # cross-attention; both layers of the feed-forward network.
@@ -148,23 +149,25 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
         for _ in range(settings.num_layers)
     ]
     table = weights(d_model, settings.vocab_size)
+    kernels = [kernel for layer in layers for kernel in layer]
 
     def step(x: Any) -> Any:
         for *memory, output, cross_query, cross_output, wide, narrow in layers:
             # Three that do not wait for each other: queries, keys, values.
-            x = tf.add_n([tf.matmul(x, each) for each in memory])
+            x = tf.add_n([multiply(x, each) for each in memory])
             for each in (output, cross_query, cross_output):
-                x = tf.matmul(x, each)
-            x = halves.product(halves.product(x, wide), narrow)
+                x = multiply(x, each)
+            x = multiply(multiply(x, wide), narrow)
             # So that nothing overflows in all the steps.
             x /= tf.reduce_max(tf.abs(x))
-        logits = halves.product_with_transposed(x, table)
+        logits = multiply_transposed(x, table)
         return x + 0 * tf.reduce_mean(logits)
 
     @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
     def steps(x: Any) -> Any:
-        for _ in tf.range(settings.steps):
-            x = step(x)
+        with prepared(kernels, [table], tf.shape(x)[0], option):
+            for _ in tf.range(settings.steps):
+                x = step(x)
         return x
 
     def run(batches: Ids) -> None:

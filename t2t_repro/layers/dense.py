@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers import halves
+from t2t_repro.layers.few_rows import multiply
 from t2t_repro.layers.typing import Tensor
 
 
@@ -38,16 +38,14 @@ class Dense(keras.layers.Layer):
             )
         self.built = True
 
-    def call(self, x: Tensor, *, in_halves: bool = False) -> Tensor:
+    def call(self, x: Tensor) -> Tensor:
         """Maps each position.
 
         Args:
             x: float (rows, channels).
-            in_halves: whether two cores share the product (`layers.halves`).
 
         Returns:
             float (rows, units).
         """
-        multiply = halves.product if in_halves else ops.matmul
         product = multiply(x, self.kernel)
         return ops.add(product, self.bias) if self.use_bias else product

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers import halves
+from t2t_repro.layers.few_rows import multiply_transposed
 from t2t_repro.layers.masks import non_padding
 from t2t_repro.layers.typing import Tensor
 
@@ -52,23 +52,18 @@ class TokenEmbedding(keras.layers.Layer):
         mask = non_padding(ids, vectors.dtype) * self.scale
         return vectors * ops.expand_dims(mask, -1)
 
-    def logits(self, x: Tensor, *, in_halves: bool = False) -> Tensor:
+    def logits(self, x: Tensor) -> Tensor:
         """Multiplies by the transposed table: no bias, no scaling.
 
         Args:
             x: float (..., d_model).
-            in_halves: whether two cores share the product (`layers.halves`).
 
         Returns:
             float (..., vocab_size).
         """
         leading = ops.shape(x)[:-1]
-        table = ops.cast(self.table, self.compute_dtype)
-        rows = ops.reshape(x, (-1, self.d_model))
-        if in_halves:
-            product = halves.product_with_transposed(rows, table)
-        else:
-            product = ops.matmul(rows, ops.transpose(table))
+        rows = ops.cast(ops.reshape(x, (-1, self.d_model)), self.compute_dtype)
+        product = multiply_transposed(rows, self.table)
         return ops.reshape(product, (*leading, self.vocab_size))
 
 

@@ -40,19 +40,15 @@ class FeedForward(keras.layers.Layer):
         self.dropout.build()
         self.built = True
 
-    def call(
-        self, x: Tensor, seed: Tensor | None = None, *, in_halves: bool = False
-    ) -> Tensor:
+    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
         """Applies the network to each position.
 
         Args:
             x: float (rows, d_model), a row for each position.
             seed: int32 (2,) for dropout, or None at inference.
-            in_halves: whether two cores share each product (`layers.halves`).
 
         Returns:
             float (rows, d_model).
         """
-        hidden = ops.relu(self.hidden(x, in_halves=in_halves))
-        hidden = self.dropout(hidden, seed)
-        return self.output_projection(hidden, in_halves=in_halves)
+        hidden = ops.relu(self.hidden(x))
+        return self.output_projection(self.dropout(hidden, seed))

@@ -1,9 +1,12 @@
 """One step of the decoder at a time, with keys and values kept from earlier steps."""
 
+import contextlib
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from t2t_repro.layers import few_rows
 from t2t_repro.layers.masks import MASKED
 from t2t_repro.layers.rows import rows_of
 from t2t_repro.models.transformer import Transformer
@@ -64,7 +67,6 @@ class CachedDecoder:
     def __init__(self, model: Transformer, beam_size: int) -> None:
         self.model = model
         self.beam_size = beam_size
-        self._in_halves = not tf.config.list_physical_devices("GPU")
 
     def start(self, inputs: tf.Tensor) -> DecodingState:
         """Runs the encoder and projects its output once for every layer.
@@ -96,6 +98,28 @@ class CachedDecoder:
             )
         ancestors = tf.zeros([batch, self.beam_size, 0], tf.int32)
         return DecodingState(tuple(caches), ancestors, bias)
+
+    def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
+        """Prepares the products of the steps; around a whole search, on a CPU.
+
+        Args:
+            sentences: int32 (), the most sentences of a step.
+        """
+        if tf.config.list_physical_devices("GPU"):
+            return contextlib.nullcontext()
+        kernels = []
+        for layer in self.model.decoder.layers_in_order():
+            attention, cross = layer.self_attention, layer.cross_attention
+            kernels += [attention.query, attention.key, attention.value]
+            kernels += [attention.output_projection]
+            kernels += [cross.query, cross.output_projection]
+            kernels += [layer.feed_forward.hidden, layer.feed_forward.output_projection]
+        return few_rows.prepared(
+            [dense.kernel for dense in kernels],
+            [self.model.softmax_table.table],
+            sentences * self.beam_size,
+            self.model.compute_dtype,
+        )
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: DecodingState
@@ -148,12 +172,9 @@ class CachedDecoder:
             )
             x = layer.cross_attention_residual(x, y)
             y = layer.feed_forward_residual.enter(x)
-            y = layer.feed_forward(y, in_halves=self._in_halves)
-            x = layer.feed_forward_residual(x, y)
+            x = layer.feed_forward_residual(x, layer.feed_forward(y))
             caches.append(cache._replace(self_keys=keys, self_values=values))
-        logits = self.model.logits(
-            self.model.decoder.finish(x), in_halves=self._in_halves
-        )
+        logits = self.model.logits(self.model.decoder.finish(x))
         state = DecodingState(tuple(caches), ancestors, state.source_bias)
         # (batch * beam, V) -> (batch, beam, V)
         logits = tf.reshape(logits, [*shape, logits.shape[-1]])

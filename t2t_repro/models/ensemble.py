@@ -1,6 +1,7 @@
 """Several models that translate as one."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
@@ -47,6 +48,18 @@ class EnsembleDecoder:
             Every model's state before the first step.
         """
         return tuple(decoder.start(inputs) for decoder in self.decoders)
+
+    @contextlib.contextmanager
+    def quick_steps(self, sentences: tf.Tensor) -> Iterator[None]:
+        """Prepares the products of every model's steps; around a whole search.
+
+        Args:
+            sentences: int32 (), the most sentences of a step.
+        """
+        with contextlib.ExitStack() as stack:
+            for decoder in self.decoders:
+                stack.enter_context(decoder.quick_steps(sentences))
+            yield
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: EnsembleState

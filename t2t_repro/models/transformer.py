@@ -242,18 +242,21 @@ class Transformer(keras.Model):
         )
         return sentences_of(x, shape)
 
-    def logits(self, decoder_output: Tensor, *, in_halves: bool = False) -> Tensor:
+    def logits(self, decoder_output: Tensor) -> Tensor:
         """Multiplies by the softmax table.
 
         Args:
             decoder_output: float (..., d_model).
-            in_halves: whether two cores share the product (`layers.halves`).
 
         Returns:
             float (..., V).
         """
-        table = self.embedding if self.shared else self.softmax
-        return table.logits(decoder_output, in_halves=in_halves)
+        return self.softmax_table.logits(decoder_output)
+
+    @property
+    def softmax_table(self) -> TokenEmbedding:
+        """What makes logits of the decoder's output; it may be the embedding."""
+        return self.embedding if self.shared else self.softmax
 
     def call(
         self,

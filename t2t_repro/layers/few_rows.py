@@ -1,0 +1,153 @@
+"""Products of few rows with the model's matrices, as a CPU computes them soonest.
+
+A step of a search has a row for each hypothesis. A product of few rows reads the
+matrix where it lies, which is slow in two cases:
+
+- Up to 32 rows take as long as the matrix takes to be read, by one core. As two
+  products of half of the matrix each, which depend on nothing of each other, they are
+  computed on two cores; the halves are views, not copies.
+- With more rows, those places of a column that lie 2^n apart have few lines of the
+  processor's cache between them and drive each other out of it. In a copy whose rows
+  are a line longer they do not. It is made once, before the first step.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
+
+import keras
+from keras import ops
+
+from t2t_repro.layers.typing import Tensor
+
+# To begin an operation on another core takes about as long as to read half a MiB.
+# A matrix of less than 4 MiB in float32 is left whole.
+_LEAST_WEIGHTS = 2**20
+
+# With more rows a core has more to do in computing than in reading.
+_MOST_ROWS = 32
+
+# A line of the cache, in float32.
+_LONGER = 16
+
+_Product = Callable[[Tensor], Tensor]
+_prepared: ContextVar[Mapping[int, _Product]] = ContextVar(
+    "prepared", default=MappingProxyType({})
+)
+
+
+@contextlib.contextmanager
+def prepared(
+    kernels: Sequence[keras.Variable],
+    tables: Sequence[keras.Variable],
+    rows: Tensor,
+    dtype: str,
+) -> Iterator[None]:
+    """Makes `multiply` and `multiply_transposed` quick for some matrices.
+
+    Of a loop in a graph it belongs around the whole: what it makes is made once.
+
+    Args:
+        kernels: float (channels, units), for `multiply`.
+        tables: float (units, channels), for `multiply_transposed`.
+        rows: int32 (), the most rows that a product will have.
+        dtype: of the products.
+    """
+    given = [ops.cast(kernel, dtype) for kernel in kernels]
+    turned = [ops.cast(table, dtype) for table in tables]
+
+    def copies() -> list[Tensor]:
+        matrices = given + [ops.transpose(table) for table in turned]
+        return [ops.pad(matrix, [[0, 0], [0, _LONGER]]) for matrix in matrices]
+
+    def no_copies() -> list[Tensor]:
+        # With so few rows a large table is only read in halves.
+        read = (table if _is_small(table) else table[:0] for table in turned)
+        return given + [ops.transpose(table) for table in read]
+
+    long = ops.cond(ops.convert_to_tensor(rows) > _MOST_ROWS, copies, no_copies)
+    products = [
+        *map(_with_kernel, given, long),
+        *map(_with_table, turned, long[len(given) :]),
+    ]
+    own = dict(zip(map(id, [*kernels, *tables]), products, strict=True))
+    token = _prepared.set({**_prepared.get(), **own})
+    try:
+        yield
+    finally:
+        _prepared.reset(token)
+
+
+def multiply(x: Tensor, kernel: keras.Variable) -> Tensor:
+    """Computes ``x @ kernel``.
+
+    Args:
+        x: float (rows, channels).
+        kernel: float (channels, units).
+
+    Returns:
+        float (rows, units).
+    """
+    product = _prepared.get().get(id(kernel))
+    return ops.matmul(x, kernel) if product is None else product(x)
+
+
+def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
+    """Computes ``x @ table.T``.
+
+    Args:
+        x: float (rows, channels).
+        table: float (units, channels).
+
+    Returns:
+        float (rows, units).
+    """
+    product = _prepared.get().get(id(table))
+    if product is None:
+        return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
+    return product(x)
+
+
+def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
+    """Takes float (channels, units), and the same with longer rows."""
+
+    def divided(x: Tensor) -> Tensor:
+        middle = [kernel.shape[0] // 2]
+        halves = zip(ops.split(x, middle, 1), ops.split(kernel, middle, 0), strict=True)
+        first, second = (ops.matmul(part, half) for part, half in halves)
+        return first + second
+
+    return _product_of(kernel, divided, long, kernel.shape[1])
+
+
+def _with_table(table: Tensor, long: Tensor) -> _Product:
+    """Takes float (units, channels), and (channels, units) with longer rows."""
+
+    def divided(x: Tensor) -> Tensor:
+        halves = ops.split(table, [table.shape[0] // 2], 0)
+        products = [ops.matmul(x, ops.transpose(half)) for half in halves]
+        return ops.concatenate(products, 1)
+
+    return _product_of(table, divided, long, table.shape[0])
+
+
+def _product_of(
+    matrix: Tensor, divided: _Product, long: Tensor, units: int
+) -> _Product:
+    """Divides a product of few rows with a large matrix, and no other."""
+
+    def whole(x: Tensor) -> Tensor:
+        # TensorFlow knows no width of what is longer or not; a reshape tells it.
+        return ops.reshape(ops.matmul(x, long)[:, :units], (-1, units))
+
+    def product(x: Tensor) -> Tensor:
+        few = ops.shape(x)[0] <= _MOST_ROWS
+        return ops.cond(few, lambda: divided(x), lambda: whole(x))
+
+    return whole if _is_small(matrix) else product
+
+
+def _is_small(matrix: Tensor) -> bool:
+    rows, columns = matrix.shape
+    return bool(rows * columns < _LEAST_WEIGHTS)
