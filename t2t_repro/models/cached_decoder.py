@@ -104,18 +104,22 @@ class CachedDecoder:
 
         Args:
             sentences: int32 (), the most sentences of a step.
+
+        Returns:
+            The context in which they are prepared; on a GPU it does nothing.
         """
         if tf.config.list_physical_devices("GPU"):
             return contextlib.nullcontext()
-        kernels = []
+        projections = []
         for layer in self.model.decoder.layers_in_order():
             attention, cross = layer.self_attention, layer.cross_attention
-            kernels += [attention.query, attention.key, attention.value]
-            kernels += [attention.output_projection]
-            kernels += [cross.query, cross.output_projection]
-            kernels += [layer.feed_forward.hidden, layer.feed_forward.output_projection]
+            network = layer.feed_forward
+            projections += [attention.query, attention.key, attention.value]
+            projections += [attention.output_projection]
+            projections += [cross.query, cross.output_projection]
+            projections += [network.hidden, network.output_projection]
         return few_rows.prepared(
-            [dense.kernel for dense in kernels],
+            [projection.kernel for projection in projections],
             [self.model.softmax_table.table],
             sentences * self.beam_size,
             self.model.compute_dtype,

@@ -234,7 +234,10 @@ def peer_version(python: str, package: str, flag: str) -> str:
 
 
 def peer_environment() -> dict[str, str]:
-    """Returns the environment of a process that has nothing of this package."""
+    """Returns the environment of a process that has nothing of this package.
+
+    But for oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`), which TensorFlow's peers share.
+    """
     return {
         **{k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         "CUDA_VISIBLE_DEVICES": "-1",
