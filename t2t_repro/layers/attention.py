@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.few_rows import multiply
 from t2t_repro.layers.masks import MASKED, neighbourhood_bias
 from t2t_repro.layers.neighbourhood import nearby_values, nearby_weights, windows_of
 from t2t_repro.layers.relative import RelativeTable, distances_within
@@ -139,6 +140,36 @@ class MultiHeadAttention(keras.layers.Layer):
             self.split_heads(self.key(memory), shape),
             self.split_heads(self.value(memory), shape),
         )
+
+    def project_all(self, x: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
+        """Projects queries, keys and values of self-attention by one product.
+
+        It is for few rows: where there are many, three products are as quick, and
+        `project_query` and `project_memory` lay no kernels side by side.
+
+        Args:
+            x: float (batch * length, d_model).
+            shape: batch and length.
+
+        Returns:
+            queries, float (batch, heads, length, d_k), multiplied by d_k^-0.5; keys,
+            float (batch, heads, length, d_k); values, float (batch, heads, length,
+            d_v).
+        """
+        joined = multiply(x, *self.joined_kernels())
+        if self.d_k == self.d_v:
+            heads = ops.reshape(joined, (*shape, 3, self.num_heads, self.d_k))
+            query, key, value = ops.unstack(ops.transpose(heads, (2, 0, 3, 1, 4)), 3)
+        else:
+            ends = [self.num_heads * self.d_k, 2 * self.num_heads * self.d_k]
+            query, key, value = (
+                self.split_heads(rows, shape) for rows in ops.split(joined, ends, 1)
+            )
+        return query * self.d_k**-0.5, key, value
+
+    def joined_kernels(self) -> list[keras.Variable]:
+        """Returns what `project_all` multiplies by: float (d_model, heads * d) each."""
+        return [self.query.kernel, self.key.kernel, self.value.kernel]
 
     def combine_heads(self, heads: Tensor) -> Tensor:
         """Concatenates the heads and projects them.

@@ -9,6 +9,9 @@ matrix where it lies, which is slow in two cases:
 - With more rows, those places of a column that lie 2^n apart have few lines of the
   processor's cache between them and drive each other out of it. In a copy whose rows
   are a line longer they do not. It is made once, before the first step.
+
+Matrices that are multiplied by the same rows are laid side by side, once, for one
+product.
 """
 
 import contextlib
@@ -22,8 +25,8 @@ from keras import ops
 from t2t_repro.layers.typing import Tensor
 
 # To begin an operation on another core takes about as long as to read half a MiB.
-# A matrix of less than 4 MiB in float32 is left whole.
-_LEAST_WEIGHTS = 2**20
+# A matrix of less than 3 MiB in float32 is left whole.
+_LEAST_WEIGHTS = 3 * 2**18
 
 # With more rows a core has more to do in computing than in reading.
 _MOST_ROWS = 32
@@ -31,15 +34,19 @@ _MOST_ROWS = 32
 # A line of the cache, in float32.
 _LONGER = 16
 
+# Rows of a multiple of so many float32 are made longer: eight lines, so that a column
+# lies in eight of the 64 sets of a first-level cache, or in fewer.
+_ALIASING = 128
+
 _Product = Callable[[Tensor], Tensor]
-_prepared: ContextVar[Mapping[int, _Product]] = ContextVar(
+_prepared: ContextVar[Mapping[tuple[int, ...], _Product]] = ContextVar(
     "prepared", default=MappingProxyType({})
 )
 
 
 @contextlib.contextmanager
 def prepared(
-    kernels: Sequence[keras.Variable],
+    kernels: Sequence[Sequence[keras.Variable]],
     tables: Sequence[keras.Variable],
     rows: Tensor,
     dtype: str,
@@ -49,17 +56,16 @@ def prepared(
     Of a loop in a graph it belongs around the whole: what it makes is made once.
 
     Args:
-        kernels: float (channels, units), for `multiply`.
+        kernels: those that `multiply` takes together, each float (channels, units).
         tables: float (units, channels), for `multiply_transposed`.
         rows: int32 (), the most rows that a product will have.
         dtype: of the products.
     """
-    given = [ops.cast(kernel, dtype) for kernel in kernels]
+    given = [_side_by_side(group, dtype) for group in kernels]
     turned = [ops.cast(table, dtype) for table in tables]
 
     def copies() -> list[Tensor]:
-        matrices = given + [ops.transpose(table) for table in turned]
-        return [ops.pad(matrix, [[0, 0], [0, _LONGER]]) for matrix in matrices]
+        return [*map(_longer, given), *map(_longer, map(ops.transpose, turned))]
 
     def no_copies() -> list[Tensor]:
         # With so few rows a large table is only read in halves.
@@ -71,7 +77,8 @@ def prepared(
         *map(_with_kernel, given, long),
         *map(_with_table, turned, long[len(given) :]),
     ]
-    own = dict(zip(map(id, [*kernels, *tables]), products, strict=True))
+    keys = [*map(_key, kernels), *(_key([table]) for table in tables)]
+    own = dict(zip(keys, products, strict=True))
     token = _prepared.set({**_prepared.get(), **own})
     try:
         yield
@@ -79,18 +86,20 @@ def prepared(
         _prepared.reset(token)
 
 
-def multiply(x: Tensor, kernel: keras.Variable) -> Tensor:
-    """Computes ``x @ kernel``.
+def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
+    """Computes ``x @ kernel`` of one or several kernels, side by side.
 
     Args:
         x: float (rows, channels).
-        kernel: float (channels, units).
+        *kernels: float (channels, units), each.
 
     Returns:
-        float (rows, units).
+        float (rows, units of all).
     """
-    product = _prepared.get().get(id(kernel))
-    return ops.matmul(x, kernel) if product is None else product(x)
+    product = _prepared.get().get(_key(kernels))
+    if product is None:
+        return ops.matmul(x, _side_by_side(kernels, x.dtype))
+    return product(x)
 
 
 def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
@@ -103,19 +112,37 @@ def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
     Returns:
         float (rows, units).
     """
-    product = _prepared.get().get(id(table))
+    product = _prepared.get().get(_key([table]))
     if product is None:
         return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
     return product(x)
 
 
+def _key(matrices: Sequence[keras.Variable]) -> tuple[int, ...]:
+    return tuple(map(id, matrices))
+
+
+def _side_by_side(kernels: Sequence[keras.Variable], dtype: str) -> Tensor:
+    """Joins float (channels, units) along the second axis; one is left as it is."""
+    cast = [ops.cast(kernel, dtype) for kernel in kernels]
+    return cast[0] if len(cast) == 1 else ops.concatenate(cast, 1)
+
+
+def _longer(matrix: Tensor) -> Tensor:
+    """Makes rows a line longer that are in each other's way."""
+    if matrix.shape[1] % _ALIASING:
+        return matrix
+    return ops.pad(matrix, [[0, 0], [0, _LONGER]])
+
+
 def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
     """Takes float (channels, units), and the same with longer rows."""
+    middle = [kernel.shape[0] // 2]
+    halves = ops.split(kernel, middle, 0)
 
     def divided(x: Tensor) -> Tensor:
-        middle = [kernel.shape[0] // 2]
-        halves = zip(ops.split(x, middle, 1), ops.split(kernel, middle, 0), strict=True)
-        first, second = (ops.matmul(part, half) for part, half in halves)
+        parts = zip(ops.split(x, middle, 1), halves, strict=True)
+        first, second = (ops.matmul(part, half) for part, half in parts)
         return first + second
 
     return _product_of(kernel, divided, long, kernel.shape[1])
@@ -123,9 +150,9 @@ def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
 
 def _with_table(table: Tensor, long: Tensor) -> _Product:
     """Takes float (units, channels), and (channels, units) with longer rows."""
+    halves = ops.split(table, [table.shape[0] // 2], 0)
 
     def divided(x: Tensor) -> Tensor:
-        halves = ops.split(table, [table.shape[0] // 2], 0)
         products = [ops.matmul(x, ops.transpose(half)) for half in halves]
         return ops.concatenate(products, 1)
 
@@ -138,8 +165,11 @@ def _product_of(
     """Divides a product of few rows with a large matrix, and no other."""
 
     def whole(x: Tensor) -> Tensor:
+        product = ops.matmul(x, long)
+        if not units % _ALIASING:
+            product = product[:, :units]
         # TensorFlow knows no width of what is longer or not; a reshape tells it.
-        return ops.reshape(ops.matmul(x, long)[:, :units], (-1, units))
+        return ops.reshape(product, (-1, units))
 
     def product(x: Tensor) -> Tensor:
         few = ops.shape(x)[0] <= _MOST_ROWS

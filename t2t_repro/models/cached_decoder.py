@@ -2,60 +2,19 @@
 
 import contextlib
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import tensorflow as tf
 
 from t2t_repro.layers import few_rows
-from t2t_repro.layers.masks import MASKED
 from t2t_repro.layers.rows import rows_of
+from t2t_repro.models.decoding_state import Columns, DecodingState, LayerCache
 from t2t_repro.models.transformer import Transformer
-
-# Caches have places for so many steps more when they are full.
-_STEPS_MORE = 16
-
-
-class LayerCache(NamedTuple):
-    """Keys and values of one decoder layer.
-
-    Attributes:
-        self_keys: float (batch, heads, places * beam, d_k), column s * beam + k from
-            the hypothesis that was number k at step s; zeros where no step was yet.
-        self_values: float (batch, heads, places * beam, d_v).
-        cross_keys: float (batch, heads, source, d_k), once per sentence.
-        cross_values: float (batch, heads, source, d_v).
-    """
-
-    self_keys: tf.Tensor
-    self_values: tf.Tensor
-    cross_keys: tf.Tensor
-    cross_values: tf.Tensor
-
-
-class DecodingState(NamedTuple):
-    """What the decoder remembers of a batch of sentences.
-
-    Attributes:
-        layers: one cache per decoder layer.
-        ancestors: int32 (batch, beam, places), the number that each hypothesis's own
-            past had at each step; -1 where no step was yet.
-        source_bias: float32 (batch, 1, 1, source), hides padding.
-    """
-
-    layers: tuple[LayerCache, ...]
-    ancestors: tf.Tensor
-    source_bias: tf.Tensor
 
 
 class CachedDecoder:
     """The model as a search sees it: logits of the next symbol, and a state.
 
-    Keys and values stay where they were written. When hypotheses are reordered, every
-    hypothesis of a sentence looks at all its columns, and a mask made from its
-    ancestors hides those that are not its own past. Reordering then moves a few
-    integers instead of every cache. A step writes its columns in place, so that one
-    state leads to one next state; only when all places are taken, which is once in 16
-    steps, are the caches copied.
+    `Columns` tells how keys and values of earlier steps are kept.
 
     It serves `t2t_repro.decoding`, whose `Decoder` protocol it follows.
 
@@ -67,6 +26,10 @@ class CachedDecoder:
     def __init__(self, model: Transformer, beam_size: int) -> None:
         self.model = model
         self.beam_size = beam_size
+        shape = model.decoder.shape
+        self._columns = Columns(
+            beam_size, shape.self_attention_radius, shape.max_relative_position > 0
+        )
 
     def start(self, inputs: tf.Tensor) -> DecodingState:
         """Runs the encoder and projects its output once for every layer.
@@ -90,14 +53,13 @@ class CachedDecoder:
             heads = attention.num_heads
             caches.append(
                 LayerCache(
-                    tf.zeros([batch, heads, 0, attention.d_k], dtype),
-                    tf.zeros([batch, heads, 0, attention.d_v], dtype),
+                    tf.zeros([batch, heads, 1, attention.d_k], dtype),
+                    tf.zeros([batch, heads, 1, attention.d_v], dtype),
                     cross_keys,
                     cross_values,
                 )
             )
-        ancestors = tf.zeros([batch, self.beam_size, 0], tf.int32)
-        return DecodingState(tuple(caches), ancestors, bias)
+        return self._columns.first(tuple(caches), bias)
 
     def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
         """Prepares the products of the steps; around a whole search, on a CPU.
@@ -110,16 +72,21 @@ class CachedDecoder:
         """
         if tf.config.list_physical_devices("GPU"):
             return contextlib.nullcontext()
-        projections = []
+        kernels = []
         for layer in self.model.decoder.layers_in_order():
             attention, cross = layer.self_attention, layer.cross_attention
             network = layer.feed_forward
-            projections += [attention.query, attention.key, attention.value]
-            projections += [attention.output_projection]
-            projections += [cross.query, cross.output_projection]
-            projections += [network.hidden, network.output_projection]
+            kernels.append(attention.joined_kernels())
+            for projection in (
+                attention.output_projection,
+                cross.query,
+                cross.output_projection,
+                network.hidden,
+                network.output_projection,
+            ):
+                kernels.append([projection.kernel])
         return few_rows.prepared(
-            [projection.kernel for projection in projections],
+            kernels,
             [self.model.softmax_table.table],
             sentences * self.beam_size,
             self.model.compute_dtype,
@@ -138,35 +105,24 @@ class CachedDecoder:
         Returns:
             float32 (batch, beam, V), logits; and the state with this step in it.
         """
-        state = tf.cond(
-            index < tf.shape(state.ancestors)[2],
-            lambda: state,
-            lambda: self._with_more_places(state),
-        )
+        columns = self._columns
+        state, group = columns.entered(state, index)
+        self_bias = state.self_bias[:, None]
+        distances = columns.distances(state, index)
         # The hypotheses of a sentence take the place of target positions.
         ids = tf.ensure_shape(ids, [None, self.beam_size])
         shape = (tf.shape(ids)[0], self.beam_size)
         x = rows_of(self.model.step_input(ids, index))
-        places = tf.range(tf.shape(state.ancestors)[2])
-        numbers = tf.range(self.beam_size)[:, None]
-        ancestors = tf.where(tf.equal(places, index), numbers, state.ancestors)
-        bias = self._ancestry_bias(ancestors)
-        distances = tf.repeat(tf.minimum(places - index, 0), self.beam_size)
-        distances = tf.tile(distances[None, :], [self.beam_size, 1])
-        radius = self.model.decoder.shape.self_attention_radius
-        if radius:
-            bias += tf.where(distances < -radius, MASKED, 0.0)
         caches = []
         for layer, cache in zip(
             self.model.decoder.layers_in_order(), state.layers, strict=True
         ):
             y = layer.self_attention_residual.enter(x)
-            keys, values = layer.self_attention.project_memory(y, shape)
-            keys = self._written(cache.self_keys, keys, index)
-            values = self._written(cache.self_values, values, index)
             attention = layer.self_attention
-            query = attention.project_query(y, shape)
-            y = attention.attend(query, keys, values, bias, distances)
+            query, keys, values = attention.project_all(y, shape)
+            keys = columns.written(cache.self_keys, keys, group)
+            values = columns.written(cache.self_values, values, group)
+            y = attention.attend(query, keys, values, self_bias, distances)
             x = layer.self_attention_residual(x, y)
             y = layer.cross_attention_residual.enter(x)
             attention = layer.cross_attention
@@ -179,7 +135,7 @@ class CachedDecoder:
             x = layer.feed_forward_residual(x, layer.feed_forward(y))
             caches.append(cache._replace(self_keys=keys, self_values=values))
         logits = self.model.logits(self.model.decoder.finish(x))
-        state = DecodingState(tuple(caches), ancestors, state.source_bias)
+        state = state._replace(layers=tuple(caches))
         # (batch * beam, V) -> (batch, beam, V)
         logits = tf.reshape(logits, [*shape, logits.shape[-1]])
         return tf.cast(logits, tf.float32), state
@@ -191,8 +147,8 @@ class CachedDecoder:
             state: the state.
             parents: int32 (batch, beam).
         """
-        ancestors = tf.gather(state.ancestors, parents, batch_dims=1)
-        return state._replace(ancestors=ancestors)
+        self_bias = tf.gather(state.self_bias, parents, batch_dims=1)
+        return state._replace(self_bias=self_bias)
 
     def select_sentences(self, state: DecodingState, keep: tf.Tensor) -> DecodingState:
         """Keeps some sentences of the batch.
@@ -202,62 +158,3 @@ class CachedDecoder:
             keep: int32 (kept,), their rows.
         """
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
-
-    def _with_more_places(self, state: DecodingState) -> DecodingState:
-        """Copies the caches into larger ones."""
-        more = _STEPS_MORE * self.beam_size
-
-        def larger(cache: tf.Tensor) -> tf.Tensor:
-            return tf.pad(cache, [[0, 0], [0, 0], [0, more], [0, 0]])
-
-        layers = tuple(
-            cache._replace(
-                self_keys=larger(cache.self_keys),
-                self_values=larger(cache.self_values),
-            )
-            for cache in state.layers
-        )
-        ancestors = tf.pad(
-            state.ancestors, [[0, 0], [0, 0], [0, _STEPS_MORE]], constant_values=-1
-        )
-        return state._replace(layers=layers, ancestors=ancestors)
-
-    def _ancestry_bias(self, ancestors: tf.Tensor) -> tf.Tensor:
-        """Shows each hypothesis its own past alone.
-
-        Args:
-            ancestors: int32 (batch, beam, places).
-
-        Returns:
-            float32 (batch, 1, beam, places * beam).
-        """
-        bias = tf.one_hot(ancestors, self.beam_size, on_value=0.0, off_value=MASKED)
-        # (batch, beam, places, beam) -> (batch, 1, beam, places * beam)
-        rows, beam = tf.shape(ancestors)[0], self.beam_size
-        return tf.reshape(bias, [rows, 1, beam, tf.shape(ancestors)[2] * beam])
-
-    def _written(self, cache: tf.Tensor, new: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
-        """Writes the columns of a step into the cache itself.
-
-        Copying all of it at each step would take a seventh of the time of a search on
-        a CPU, and there TensorFlow's scatter operations copy.
-
-        Args:
-            cache: float (batch, heads, places * beam, d), of which nobody needs the
-                old state.
-            new: float (batch, heads, beam, d).
-            index: int32 (), the step.
-
-        Returns:
-            The cache.
-        """
-        shape = tf.shape(cache)
-        rows, heads, columns, depth = tf.unstack(shape)
-        places = columns // self.beam_size
-        # (batch, heads, places * beam, d) -> (batch * heads * places, beam * d)
-        written = tf.raw_ops.InplaceUpdate(
-            x=tf.reshape(cache, [rows * heads * places, self.beam_size * depth]),
-            i=tf.range(rows * heads) * places + index,
-            v=tf.reshape(new, [rows * heads, self.beam_size * depth]),
-        )
-        return tf.reshape(written, shape)

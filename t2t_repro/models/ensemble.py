@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from t2t_repro.models.cached_decoder import CachedDecoder, DecodingState
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.decoding_state import DecodingState
 
 EnsembleState = tuple[DecodingState, ...]
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from t2t_repro.layers import few_rows
 
-# (channels, units): large; large and odd; small.
-SHAPES = [(1024, 1024), (1025, 1027), (7, 5)]
+# (channels, units): large; large and odd; small; small, with rows that are made longer.
+SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 32, 33]
 
 
@@ -31,7 +31,7 @@ def products(x, kernel, table, most_rows):
         autograph=False,
     )
     def computed(x, most_rows):
-        with few_rows.prepared([kernel], [table], most_rows, "float32"):
+        with few_rows.prepared([[kernel]], [table], most_rows, "float32"):
             return (
                 few_rows.multiply(x, kernel),
                 few_rows.multiply_transposed(x, table),
@@ -53,16 +53,31 @@ def test_a_prepared_product_is_the_product(shape, rows, sentences_that_left):
 def test_a_matrix_that_was_not_prepared_is_multiplied_as_it_is():
     x, matrix = matrices((7, 5), 3)
     other, kernel = keras.Variable(matrix), keras.Variable(matrix)
-    with few_rows.prepared([other], [], 3, "float32"):
+    with few_rows.prepared([[other]], [], 3, "float32"):
         np.testing.assert_array_equal(few_rows.multiply(x, kernel), x @ matrix)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("channels", [7, 1024])
+def test_kernels_that_belong_together_are_multiplied_side_by_side(channels, rows):
+    x, matrix = matrices((channels, 900), rows)
+    ends = [300, 400]
+    kernels = [keras.Variable(part) for part in np.split(matrix, ends, axis=1)]
+    expected = x.astype(np.int64) @ matrix.astype(np.int64)
+    np.testing.assert_array_equal(few_rows.multiply(x, *kernels), expected)
+    with few_rows.prepared([kernels], [], rows, "float32"):
+        np.testing.assert_array_equal(few_rows.multiply(x, *kernels), expected)
+        # One of them alone was not prepared.
+        alone = few_rows.multiply(x, kernels[1])
+    np.testing.assert_array_equal(alone, expected[:, 300:400])
 
 
 def test_preparations_of_several_models_hold_side_by_side_and_end():
     x, matrix = matrices((7, 5), 40)
     one, two = keras.Variable(matrix), keras.Variable(matrix)
     with (
-        few_rows.prepared([one], [], 40, "float32"),
-        few_rows.prepared([two], [], 40, "float32"),
+        few_rows.prepared([[one]], [], 40, "float32"),
+        few_rows.prepared([[two]], [], 40, "float32"),
     ):
         one.assign(0 * matrix)
         two.assign(0 * matrix)
@@ -73,7 +88,7 @@ def test_preparations_of_several_models_hold_side_by_side_and_end():
 
 
 @pytest.mark.parametrize(
-    ("side", "rows", "expected"), [(1024, 32, 2), (1024, 33, 1), (1023, 1, 1)]
+    ("side", "rows", "expected"), [(1024, 32, 2), (1024, 33, 1), (886, 1, 1)]
 )
 @pytest.mark.parametrize("transposed", [False, True])
 def test_few_rows_with_a_large_matrix_are_divided(
@@ -87,7 +102,7 @@ def test_few_rows_with_a_large_matrix_are_divided(
 
     x, matrix = matrices((side, side), rows)
     variable = keras.Variable(matrix)
-    kernels, tables = ([], [variable]) if transposed else ([variable], [])
+    kernels, tables = ([], [variable]) if transposed else ([[variable]], [])
     multiply = few_rows.multiply_transposed if transposed else few_rows.multiply
     with few_rows.prepared(kernels, tables, rows, "float32"):
         monkeypatch.setattr(few_rows.ops, "matmul", counted)

@@ -105,6 +105,36 @@ def test_reordered_hypotheses_keep_their_own_past(model):
         hypotheses = np.concatenate([hypotheses, before[:, :, None]], axis=2)
 
 
+def columns_after(decoder, steps, parents):
+    """Returns how many columns caches have if hypotheses always came of `parents`."""
+    state = decoder.start(tf.constant(INPUTS))
+    ids = tf.ones([2, decoder.beam_size], tf.int32)
+    for index in range(steps):
+        _, state = decoder.step(ids, tf.constant(index), state)
+        state = decoder.select_beams(state, tf.constant([parents, parents]))
+    layer = state.layers[0]
+    assert layer.self_keys.shape[2] == layer.self_values.shape[2]
+    return layer.self_keys.shape[2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "parents", "steps", "columns"),
+    [
+        # Twice six steps of three hypotheses, and the six that follow.
+        ({}, [0, 1, 2], 13, 54),
+        # One past, of twelve columns, for all three.
+        ({}, [1, 1, 1], 13, 12 + 18),
+        # One past of seven columns is seen; caches hold whole steps, 9 columns.
+        ({"self_attention_radius": 6}, [1, 1, 1], 13, 9 + 18),
+        ({"max_relative_position": 2}, [1, 1, 1], 13, 54),
+    ],
+)
+def test_columns_that_nobody_sees_are_given_up(settings, parents, steps, columns):
+    model = Transformer(HParams(**SIZES, **settings), VOCAB_SIZE)
+    model.build()
+    assert columns_after(CachedDecoder(model, 3), steps, parents) == columns
+
+
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(beam_size):
     model = build_model(hparams.load("tiny"), VOCAB_SIZE)
