@@ -141,23 +141,26 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
     def weights(columns: int, rows: int = d_model) -> Any:
         return keras.Variable(tf.random.normal([rows, columns]), dtype=option)
 
-    # Queries, keys, values and output of self-attention; queries and output of
-    # cross-attention; both layers of the feed-forward network.
+    # Queries, keys and values of self-attention, and their output; queries and output
+    # of cross-attention; both layers of the feed-forward network.
     layers = [
-        [weights(d_model) for _ in range(6)]
-        + [weights(4 * d_model), weights(d_model, 4 * d_model)]
+        [
+            [weights(d_model) for _ in range(3)],
+            *([weights(d_model)] for _ in range(3)),
+            [weights(4 * d_model)],
+            [weights(d_model, 4 * d_model)],
+        ]
         for _ in range(settings.num_layers)
     ]
     table = weights(d_model, settings.vocab_size)
-    kernels = [kernel for layer in layers for kernel in layer]
+    kernels = [group for layer in layers for group in layer]
 
     def step(x: Any) -> Any:
-        for *memory, output, cross_query, cross_output, wide, narrow in layers:
-            # Three that do not wait for each other: queries, keys, values.
-            x = tf.add_n([multiply(x, each) for each in memory])
-            for each in (output, cross_query, cross_output):
-                x = multiply(x, each)
-            x = multiply(multiply(x, wide), narrow)
+        for layer in layers:
+            for group in layer:
+                x = multiply(x, *group)
+                # Of queries, keys and values one goes on.
+                x = x[:, :d_model] if len(group) > 1 else x
             # So that nothing overflows in all the steps.
             x /= tf.reduce_max(tf.abs(x))
         logits = multiply_transposed(x, table)
