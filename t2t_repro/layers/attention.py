@@ -144,8 +144,9 @@ class MultiHeadAttention(keras.layers.Layer):
     def project_all(self, x: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
         """Projects queries, keys and values of self-attention by one product.
 
-        It is for few rows: where there are many, three products are as quick, and
-        `project_query` and `project_memory` lay no kernels side by side.
+        The same as `project_query` and `project_memory`, for the steps of a search:
+        there `few_rows.prepared` lays the kernels side by side once for all steps, and
+        without it every call does.
 
         Args:
             x: float (batch * length, d_model).

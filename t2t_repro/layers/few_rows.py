@@ -129,14 +129,14 @@ def _side_by_side(kernels: Sequence[keras.Variable], dtype: str) -> Tensor:
 
 
 def _longer(matrix: Tensor) -> Tensor:
-    """Makes rows a line longer that are in each other's way."""
-    if matrix.shape[1] % _ALIASING:
+    """Makes the rows of float (channels, units) a line longer where that helps."""
+    if not _is_aliasing(matrix.shape[1]):
         return matrix
     return ops.pad(matrix, [[0, 0], [0, _LONGER]])
 
 
 def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
-    """Takes float (channels, units), and the same with longer rows."""
+    """Takes float (channels, units), and the same as `prepared` copied it."""
     middle = [kernel.shape[0] // 2]
     halves = ops.split(kernel, middle, 0)
 
@@ -149,7 +149,7 @@ def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
 
 
 def _with_table(table: Tensor, long: Tensor) -> _Product:
-    """Takes float (units, channels), and (channels, units) with longer rows."""
+    """Takes float (units, channels), and (channels, units) as `prepared` copied it."""
     halves = ops.split(table, [table.shape[0] // 2], 0)
 
     def divided(x: Tensor) -> Tensor:
@@ -166,7 +166,7 @@ def _product_of(
 
     def whole(x: Tensor) -> Tensor:
         product = ops.matmul(x, long)
-        if not units % _ALIASING:
+        if _is_aliasing(units):
             product = product[:, :units]
         # TensorFlow knows no width of what is longer or not; a reshape tells it.
         return ops.reshape(product, (-1, units))
@@ -176,6 +176,11 @@ def _product_of(
         return ops.cond(few, lambda: divided(x), lambda: whole(x))
 
     return whole if _is_small(matrix) else product
+
+
+def _is_aliasing(units: int) -> bool:
+    """Tells whether the places of a column are in each other's way in the cache."""
+    return units % _ALIASING == 0
 
 
 def _is_small(matrix: Tensor) -> bool:

@@ -74,14 +74,18 @@ class Columns:
     def first(
         self, layers: tuple[LayerCache, ...], source_bias: tf.Tensor
     ) -> DecodingState:
-        """Returns the state before the first step, which has one column, never seen.
+        """Returns the state before the first step.
 
-        The first step makes caches of it, one for each layer; TensorFlow may have made
-        one of those that look alike here.
+        Its one column is hidden and never written: caches that hold the same may be one
+        tensor, which TensorFlow's optimizer makes of equal constants. The first step
+        copies it, so that each layer has a cache of its own.
 
         Args:
-            layers: with one column of self-attention.
+            layers: with one column of self-attention keys and values.
             source_bias: float32 (batch, 1, 1, source).
+
+        Returns:
+            The state.
         """
         batch = tf.shape(source_bias)[0]
         hidden = tf.fill([batch, self.beam_size, 1], MASKED)
@@ -201,6 +205,7 @@ class Columns:
         """
         is_seen = tf.reduce_any(tf.equal(self_bias, 0.0), axis=1)
         if self.is_relative:
+            # All but the one column that is there before the first step.
             is_seen = tf.fill(tf.shape(is_seen), index > 0)
         most = tf.reduce_max(tf.math.count_nonzero(is_seen, axis=1, dtype=tf.int32))
         kept = -(-most // self.beam_size) * self.beam_size
