@@ -163,7 +163,12 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
             write_ctranslate2(model, tokenizer, tmp_path / kind, kind)
         sizes[kind] = (tmp_path / kind / "model.bin").stat().st_size
     assert quantization == "float32" or sizes[quantization] < sizes["float32"]
-    if quantization.startswith("int8") and not has_vnni():
+    # Where it has no products of 16 bits, CTranslate2 takes those of 8 instead.
+    supported = ctranslate2.get_supported_compute_types("cpu")
+    in_8_bits = quantization == "int8" or (
+        quantization == "int16" and quantization not in supported
+    )
+    if in_8_bits and not has_vnni():
         pytest.skip("without VNNI the sums of 8-bit products saturate at 16 bits")
     theirs = ctranslate2.Translator(str(tmp_path / quantization))
     names = piece_names(tokenizer)
