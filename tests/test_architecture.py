@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 
 # Every room on its floor; whatever is not listed is a command, at the top.
 FLOORS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "locks", "text_files", "resumable_file"}),
+    frozenset({"cores", "errors", "locks", "text_files", "resumable_file"}),
     frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
     frozenset({"models"}),
     frozenset(

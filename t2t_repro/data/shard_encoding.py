@@ -1,6 +1,5 @@
 """Encoding of text pairs on all cores, in bounded memory, in order."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+
+from t2t_repro.cores import usable_cores
 
 PAIRS_PER_CALL = 4096
 EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
@@ -39,7 +40,7 @@ def encode_pairs(
     encode = tf.function(
         tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)]
     )
-    workers = os.cpu_count() or 1
+    workers = usable_cores()
     pending: deque[tuple[Future[Encoded], int]] = deque()
     numbered = enumerate(pairs, start=1)
     with ThreadPoolExecutor(workers) as pool:

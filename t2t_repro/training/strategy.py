@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from t2t_repro.cores import usable_cores
 from t2t_repro.errors import UserError
 
 _TF_CONFIG = (
@@ -93,9 +94,8 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 def _give_each_lane_cores() -> None:
     """Divides the cores among the lanes, unless TensorFlow has computed something."""
     with contextlib.suppress(RuntimeError):
-        cores = os.cpu_count() or 1
         tf.config.threading.set_intra_op_parallelism_threads(
-            max(1, cores // _CPU_LANES)
+            max(1, usable_cores() // _CPU_LANES)
         )
 
 
