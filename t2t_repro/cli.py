@@ -25,10 +25,11 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from t2t_repro.errors import UserError
-from t2t_repro.hparams.settings import did_you_mean
+from t2t_repro.hparams.fields import MOST_ALPHA
+from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
@@ -96,7 +97,7 @@ class _HelpFormatter(argparse.HelpFormatter):
     """Appends the default to each flag's help, where there is one to tell."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, argparse.SUPPRESS) or not action.help:
+        if action.default in (None, False, "", argparse.SUPPRESS) or not action.help:
             return action.help
         return f"{action.help} (default: %(default)s)"
 
@@ -117,7 +118,7 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--alpha",
-        type=not_negative,
+        type=between(0, MOST_ALPHA),
         help="exponent of the length penalty; the model has its own",
     )
 
@@ -135,12 +136,13 @@ def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of weights and products; bfloat16 is faster on processors that have it",
+        help="of weights and products; bfloat16 is faster where products in it are, "
+        "as on processors with AMX",
     )
 
 
-def at_least(minimum: int) -> Callable[[str], int]:
-    """Returns a flag's type: whole numbers from `minimum` up."""
+def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
+    """Returns a flag's type: whole numbers from `minimum` up, to `maximum`."""
 
     def whole_number(text: str) -> int:
         try:
@@ -151,29 +153,34 @@ def at_least(minimum: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(
                 f"must be a whole number of at least {minimum}, not {text!r}"
             )
+        if value > maximum:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at most {maximum:,}, not {text!r}"
+            )
         return value
 
     return whole_number
 
 
-def not_negative(text: str) -> float:
-    """Reads a flag's value: a finite number of at least 0."""
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(
-            f"must be a finite number of at least 0, not {text!r}"
-        )
-    return value
+def between(minimum: float, maximum: float) -> Callable[[str], float]:
+    """Returns a flag's type: numbers from `minimum` to `maximum`."""
+
+    def number(text: str) -> float:
+        value = _number(text)
+        if not minimum <= value <= maximum:
+            raise argparse.ArgumentTypeError(
+                f"must be a number from {minimum:g} to {maximum:g}, not {text!r}"
+            )
+        return value
+
+    return number
 
 
-def positive(text: str) -> float:
-    """Reads a flag's value: a finite number above 0."""
-    value = _number(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(
-            f"must be a finite number above 0, not {text!r}"
-        )
-    return value
+def not_empty(text: str) -> str:
+    """Reads a flag's value: not the nothing that a variable without a value leaves."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
 
 
 def share(text: str) -> float:
@@ -209,9 +216,10 @@ def run(
         main: the command.
         argv: its arguments; None takes those of the process.
     """
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        _make_utf8(stream)
+    _prepare_streams()
     try:
+        if sys.stdout is None:
+            raise UserError("standard output is closed; send it to /dev/null instead")
         main(argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -313,7 +321,17 @@ def _fail(line: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _make_utf8(stream: TextIO | Any) -> None:
-    """Makes a standard stream UTF-8; streams replaced by a test stay as they are."""
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(encoding="utf-8")
+def _prepare_streams() -> None:
+    """Makes the standard streams UTF-8; streams replaced by a test stay as they are.
+
+    A file's name need not be UTF-8: results give it back as it is, errors escape it.
+    """
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream, errors in (
+        (sys.stdin, "strict"),
+        (sys.stdout, "surrogateescape"),
+        (sys.stderr, "backslashreplace"),
+    ):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors=errors)

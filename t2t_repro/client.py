@@ -15,14 +15,15 @@ _MOST_BYTES = 1 << 20
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Translates standard input by a TensorFlow Serving: one line out for every "
-        "line in, in their order. The model is one that t2t_repro.export wrote.",
+        "Translates standard input through a TensorFlow Serving server: one line out "
+        "for every line in, in their order. The model is one that t2t_repro.export "
+        "wrote.",
         json_flag=False,
     )
     parser.add_argument("--host", default="localhost", help="name of the server")
     parser.add_argument(
         "--port",
-        type=cli.at_least(1),
+        type=cli.at_least(1, 65_535),
         help=f"of the protocol (default: grpc {PORTS['grpc']}, rest {PORTS['rest']})",
     )
     parser.add_argument("--model", required=True, help="name of the model there")
@@ -43,7 +44,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--timeout",
-        type=cli.positive,
+        type=cli.between(0.001, 86_400),
         default=60.0,
         help="seconds that a request may take",
     )

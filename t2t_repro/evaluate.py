@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import cli
+from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.provenance import require_model
 
@@ -19,7 +20,9 @@ def _parser() -> cli.ArgumentParser:
         "--split", default="test", choices=SPLITS, help="train, val or test"
     )
     cli.add_decoding_flags(parser)
-    parser.add_argument("--output_file", help="write the translations here, too")
+    parser.add_argument(
+        "--output_file", type=cli.not_empty, help="write the translations here, too"
+    )
     return parser
 
 
@@ -37,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))
     problem = directory.problem()
+    _check_output(args.output_file, directory.provenance().data_dir)
     pairs = list(problem.pairs(args.split))
     beam_size = args.beam_size or directory.hparams().beam_size
     # Opened first: a folder that does not exist is better noticed now than later.
@@ -56,6 +60,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     where = f"{checkpoint} on {problem.description(args.split)}"
     values = found.to_dict() | {"split": args.split, "checkpoint": checkpoint}
     cli.print_result(f"{found.text()}\n{where}", values, args.json)
+
+
+def _check_output(output_file: str | None, data_dir: str | None) -> None:
+    """Refuses to replace a file of the corpus by the translations."""
+    if output_file is None or data_dir is None or not os.path.isfile(output_file):
+        return
+    if Path(data_dir).resolve() in Path(output_file).resolve().parents:
+        raise UserError(
+            f"--output_file {output_file} is there, among the data of --data_dir "
+            f"{data_dir}; name another file"
+        )
 
 
 if __name__ == "__main__":

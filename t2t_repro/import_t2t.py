@@ -9,7 +9,8 @@ from t2t_repro import cli
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Makes a model directory of a tensor2tensor checkpoint, its hyper-parameters "
-        "and its vocabulary. All other commands work on it as on any model."
+        "and its vocabulary. The other commands work on it as on any model, but for "
+        "evaluate, which needs the data it was trained on."
     )
     parser.add_argument(
         "--checkpoint",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli, translate, translate_flags
 from t2t_repro.errors import UserError
+from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.provenance import require_model
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _parser() -> cli.ArgumentParser:
     translate.add_text_flags(parser)
     parser.add_argument(
         "--extra_length",
-        type=cli.at_least(0),
+        type=cli.at_least(0, MOST_EXTRA_LENGTH),
         help="an output has at most the subwords of its line plus these; the model "
         "has its own",
     )

@@ -166,7 +166,10 @@ def _train(
     say(strategies.describe(run.strategy))
     start = loop.restore(say)
     if _is_done(run, start):
-        say(f"reusing the training in {run.model_dir.path}: {start:,} steps are done")
+        say(
+            f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
+            "a larger --train_steps trains on"
+        )
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
     say(f"an epoch: {plan.summary()}")
@@ -174,6 +177,8 @@ def _train(
         _list_left_out(run, data, config)
     if start:
         say(f"going on from step {start:,} in {run.model_dir.path}")
+    if start == hparams.train_steps:
+        say("no update is left; a larger --train_steps trains on")
     monitor = Monitor(
         run.model_dir.path if chief else None,
         hparams.train_steps,

@@ -163,7 +163,9 @@ def _records(
             whole += len(line)
             try:
                 record = json.loads(line)
-            except ValueError:
+                if not isinstance(record, dict):
+                    raise ValueError
+            except (ValueError, RecursionError):
                 raise _damaged(partial) from None
             if first is None:
                 first = record

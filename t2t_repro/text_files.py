@@ -252,6 +252,9 @@ def _new_file(
     except BrokenPipeError:
         raise
     except OSError as error:
+        # Whoever writes may meet another file that fails.
+        if error.filename not in (None, str(opened), str(aside)):
+            raise
         raise UserError(f"cannot write {path}: {error.strerror}.") from error
     finally:
         aside.unlink(missing_ok=True)

@@ -17,10 +17,13 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--hparams",
         required=True,
-        help="a set by name, then any overrides: big,warmup_steps=8000 "
+        help="a set by name or its file, then any overrides: big,warmup_steps=8000 "
         f"(there are {', '.join(hparams.names())})",
     )
-    parser.add_argument("--problem", help="the corpus; the set names its own")
+    parser.add_argument(
+        "--problem",
+        help=f"one of {', '.join(problems.names())} (default: the set's)",
+    )
     parser.add_argument("--source_lang", help="language to translate from, e.g. en")
     parser.add_argument("--target_lang", help="language to translate into, e.g. de")
     parser.add_argument(
@@ -41,7 +44,9 @@ def _parser() -> cli.ArgumentParser:
         "problem, or hyper-parameters by name, with commas between",
     )
     parser.add_argument(
-        "--train_steps", type=cli.at_least(1), help="updates; the set has its own"
+        "--train_steps",
+        type=cli.at_least(1),
+        help="number of updates (default: the set's)",
     )
     parser.add_argument(
         "--precision",

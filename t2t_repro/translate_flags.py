@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import cli
 from t2t_repro.errors import UserError
+from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
@@ -16,6 +17,7 @@ _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
     "alignment": ("nbest",),
+    "nbest": ("scores",),
 }
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -24,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     parser.add_argument(
         "--extra_length",
-        type=cli.at_least(0),
+        type=cli.at_least(0, MOST_EXTRA_LENGTH),
         help="a translation has at most the subwords of its line plus these; the "
         "model has its own",
     )
@@ -36,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no_repeat_ngram",
         type=cli.at_least(1),
-        help="no translation has the same subwords in a row twice, this many",
+        help="no sequence of this many subwords occurs twice in a translation",
     )
     parser.add_argument(
         "--prefix_file",
@@ -74,7 +76,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--temperature",
-        type=cli.positive,
+        type=cli.between(0.001, 1000),
         help="of sampling: below 1 the probable becomes more so (1 without it)",
     )
     parser.add_argument(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2t_repro import cli
 from t2t_repro.errors import UserError
+from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.provenance import require_model
 from t2t_repro.text_files import write_text_atomically
 
@@ -23,12 +24,15 @@ def _parser() -> cli.ArgumentParser:
         "--translation",
         help="whose attention is shown; without it, that of the model's own",
     )
-    parser.add_argument("--output", default="attention.html", help="the page")
+    parser.add_argument(
+        "--output", type=cli.not_empty, default="attention.html", help="the page"
+    )
     parser.add_argument(
         "--checkpoint",
         default="best",
         help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), or a folder",
+        "where there is one, else latest), a folder of one, or another model's "
+        "directory",
     )
     parser.add_argument(
         "--beam_size",
@@ -37,7 +41,7 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--alpha",
-        type=cli.not_negative,
+        type=cli.between(0, MOST_ALPHA),
         help="exponent of the length penalty; the model has its own",
     )
     return parser

@@ -79,9 +79,9 @@ def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
 @pytest.mark.parametrize(
     ("flag", "good", "bad"),
     [
-        ("--beam_size", {"1": 1, "12": 12}, ("0", "-1", "1.0", "x", "")),
+        ("--beam_size", {"1": 1, "12": 12}, ("0", "-1", "1.0", "x", "", "2147483648")),
         ("--batch_size", {"1": 1}, ("0", "1e3")),
-        ("--alpha", {"0": 0.0, "0.6": 0.6}, ("-0.1", "nan", "inf", "x")),
+        ("--alpha", {"0": 0.0, "0.6": 0.6}, ("-0.1", "nan", "inf", "x", "10.1")),
     ],
 )
 def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
@@ -179,6 +179,50 @@ def test_output_is_utf8_in_any_locale():
     code = "from t2t_repro import cli; cli.run(lambda argv: print('zwölf €'))"
     done = run_python(code, env={"PYTHONIOENCODING": "latin-1"})
     assert (done.returncode, done.stdout) == (0, "zwölf €\n")
+
+
+def test_the_name_of_a_file_need_not_be_utf8():
+    code = (
+        "import os; from t2t_repro import cli; from t2t_repro.errors import UserError\n"
+        "name = os.fsdecode(b'z\\xff')\n"
+        "def main(argv):\n"
+        "    print(name); raise UserError(name + ' does not exist.')\n"
+        "cli.run(main)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"z\xff\n")
+    assert done.stderr == b"error: z\\udcff does not exist.\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "out", "err", "status"),
+    [
+        ("<&-", "''\n", "", 0),
+        (">&-", "", "error: standard output is closed; send it to /dev/null", 2),
+        ("2>&-", "''\n", "", 0),
+    ],
+)
+def test_streams_may_be_closed(closed, out, err, status):
+    code = (
+        "import sys; from t2t_repro import cli\n"
+        "cli.run(lambda argv: print(repr(sys.stdin.read())))"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (status, out)
+    assert done.stderr.startswith(err)
+    assert done.stderr.count("\n") == bool(err)
 
 
 def test_a_reader_that_went_away_ends_the_command_silently():

@@ -266,8 +266,6 @@ def test_a_folder_of_data_cannot_make_datagen_delete_other_files(trained_copy):
     shutil.rmtree(encoded / "train")
     (encoded / "train").mkdir()
     (encoded / "train" / "notes.txt").write_text("mine")
-    flags = ("--problem", "files", "--data_dir", str(trained_copy.data_dir))
     done = command_line.run("train", *trained_copy.arguments()[:-1])
     assert command_line.is_one_clear_line(done), done
     assert (encoded / "train" / "notes.txt").read_text() == "mine"
-    assert flags

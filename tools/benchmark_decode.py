@@ -84,8 +84,8 @@ def table(result: Result) -> str:
         memory = max(found[name]["peak_memory"] for found in rounds) / 2**20
         start = median(found[name]["start_seconds"] for found in rounds)
         lines.append(
-            f"{name:{wide}}  {memory:6,.0f} MB at most, {start:5.1f} s until the first "
-            "batch is done"
+            f"{name:{wide}}  {memory:6,.0f} MiB at most, {start:5.1f} s until the "
+            "first batch is done"
         )
     for work in works:
         lines += ["", f"{work}, tokens/s (median; each round):"]
@@ -126,7 +126,12 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     add("--batches", type=count, default=4, help="batches at hand")
     add("--sentences", type=count, default=4, help="sentences translated alone")
     add("--beam_size", type=count, default=4, help="hypotheses per sentence")
-    add("--alpha", type=cli.not_negative, default=0.6, help="of the length penalty")
+    add(
+        "--alpha",
+        type=cli.between(0, cli.MOST_ALPHA),
+        default=0.6,
+        help="of the length penalty",
+    )
     add("--rounds", type=count, default=3, help="how often all run, in turn")
     add("--checked", type=cli.at_least(0), default=4, help="translations to check")
     add("--seed", type=cli.at_least(0), default=1, help="of weights and sentences")

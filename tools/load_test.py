@@ -186,7 +186,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument("--model", required=True, help="name of the model there")
     parser.add_argument("--host", default="localhost", help="name of the server")
     parser.add_argument(
-        "--port", type=cli.at_least(1), help="(default: grpc 8500, rest 8501)"
+        "--port", type=cli.at_least(1, 65_535), help="(default: grpc 8500, rest 8501)"
     )
     parser.add_argument(
         "--export_dir", help="start the test harness with this export instead"

@@ -149,7 +149,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     )
     parser.add_argument(
         "--tokens_per_second",
-        type=cli.not_negative,
+        type=cli.between(0, 1e9),
         help="target tokens a second of base on your machine, as training prints "
         "them: gives the hours",
     )

@@ -21,10 +21,13 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument("--export_dir", required=True, help="folder of the versions")
     parser.add_argument("--model_name", required=True, help="name it is served under")
     parser.add_argument(
-        "--port", type=cli.at_least(0), default=8500, help="of gRPC; 0: any"
+        "--port", type=cli.at_least(0, 65_535), default=8500, help="of gRPC; 0: any"
     )
     parser.add_argument(
-        "--rest_port", type=cli.at_least(0), default=8501, help="of REST; 0: any"
+        "--rest_port",
+        type=cli.at_least(0, 65_535),
+        default=8501,
+        help="of REST; 0: any",
     )
     parser.add_argument(
         "--no_batching", action="store_true", help="run every request alone"

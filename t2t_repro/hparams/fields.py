@@ -23,6 +23,12 @@ _PAPER_DECODING = "paper section 6.1"
 _T2T = "tensor2tensor basic_params1"
 _OWN = "own choice"
 
+MOST_ALPHA = 10.0
+"""With a larger exponent the length penalty of long outputs leaves float32's range."""
+
+MOST_EXTRA_LENGTH = 100_000
+"""Subwords: the hypotheses of a search are as wide as the longest may become."""
+
 
 @dataclasses.dataclass(frozen=True)
 class HParams:
@@ -250,17 +256,20 @@ class HParams:
         4, "Hypotheses kept in beam search.", _PAPER_DECODING, minimum=1
     )
     alpha: float = setting(
-        0.6, "Exponent of the length penalty.", _PAPER_DECODING, minimum=0
+        0.6,
+        "Exponent of the length penalty.",
+        _PAPER_DECODING,
+        minimum=0,
+        maximum=MOST_ALPHA,
     )
     decode_extra_length: int = setting(
         50,
         "Longest output: this many subwords more than the input.",
         _PAPER_DECODING,
         minimum=1,
+        maximum=MOST_EXTRA_LENGTH,
     )
-    seed: int = setting(
-        1, "Start of every random sequence.", _OWN, minimum=0, below=2**31
-    )
+    seed: int = setting(1, "Start of every random sequence.", _OWN, minimum=0)
 
     def __post_init__(self) -> None:
         """Checks every field by its rule, then the fields against each other."""

@@ -18,6 +18,9 @@ from typing import Any
 
 from t2t_repro.errors import UserError
 
+INT32_MAX = 2**31 - 1
+"""The largest whole number that TensorFlow's graphs are given here."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
@@ -27,6 +30,7 @@ class Rule:
         doc: one sentence for people, with the unit.
         source: where the default comes from (paper section, tensor2tensor, own).
         minimum: smallest allowed number, or None.
+        maximum: largest allowed number; None: of whole numbers `INT32_MAX`.
         below: every allowed number is less than this, or None.
         choices: the allowed strings; empty when any is.
     """
@@ -34,6 +38,7 @@ class Rule:
     doc: str
     source: str
     minimum: float | None = None
+    maximum: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
 
@@ -48,6 +53,11 @@ class Rule:
         if isinstance(value, int | float) and not isinstance(value, bool):
             if self.minimum is not None and value < self.minimum:
                 return f"must be at least {self.minimum:g}"
+            maximum = self.maximum
+            if maximum is None and isinstance(value, int):
+                maximum = INT32_MAX
+            if maximum is not None and value > maximum:
+                return f"must be at most {maximum:,}"
             if self.below is not None and value >= self.below:
                 return f"must be less than {self.below:g}"
         return None
@@ -60,7 +70,7 @@ def setting(default: Any, doc: str, source: str, **limits: Any) -> Any:
         default: the value of the field when nothing else is said.
         doc: see `Rule`.
         source: see `Rule`.
-        **limits: `minimum`, `below` or `choices` of the `Rule`.
+        **limits: `minimum`, `maximum`, `below` or `choices` of the `Rule`.
 
     Returns:
         The dataclass field; typed Any, as `dataclasses.field` is for a checker.

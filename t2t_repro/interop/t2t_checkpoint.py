@@ -268,7 +268,10 @@ def _newest(folder: Path) -> Path | None:
     """
     if not (folder / "checkpoint").is_file():
         return None
-    state = tf.train.get_checkpoint_state(str(folder))
+    try:
+        state = tf.train.get_checkpoint_state(str(folder))
+    except (ValueError, tf.errors.OpError):  # A copy that was cut off, perhaps.
+        return None
     return folder / Path(state.model_checkpoint_path).name if state else None
 
 

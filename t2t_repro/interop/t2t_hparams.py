@@ -38,7 +38,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads("\n".join(read_lines(path)))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error}); copy it again") from None
     values = found if isinstance(found, dict) else {}
     missing = [key for key in _REQUIRED if key not in values]
@@ -165,6 +165,10 @@ def _refuse_what_is_not_supported(
         raise UserError(
             f"tensor2tensor's {', '.join(wrong_types)}: not of the hyper-parameter's "
             "type; correct the file or --t2t_hparams"
+        )
+    if values["hidden_size"] < 1:
+        raise UserError(
+            f"tensor2tensor's hidden_size={values['hidden_size']}: must be at least 1"
         )
     model = _unsupported(t2t, t2t_known.MODEL) + _untranslatable(values)
     training = _unsupported(t2t, t2t_known.TRAINING)

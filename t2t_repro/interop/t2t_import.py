@@ -2,7 +2,8 @@
 
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
+from t2t_repro.locks import alone_in
 from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.provenance import Provenance
@@ -141,11 +143,7 @@ def import_model(source: Source, model_dir: Path) -> Report:
         vocabulary_fingerprint=tokenizer.fingerprint,
         vocabulary_given=True,
     )
-    final = model_dir.absolute()  # "." has no name.
-    aside = final.with_name(f".importing-{final.name}")
-    directory = ModelDir(aside)
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
+    with _aside(model_dir) as directory:
         directory.begin(hparams, provenance, tokenizer)
         checkpoints.save(
             directory.checkpoint_dir,
@@ -154,11 +152,6 @@ def import_model(source: Source, model_dir: Path) -> Report:
             adam.moments,
             meta={"imported_from": str(checkpoint.prefix), "adam": report.adam},
         )
-        aside.rename(final)
-    except OSError as error:
-        raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return report
 
 
@@ -209,6 +202,34 @@ def _report(
         tokens_per_batch=hparams.tokens_per_batch,
         ignored_hparams=ignored(source.hparams),
     )
+
+
+@contextmanager
+def _aside(model_dir: Path) -> Iterator[ModelDir]:
+    """Gives a directory that takes the name of `model_dir` when it is whole.
+
+    Raises:
+        UserError: it cannot be written, or another process imports there.
+    """
+
+    def taken() -> None:
+        raise UserError(f"--model_dir {model_dir}: another process imports into it")
+
+    final = model_dir.resolve()  # "." has no name; a link stays.
+    aside = final.with_name(f".importing-{final.name}")
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        with alone_in(aside, taken):
+            try:
+                # What a process left that was killed.
+                for left in aside.iterdir():
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+                yield ModelDir(aside)
+                aside.rename(final)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
 
 
 def _refuse_to_replace(model_dir: Path) -> None:

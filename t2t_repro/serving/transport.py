@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -196,17 +199,35 @@ class RestTransport(Transport):
         super().__init__(server)
         import urllib3
 
+        sockets: WeakSet[socket.socket] = WeakSet()
+
+        class Connection(urllib3.connection.HTTPConnection):
+            """A connection whose socket is known while a request is under way."""
+
+            def connect(self) -> None:
+                super().connect()
+                if self.sock is not None:
+                    sockets.add(self.sock)
+
+        class Pool(urllib3.HTTPConnectionPool):
+            ConnectionCls = Connection
+
         self._urllib3 = urllib3
+        self._sockets = sockets
         self._pool = urllib3.PoolManager(
             maxsize=16, timeout=server.timeout, retries=False
         )
+        self._pool.pool_classes_by_scheme = {"http": Pool}
         version = "" if server.version is None else f"/versions/{server.version}"
         address = f"http://{server.host}:{server.port}"
         self._url = f"{address}/v1/models/{server.model}{version}:predict"
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Ends the connections, also those on which an answer is awaited."""
         super().close()
+        for each in list(self._sockets):
+            with suppress(OSError):  # It is not connected any more.
+                each.shutdown(socket.SHUT_RDWR)
         self._pool.clear()
 
     def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:

@@ -335,6 +335,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         if type(found["step"]) is not int:
             raise TypeError
+    except PermissionError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpointError(
             f"{folder} is not a checkpoint: it needs {_META}, with its step"
