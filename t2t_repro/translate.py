@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,10 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
         "--input_file", default="-", help="text to translate; - is standard input"
     )
     parser.add_argument(
-        "--output_file", default="-", help="where it goes; - is standard output"
+        "--output_file",
+        type=cli.not_empty,
+        default="-",
+        help="where it goes; - is standard output",
     )
     parser.add_argument(
         "--window",
@@ -109,7 +112,7 @@ def translate(args: Any, load: Load) -> None:
                 batch_size=args.batch_size,
                 # Somebody who types waits for each line.
                 window=1 if typed else args.window,
-                record=_record(args, translator),
+                record=_record(args),
                 progress=bar.update,
                 prefixes=prefixes.read() if prefixes else None,
                 align=align,
@@ -121,10 +124,24 @@ def translate(args: Any, load: Load) -> None:
 
 
 def _check_names(args: Any) -> None:
-    """Refuses to replace the input by its translation."""
-    names = (args.input_file, args.output_file)
-    if all(os.path.isfile(name) for name in names) and os.path.samefile(*names):
-        raise UserError(f"--output_file {names[1]} is the input; name another file")
+    """Refuses to replace what is read by the translation."""
+    output = args.output_file
+    if not os.path.isfile(output):
+        return
+    for what, name in (("input", args.input_file), ("prefix", args.prefix_file)):
+        if _is_the_file(output, name):
+            raise UserError(
+                f"--output_file {output} is the {what} file; name another file"
+            )
+
+
+def _is_the_file(output: str, name: str | None) -> bool:
+    """Says whether a name, "-" for standard input, is another one of `output`."""
+    if name == "-":
+        with suppress(OSError):  # It is none of the system's.
+            return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
+        return False
+    return name is not None and os.path.exists(name) and os.path.samefile(output, name)
 
 
 def _prefixes(args: Any, text: InputText) -> InputText | None:
@@ -206,12 +223,12 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     return loaded.translator(**changes), align
 
 
-def _record(args: Any, translator: Translator | Parser) -> Record:
+def _record(args: Any) -> Record:
     """Returns what spells the translation of a line."""
     from t2t_repro import translation_files
 
     if args.nbest is not None:
-        return translation_files.nbest_record(translator.search.score_alpha)
+        return translation_files.nbest_record
     if args.scores:
         return translation_files.scored_record
     return translation_files.text_record

@@ -225,7 +225,7 @@ def translate_windows(
         translation was left, as long as that was after a window.
 
     Raises:
-        UserError: there are fewer prefixes than lines.
+        UserError: there are fewer prefixes than lines, or more.
     """
     begun = None if prefixes is None else itertools.islice(prefixes, done.lines, None)
     for part in windows(itertools.islice(lines, done.lines, None), window):
@@ -245,6 +245,11 @@ def translate_windows(
         text = "".join(record(n, each) for n, each in enumerate(found, done.lines))
         done.add(found)
         yield text
+    if begun is not None and next(begun, None) is not None:
+        raise UserError(
+            f"--prefix_file goes on after line {done.lines:,}, where the input ends; "
+            "give a line, empty or not, for every line"
+        )
 
 
 def text_record(number: int, found: Translation) -> str:
@@ -262,27 +267,17 @@ def scored_record(number: int, found: Translation) -> str:
     return f"{found.score:.6f}\t{text_record(number, found)}"
 
 
-def nbest_record(alpha: float) -> Record:
-    """Returns what spells a list of hypotheses in the format of Moses.
+def nbest_record(number: int, found: Translation) -> str:
+    """Spells a list of hypotheses in the format of Moses.
 
     A hypothesis is a line of four fields, best first: the line's number in the input,
     from 0; the text; the features, here the log probability; the score, which is
     that over the length penalty. Moses' manual, "n-best lists"; Marian writes the
     same. A text may hold ``|||`` itself, so the last two fields count from the right.
-
-    Args:
-        alpha: exponent of the length penalty.
     """
-
-    def record(number: int, found: Translation) -> str:
-        best = Hypothesis(found.text, found.score, found.tokens)
-        return "".join(
-            f"{number} ||| {text} ||| LogProb= {score * _penalty(tokens):.6f} "
-            f"||| {score:.6f}\n"
-            for text, score, tokens in (best, *found.others)
-        )
-
-    def _penalty(tokens: int) -> float:
-        return float(((5 + tokens) / 6) ** alpha)
-
-    return record
+    best = Hypothesis(found.text, found.score, found.tokens, found.log_prob)
+    return "".join(
+        f"{number} ||| {each.text} ||| LogProb= {each.log_prob:.6f} "
+        f"||| {each.score:.6f}\n"
+        for each in (best, *found.others)
+    )

@@ -6,7 +6,6 @@ training and the exported SavedModel: what is scored is what is served.
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.cores import usable_cores
 from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.cached_decoder import CachedDecoder
@@ -43,11 +43,13 @@ class Hypothesis(NamedTuple):
         text: the translation.
         score: its log probability over the length penalty.
         tokens: its subwords, EOS included.
+        log_prob: its log probability.
     """
 
     text: str
     score: float
     tokens: int
+    log_prob: float
 
 
 class Translation(NamedTuple):
@@ -57,6 +59,7 @@ class Translation(NamedTuple):
         text: the translation, the best that was found, or the first drawn.
         score: its log probability over the length penalty; 0 for an empty line.
         tokens: subwords of the translation, EOS included.
+        log_prob: its log probability.
         cut: whether the source was longer than the translator reads.
         others: the next best, best first, or the next ones drawn: at most one fewer
             than the search's `nbest`.
@@ -66,6 +69,7 @@ class Translation(NamedTuple):
     text: str
     score: float
     tokens: int
+    log_prob: float
     cut: bool
     others: tuple[Hypothesis, ...] = ()
     alignment: str | None = None
@@ -254,6 +258,10 @@ class Translator(tf.Module):
     ) -> list[Translation]:
         """Translates a list of lines, the longest first.
 
+        With tensor2tensor's rules, where a translation depends on its batch, batches
+        are tensor2tensor's (utils/decoding.py:_get_sorted_inputs): lines are stripped,
+        sorted by their words, and `batch_size` of them are a batch.
+
         Args:
             lines: sentences, without line ends.
             batch_size: sentences translated at once, at most.
@@ -268,12 +276,21 @@ class Translator(tf.Module):
         if not lines:
             return []
         texts = [line[:MOST_CHARACTERS] for line in lines]
+        if self.search.tensor2tensor_rules:
+            texts = [text.strip() for text in texts]
         lengths = self.tokenizer.encode(tf.constant(texts)).row_lengths().numpy()
-        done = [Translation("", 0.0, 0, len(line) > MOST_CHARACTERS) for line in lines]
-        full = [n for n in np.argsort(-lengths, kind="stable") if texts[n].strip()]
+        done = [
+            Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
+        ]
+        ranks = lengths
+        if self.search.tensor2tensor_rules:
+            ranks = np.array([len(text.split()) for text in texts])
+        full = [n for n in np.argsort(-ranks, kind="stable") if texts[n].strip()]
         if progress is not None:
             progress(len(lines) - len(full), 0)
-        size = rows_at_once(len(full), batch_size)
+        size = batch_size
+        if not self.search.tensor2tensor_rules:
+            size = rows_at_once(len(full), batch_size)
         groups = [full[n : n + size] for n in range(0, len(full), size)]
         inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
         begun = None
@@ -301,21 +318,33 @@ class Translator(tf.Module):
         ids = ids[:, :nbest]
         batch, nbest, length = ids.shape
         texts = self.decode(tf.reshape(ids, [batch * nbest, length]))
-        tokens = tf.math.count_nonzero(ids, axis=2)
+        tokens = tf.math.count_nonzero(ids, axis=2).numpy()
+        scores = scores[:, :nbest].numpy()
         rows = zip(
             texts.numpy().reshape(batch, nbest),
-            scores[:, :nbest].numpy(),
-            tokens.numpy(),
+            scores,
+            tokens,
+            scores * self._penalties(ids.numpy(), tokens),
             strict=True,
         )
         return [
             [
-                Hypothesis(text.decode(), float(score), int(length))
-                for text, score, length in zip(*row, strict=True)
+                Hypothesis(text.decode(), float(score), int(length), float(log_prob))
+                for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A place that no hypothesis fills holds padding alone.
             ]
             for row in rows
         ]
+
+    def _penalties(self, ids: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Returns what the log probabilities were divided by: (batch, nbest).
+
+        tensor2tensor leaves those of what did not end as they are.
+        """
+        penalties = ((5 + tokens) / 6) ** self.search.score_alpha
+        if self.search.tensor2tensor_rules:
+            return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
+        return penalties
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:
@@ -351,7 +380,7 @@ def give_each_batch_a_core() -> None:
         return
     with contextlib.suppress(RuntimeError):  # TensorFlow has computed something.
         tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(os.cpu_count() or 1)
+        tf.config.threading.set_inter_op_parallelism_threads(usable_cores())
 
 
 def rows_at_once(sentences: int, batch_size: int) -> int:
@@ -368,4 +397,4 @@ def _batches_at_once() -> int:
     """Returns how many batches are searched at the same time on this machine."""
     if tf.config.list_physical_devices("GPU"):
         return 1
-    return min(_MOST_BATCHES_AT_ONCE, os.cpu_count() or 1)
+    return min(_MOST_BATCHES_AT_ONCE, usable_cores())

@@ -25,8 +25,8 @@ class Tagger:
         return [
             Translation(
                 self.table.get(line, ""),
-                *(-1.0, 3, False),
-                others=(Hypothesis("NN NN", -2.0, 3),) if line else (),
+                *(-1.0, 3, -1.5, False),
+                others=(Hypothesis("NN NN", -2.0, 3, -3.0),) if line else (),
             )
             for line in lines
         ]

@@ -19,7 +19,7 @@ class Reader:
         for line in lines:
             progress(1)
             text = self.table[line]
-            yield Translation(text, -1.0, len(text.split()) + 1, cut=False)
+            yield Translation(text, -1.0, len(text.split()) + 1, -2.0, cut=False)
 
 
 PAIRS = [

@@ -31,7 +31,7 @@ class Upper:
         self.windows.append(len(lines))
         prefixes = prefixes or [""] * len(lines)
         return [
-            Translation(prefix + line.upper(), -1.5, len(line), cut="7" in line)
+            Translation(prefix + line.upper(), -1.5, len(line), -2.5, cut="7" in line)
             for line, prefix in zip(lines, prefixes, strict=True)
         ]
 
@@ -85,6 +85,8 @@ def test_prefixes_stay_beside_their_lines():
     assert rest.splitlines() == [f"{n}:LINE {n}" for n in range(10, 23)]
     with pytest.raises(UserError, match="--prefix_file ends after line 7, the input"):
         translated(LINES, Done(), prefixes=prefixes[:7])
+    with pytest.raises(UserError, match="--prefix_file goes on after line 20, where"):
+        translated(LINES[:20], Done(), prefixes=prefixes)
 
 
 def test_alignments_stand_behind_their_translations():
@@ -97,13 +99,13 @@ def test_alignments_stand_behind_their_translations():
 
 def test_reports_of_cut_lines_do_not_grow():
     done = Done()
-    done.add(Translation("", 0.0, 0, cut=n % 2 == 1) for n in range(3000))
+    done.add(Translation("", 0.0, 0, 0.0, cut=n % 2 == 1) for n in range(3000))
     assert done.first_cut == [2, 4, 6, 8, 10]
     assert done.cut_lines() == (
         "1,500 of 3,000 lines (number 2, 4, 6, 8, 10 and others)"
     )
     done = Done()
-    done.add([Translation("", 0.0, 0, cut=True)])
+    done.add([Translation("", 0.0, 0, 0.0, cut=True)])
     assert done.cut_lines() == "1 of 1 lines (number 1)"
 
 
@@ -124,22 +126,20 @@ def test_memory_does_not_grow_with_the_text():
 
 
 def test_records_of_one_translation():
-    found = Translation("zwölf Uhr", -0.5, 3, cut=False)
+    found = Translation("zwölf Uhr", -0.5, 3, -0.6, cut=False)
     assert text_record(6, found) == "zwölf Uhr\n"
     assert scored_record(6, found) == "-0.500000\tzwölf Uhr\n"
 
 
 def test_n_best_records_are_those_of_moses():
-    """Log probability = score * ((5 + tokens) / 6)^alpha: 7 tokens double it."""
-    others = (Hypothesis("zwei ||| drei", -0.75, 1),)
-    found = Translation("eins", -0.5, 7, cut=False, others=others)
-    assert nbest_record(1.0)(6, found) == (
+    others = (Hypothesis("zwei ||| drei", -0.75, 1, -0.75),)
+    found = Translation("eins", -0.5, 7, -1.0, cut=False, others=others)
+    assert nbest_record(6, found) == (
         "6 ||| eins ||| LogProb= -1.000000 ||| -0.500000\n"
         "6 ||| zwei ||| drei ||| LogProb= -0.750000 ||| -0.750000\n"
     )
-    assert nbest_record(2.0)(0, found).startswith("0 ||| eins ||| LogProb= -2.000000")
-    blank = Translation("", 0.0, 0, cut=False)
-    assert nbest_record(0.6)(2, blank).split(" ||| ") == [
+    blank = Translation("", 0.0, 0, 0.0, cut=False)
+    assert nbest_record(2, blank).split(" ||| ") == [
         "2",
         "",
         "LogProb= 0.000000",

@@ -107,7 +107,7 @@ def test_windows_and_progress_cover_every_line_in_order(translator, one_by_one):
 def test_few_sentences_occupy_all_cores(
     sentences, batch_size, cores, expected, monkeypatch
 ):
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
     assert rows_at_once(sentences, batch_size) == expected
 
 
@@ -138,7 +138,7 @@ def test_the_graph_translates_strings_as_lists_of_lines_are(translator, one_by_o
 
 def test_blank_lines_become_empty_in_both_ways(translator):
     for found in translator.translate_lines(BLANKS):
-        assert found == ("", 0.0, 0, False, (), None)
+        assert found == ("", 0.0, 0, 0.0, False, (), None)
     texts, scores = translator.translate(tf.constant(BLANKS))
     assert set(texts.numpy()) == {b""}
     assert set(scores.numpy()) == {0.0}
@@ -196,6 +196,49 @@ def test_the_best_of_many_is_the_best_of_one(nbest, one_by_one):
         assert found[LINES.index("")].others == ()
 
 
+def test_scores_are_log_probabilities_over_the_length_penalty(nbest):
+    """Wu et al. 2016, equation 14: ((5 + length) / 6)^alpha."""
+    for translation in nbest[3]:
+        for each in (translation, *translation.others):
+            penalty = ((5 + each.tokens) / 6) ** 0.6
+            assert each.log_prob == pytest.approx(each.score * penalty, rel=1e-6)
+
+
+def test_batches_of_tensor2tensors_rules_are_tensor2tensors(model, tokenizer):
+    """Sorted by words, whatever their subwords and the cores; stripped."""
+    search = replace(SEARCH, tensor2tensor_rules=True)
+    translator = Translator(model, tokenizer, search)
+    batches = []
+
+    def translate_batches(inputs, prefixes):
+        batches.extend(translator.decode(ids).numpy().tolist() for ids in inputs)
+        raise StopIteration
+
+    translator.translate_batches = translate_batches
+    lines = ["seventeen", " one two ", "", "ten", "a b c", "two one", "x"]
+    with pytest.raises(StopIteration):
+        translator.translate_window(lines, batch_size=2)
+    assert batches == [
+        [b"a b c", b"one two"],
+        [b"two one", b"seventeen"],
+        [b"ten", b"x"],
+    ]
+
+
+def test_what_never_ended_has_its_log_probability_for_a_score(model, tokenizer):
+    """beam_search.py:beam_search, where no hypothesis is finished."""
+    search = Search(beam_size=1, extra_length=0, tensor2tensor_rules=True)
+    translator = Translator(model, tokenizer, search)
+    ends = []
+    for line in filter(None, map(str.strip, LINES)):
+        ids, scores = translator.translate_ids(translator.encode(tf.constant([line])))
+        ends.append(1 in ids.numpy())
+        (found,) = translator.translate_lines([line])
+        penalty = ((5 + found.tokens) / 6) ** 0.6 if ends[-1] else 1.0
+        assert found.log_prob == pytest.approx(scores.numpy().item() * penalty)
+    assert not all(ends)
+
+
 def test_hypotheses_of_a_list_do_not_depend_on_its_length(nbest):
     for two, three in zip(nbest[2], nbest[3], strict=True):
         assert [other.text for other in two.others] == [
@@ -204,7 +247,9 @@ def test_hypotheses_of_a_list_do_not_depend_on_its_length(nbest):
 
 
 def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # Both lines are one batch.
+    monkeypatch.setattr(
+        os, "sched_getaffinity", lambda process: {0}
+    )  # Both lines are one batch.
     translator = Translator(model, tokenizer, Search(beam_size=3, nbest=3))
     ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
     scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
