@@ -16,8 +16,8 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--last",
         type=cli.at_least(1),
-        default=5,
-        help="how many checkpoints (paper: 5, big 20)",
+        help="how many checkpoints (paper: 5, big 20; default: the model's "
+        "average_last, or as many as there are)",
     )
     parser.add_argument(
         "--output_dir", help="the checkpoint to write (default: MODEL_DIR/averaged)"
@@ -39,8 +39,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
     directory = ModelDir(Path(args.model_dir))
-    directory.hparams()  # Refuses a folder that holds no model.
-    chosen = select_last(list_checkpoints(directory.checkpoint_dir), args.last)
+    found = list_checkpoints(directory.checkpoint_dir)
+    last = args.last or max(1, min(directory.hparams().average_last, len(found)))
+    chosen = select_last(found, last)
     output = Path(args.output_dir) if args.output_dir else directory.averaged_dir
     if args.output_dir:
         refuse_to_replace(output)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from t2t_repro import cli
 from t2t_repro.errors import UserError
 from t2t_repro.provenance import require_model
+from t2t_repro.serving.versions import check_format
 
 if TYPE_CHECKING:
     from t2t_repro.loading import Loaded
     from t2t_repro.model_dir import ModelDir
 
-_FORMATS = ("saved_model", "ctranslate2")
+# What each version of a format has, and what its weights can be.
+_FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
 _PRECISIONS = {
     "saved_model": ("float32", "bfloat16"),
     "ctranslate2": ("float32", "int8", "int16", "float16"),
@@ -34,7 +36,7 @@ def _parser() -> cli.ArgumentParser:
     )
     cli.add_search_flags(parser)
     parser.add_argument(
-        "--format", choices=_FORMATS, default=_FORMATS[0], help="who shall read it"
+        "--format", choices=_FORMATS, default="saved_model", help="who shall read it"
     )
     parser.add_argument(
         "--precision",
@@ -68,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"{' or '.join(_PRECISIONS[args.format])}"
         )
     require_model(Path(args.model_dir))
+    check_format(Path(args.export_dir), _FORMATS[args.format])
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
 
@@ -98,9 +101,8 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     longest = args.max_input_length or MAX_INPUT_LENGTH
     search = search_of(loaded.hparams, beam_size=args.beam_size, alpha=args.alpha)
     facts = facts_of(
-        directory,
         loaded,
-        loaded.hparams.replace(beam_size=search.beam_size, alpha=search.alpha),
+        search,
         name=name,
         max_input_length=longest,
         precision=args.precision,
@@ -120,7 +122,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
 def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
     """Writes a folder for CTranslate2; returns what was made."""
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
-    from t2t_repro.serving.versions import new_version, next_version
+    from t2t_repro.serving.versions import write_version
 
     for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
         if getattr(args, flag) is not None:
@@ -133,9 +135,12 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
             f"--checkpoint {args.checkpoint}: CTranslate2 has one model at a time; "
             "name one checkpoint"
         )
-    version = next_version(Path(args.export_dir))
-    with new_version(version) as folder:
-        write_ctranslate2(loaded.models[0], loaded.tokenizer, folder, args.precision)
+    version = write_version(
+        Path(args.export_dir),
+        lambda folder: write_ctranslate2(
+            loaded.models[0], loaded.tokenizer, folder, args.precision
+        ),
+    )
     return {"checkpoint": loaded.checkpoints[0], "ctranslate2": str(version)}
 
 

@@ -8,7 +8,7 @@ from t2t_repro.data.tokenizer import Tokenizer
 from t2t_repro.decoding.search import Search
 from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import ModelDir
+from t2t_repro.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.models.precision import precision as models_in
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.checkpoints import Checkpoint
@@ -37,13 +37,15 @@ class Loaded(NamedTuple):
     Attributes:
         models: over one vocabulary, with softmax tables of one size.
         tokenizer: the vocabulary.
-        hparams: the first model's, which say how to translate.
+        hparams: the directory's, which say how to translate.
+        homes: the model directory of each model's weights.
         checkpoints: the folder of each model's weights.
     """
 
     models: list[Transformer]
     tokenizer: Tokenizer
     hparams: HParams
+    homes: list[ModelDir]
     checkpoints: list[str]
 
     def translator(self, **changes: Any) -> Translator:
@@ -89,9 +91,9 @@ def load(
     Args:
         directory: whose checkpoints have names, and whose model says how to
             translate.
-        checkpoints: at least one: "best", "latest" or "averaged" of the directory
-            (see `ModelDir.checkpoint`), another model's directory, whose best is
-            taken, or the folder of any checkpoint inside of a model's directory.
+        checkpoints: at least one: one of `CHECKPOINT_NAMES` of the directory (see
+            `ModelDir.checkpoint`), another model's directory, whose best is taken, or
+            the folder of any checkpoint inside of a model's directory.
         precision: one of `PRECISIONS`.
 
     Returns:
@@ -106,8 +108,8 @@ def load(
     for name, (home, _) in zip(checkpoints, members, strict=True):
         if home.tokenizer().fingerprint != tokenizer.fingerprint:
             raise UserError(
-                f"{directory.path} and {name} have different vocabularies; models "
-                "that translate as one need a vocabulary in common"
+                f"{directory.path} and {name} have different vocabularies; give "
+                "models over one vocabulary"
             )
     with models_in(precision):
         models = [home.model(checkpoint) for home, checkpoint in members]
@@ -119,12 +121,16 @@ def load(
                 "vocab_divisor differs); models that translate as one need tables of "
                 "one size"
             )
+    homes = [home for home, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
-    return Loaded(models, tokenizer, directory.hparams(), folders)
+    return Loaded(models, tokenizer, directory.hparams(), homes, folders)
 
 
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:
     """Finds a checkpoint, and the model directory that it belongs to."""
+    if name in CHECKPOINT_NAMES:
+        # Where another model lies in the current folder, this is none of its own.
+        return directory, directory.checkpoint(name)
     path = Path(name)
     if ModelDir(path).exists():
         return ModelDir(path), ModelDir(path).checkpoint()

@@ -40,6 +40,8 @@ from t2t_repro.training.retention import ranked
 
 HPARAMS_FILE = "hparams.yaml"
 RESULT_FILE = "result.json"
+CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
+"""What `ModelDir.checkpoint` knows by name; a folder is written otherwise, ./latest."""
 # Beginnings of the files that are written under another name first.
 _WRITTEN_ASIDE = (
     *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
@@ -252,7 +254,7 @@ class ModelDir:
             if not self.averaged_dir.is_dir():
                 raise UserError(
                     f"{self.path} has no averaged checkpoint yet; run "
-                    f"python -m t2t_repro.average --model_dir {self.path} --last 5"
+                    f"python -m t2t_repro.average --model_dir {self.path}"
                 )
             return open_checkpoint(self.averaged_dir)
         if spec == "best_bleu":
@@ -264,7 +266,7 @@ class ModelDir:
                     "least 1"
                 )
             return best[0]
-        if spec != "latest":
+        if spec not in CHECKPOINT_NAMES:
             if not Path(spec).is_dir():
                 raise UserError(
                     f"--checkpoint {spec}: no such folder; name one, or say "

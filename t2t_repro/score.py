@@ -26,7 +26,8 @@ def _parser() -> cli.ArgumentParser:
         "--checkpoint",
         default="best",
         help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), or a folder",
+        "where there is one, else latest), a folder of one, or another model's "
+        "directory",
     )
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
     parser.add_argument(
@@ -64,12 +65,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from tqdm import tqdm
 
+    from t2t_repro.loading import load
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.pair_scores import CorpusScore, PairScorer
 
-    directory = ModelDir(Path(args.model_dir))
-    checkpoint = directory.checkpoint(args.checkpoint)
-    scorer = PairScorer(directory.model(checkpoint), directory.tokenizer())
+    loaded = load(ModelDir(Path(args.model_dir)), [args.checkpoint])
+    scorer = PairScorer(loaded.models[0], loaded.tokenizer)
     corpus = CorpusScore()
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit=" pairs", disable=hidden) as bar:
@@ -83,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             write = _as_json if args.json else _as_text
             print(write(found, args.normalize))
     if args.json:
-        print(json.dumps(corpus.to_dict() | {"checkpoint": str(checkpoint.path)}))
+        print(json.dumps(corpus.to_dict() | {"checkpoint": loaded.checkpoints[0]}))
     else:
         print(corpus.text(), file=sys.stderr)
     if corpus.cut:

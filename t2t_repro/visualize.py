@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
-    from t2t_repro.loading import search_of
+    from t2t_repro.loading import load, search_of
     from t2t_repro.model_dir import ModelDir
 
     check_sentence(args.text, "--text")
@@ -69,16 +69,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"a beam of {search.beam_size} is more than a page can show; give "
             f"--beam_size {MOST_HYPOTHESES} or less"
         )
-    checkpoint = directory.checkpoint(args.checkpoint)
-    model, tokenizer = directory.model(checkpoint), directory.tokenizer()
-    seen = look(model, tokenizer, args.text, args.translation, search)
-    name = f"{directory.path.resolve().name} ({checkpoint.path.name})"
-    write_text_atomically(output, attention_page(seen, tokenizer, name))
+    loaded = load(directory, [args.checkpoint])
+    seen = look(loaded.models[0], loaded.tokenizer, args.text, args.translation, search)
+    home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
+    name = f"{home.resolve().name} ({checkpoint.name})"
+    write_text_atomically(output, attention_page(seen, loaded.tokenizer, name))
     cli.print_result(
         "\n".join([seen.found, *(f"({cut})" for cut in seen.cuts), f"Page: {output}"]),
         {
             "output": str(output),
-            "checkpoint": str(checkpoint.path),
+            "checkpoint": str(checkpoint),
             "text": seen.text,
             "translation": seen.found,
             "score": seen.beam.results[0].score,

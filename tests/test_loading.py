@@ -81,6 +81,34 @@ def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
         load(ModelDir(trained.model_dir), ["best", str(other)])
 
 
+def test_names_are_the_directorys_own_wherever_the_command_runs(
+    trained, trained_copy, monkeypatch
+):
+    """A model directory holds folders of the same names."""
+    monkeypatch.chdir(trained_copy.model_dir)
+    directory = ModelDir(trained.model_dir)
+    for name in ("averaged", "best_bleu"):
+        assert (trained_copy.model_dir / name).is_dir()
+        found = load(directory, [name])
+        assert found.homes == [directory]
+        (checkpoint,) = found.checkpoints
+        assert checkpoint.startswith(str(trained.model_dir))
+
+
+def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
+    """The directory says how to translate, the checkpoint's own what the model is."""
+    other = trained_copy.model_dir
+    text = (other / "hparams.yaml").read_text(encoding="utf-8")
+    changed = text.replace("num_heads: 2", "num_heads: 4")
+    assert changed != text
+    (other / "hparams.yaml").write_text(changed, encoding="utf-8")
+    found = load(ModelDir(trained.model_dir), [str(other / "averaged")])
+    assert found.homes[0].hparams().num_heads == 4
+    layer = next(iter(found.models[0].decoder.layers_in_order()))
+    assert layer.self_attention.num_heads == 4
+    assert found.hparams.num_heads == 2
+
+
 def test_a_member_that_is_no_model_is_named(trained, tmp_path):
     directory = ModelDir(trained.model_dir)
     with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 import t2t_repro
+from t2t_repro.decoding.search import Search
 from t2t_repro.hparams import HParams
 from t2t_repro.loading import Loaded
 from t2t_repro.model_dir import ModelDir
 from t2t_repro.models.transformer import named_variables
+from t2t_repro.scoring import figures_of
 
 _PROGRAMS = ("tensorflow", "tensorflow-text", "keras")
 
@@ -58,19 +60,22 @@ class CardFacts:
     licence: str | None
 
 
-def facts_of(
-    directory: ModelDir, loaded: Loaded, hparams: HParams, **said: Any
-) -> CardFacts:
-    """Collects what a model directory tells of itself.
+def facts_of(loaded: Loaded, search: Search, **said: Any) -> CardFacts:
+    """Collects what the model directory of the weights, or of the first, tells.
 
     Args:
-        directory: the model's.
         loaded: the models that are exported.
-        hparams: the resolved set, with the search of this export.
+        search: of this export.
         **said: the fields of `CardFacts` that the directory does not know: `name`,
             `max_input_length`, `precision` and `licence`.
     """
-    provenance = directory.provenance()
+    home = loaded.homes[0]
+    provenance = home.provenance()
+    hparams = home.hparams().replace(
+        beam_size=search.beam_size,
+        alpha=search.alpha,
+        decode_extra_length=search.extra_length,
+    )
     variables = (
         variable
         for model in loaded.models
@@ -86,7 +91,7 @@ def facts_of(
         hparams=hparams,
         checkpoints=tuple(Path(path).name for path in loaded.checkpoints),
         parameters=sum(int(np.prod(variable.shape)) for variable in variables),
-        result=_result(directory, loaded),
+        result=_result(home, loaded),
         versions={
             "t2t_repro": t2t_repro.__version__,
             **{name: version(name) for name in _PROGRAMS},
@@ -98,7 +103,8 @@ def facts_of(
 
 def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
     """Returns the training's score of the weights that are exported, or None."""
-    if [Path(path) for path in loaded.checkpoints] != [directory.averaged_dir]:
+    checkpoints = [Path(path).resolve() for path in loaded.checkpoints]
+    if checkpoints != [directory.averaged_dir.resolve()]:
         return None
     try:
         found = json.loads(directory.result_file.read_text(encoding="utf-8"))
@@ -107,7 +113,7 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
         return None
     # The average may have been made anew by hand, from other checkpoints.
     scored = isinstance(found, dict) and found.get("averaged_steps") == averaged
-    return found if scored and "bleu" in found else None
+    return found if scored and figures_of(found) else None
 
 
 def model_card(facts: CardFacts) -> str:
@@ -162,15 +168,12 @@ def _score(facts: CardFacts) -> str:
         return "## Score\n\nThe training has not scored these weights.\n"
     result = facts.result
     searched = (result["beam_size"], result["alpha"])
-    line = (
-        f"BLEU {result['bleu']:.2f} on {result['split']} "
-        f"(`{result['signature']}`), beam {searched[0]}, alpha {searched[1]}."
-    )
+    line = f"On {result['split']}, beam {searched[0]}, alpha {searched[1]}."
     if searched != (facts.hparams.beam_size, facts.hparams.alpha):
         line += " This export searches otherwise; see below."
     if facts.precision != "float32":
         line += f" Scored in float32, not in {facts.precision}."
-    return f"## Score\n\n{line}\n"
+    return f"## Score\n\n{line}\n\n```\n{figures_of(result)}\n```\n"
 
 
 def _use(facts: CardFacts) -> str:

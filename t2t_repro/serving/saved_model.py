@@ -5,7 +5,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2t_repro.serving.signatures import ServingModule
-from t2t_repro.serving.versions import new_version, next_version
+from t2t_repro.serving.versions import write_version
 from t2t_repro.serving.warmup import write_warmup_requests
 
 EXTRA_FOLDER = "assets.extra"
@@ -39,15 +39,16 @@ def export(
     Raises:
         UserError: the folder cannot be written.
     """
-    final = next_version(export_dir)
-    with new_version(final) as folder:
+
+    def write(folder: Path) -> None:
         save(module, folder)
         extra = folder / EXTRA_FOLDER
         extra.mkdir()
         write_warmup_requests(extra, model_name)
         if model_card:
             (extra / MODEL_CARD).write_text(model_card, encoding="utf-8")
-    return final
+
+    return write_version(export_dir, write)
 
 
 def save(module: ServingModule, folder: Path) -> None:

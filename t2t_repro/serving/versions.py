@@ -1,47 +1,86 @@
 """Numbered versions of an export, each whole or not there."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from t2t_repro.errors import UserError
+from t2t_repro.locks import alone_in, if_unread
+
+_ASIDE = ".writing-"
 
 
-def next_version(export_dir: Path) -> Path:
-    """Returns the folder of the version after the last: ``export_dir/<integer>``."""
-    found = export_dir.iterdir() if export_dir.is_dir() else ()
-    numbers = [int(path.name) for path in found if _is_version(path)]
-    return export_dir / str(max(numbers, default=0) + 1)
+def check_format(export_dir: Path, file: str) -> None:
+    """Refuses a folder that has a version of another format.
 
-
-@contextmanager
-def new_version(final: Path) -> Iterator[Path]:
-    """Makes a version that takes its name when it is whole.
-
-    A server that polls the folder of all versions never sees half of one: its name is
-    no number until then.
+    A server takes the newest version, whatever it is.
 
     Args:
-        final: the version's folder, from `next_version`.
+        export_dir: the folder of all versions; it need not exist.
+        file: what each version of the format has, such as ``saved_model.pb``.
 
-    Yields:
-        An empty folder to write into.
+    Raises:
+        UserError: a version has no such file.
+    """
+    for number in _numbers(export_dir):
+        version = export_dir / str(number)
+        if not (version / file).exists():
+            raise UserError(
+                f"--export_dir {export_dir}: {version} has no {file}, so it is of "
+                "another format; name another folder"
+            )
+
+
+def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
+    """Writes the next version: ``export_dir/<integer>``.
+
+    A server that polls the folder of all versions never sees half of one: it gets its
+    number when it is whole. Several processes may write versions at the same time.
+
+    Args:
+        export_dir: the folder of all versions; made when missing.
+        write: is given an empty folder, and fills it.
+
+    Returns:
+        The version's folder.
 
     Raises:
         UserError: the folder cannot be written.
     """
-    aside = final.with_name(f".writing-{final.name}")
+    aside = export_dir / f"{_ASIDE}{uuid.uuid4().hex}"
     try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        yield aside
-        aside.rename(final)
+        export_dir.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            with alone_in(export_dir, lambda: None):
+                _remove_left_ones(export_dir)
+                aside.mkdir()
+                held.enter_context(alone_in(aside, lambda: None))
+            write(aside)
+            with alone_in(export_dir, lambda: None):
+                final = export_dir / str(max(_numbers(export_dir), default=0) + 1)
+                aside.rename(final)
     except OSError as error:
         reason = error.strerror or error
-        raise UserError(f"--export_dir {final.parent}: {reason}") from None
+        raise UserError(f"--export_dir {export_dir}: {reason}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+    return final
+
+
+def _remove_left_ones(export_dir: Path) -> None:
+    """Removes what processes left that were killed."""
+    for left in export_dir.glob(f"{_ASIDE}*"):
+        with if_unread(left) as is_free:
+            if is_free:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _numbers(export_dir: Path) -> list[int]:
+    """Returns the numbers of the versions that are there."""
+    found = export_dir.iterdir() if export_dir.is_dir() else ()
+    return [int(path.name) for path in found if _is_version(path)]
 
 
 def _is_version(path: Path) -> bool:

@@ -67,8 +67,8 @@ def test_the_card_tells_what_the_model_directory_knows(trained, exported):
     provenance = json.loads((trained.model_dir / "model.json").read_text())
     for part in (
         "translates en into de",
-        f"BLEU {result['bleu']:.2f} on test.en and test.de",
-        result["signature"],
+        f"On {result['split']}, beam 2, alpha 0.6.",
+        f"BLEU {result['bleu']:.2f}  {result['signature']}\n",
         "the mean of the steps 2, 4",
         provenance["vocabulary_fingerprint"],
         provenance["problem_fingerprint"],
