@@ -38,8 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     growth = found["memory_at_the_end"] / found["memory_after_a_tenth"]
     text = (
         f"{args.lines:,} lines in {found['seconds']:.0f} s: "
-        f"{found['memory_after_a_tenth'] / 2**20:,.0f} MB after a tenth of them, "
-        f"{found['memory_at_the_end'] / 2**20:,.0f} MB at the end, {growth:.3f} times\n"
+        f"{found['memory_after_a_tenth'] / 2**20:,.0f} MiB after a tenth, "
+        f"{found['memory_at_the_end'] / 2**20:,.0f} MiB at the end, "
+        f"{growth:.3f} times\n"
         f"killed after line {found['killed_after']:,}, started again: the files are "
         f"{'the same' if found['same'] else 'DIFFERENT'}"
     )

@@ -50,7 +50,6 @@ NOT_RUN = {
     "tail -n 200 train.clean": "needs the sample of the treebank",
     "cp dev.clean": "needs the sample of the treebank",
     "docker compose": "needs Docker",
-    "cd exported": "goes before docker",
     "curl -X POST": "test_the_client_asks_a_server asks the same by Python",
     "pre-commit install": "changes the repository",
     "jupytext --update": "tests/colab compares the pairs",
