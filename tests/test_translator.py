@@ -11,6 +11,7 @@ from t2t_repro.decoding.search import Sampling, Search
 from t2t_repro.translator import (
     BLANK,
     MOST_CHARACTERS,
+    Translation,
     Translator,
     rows_at_once,
     windows,
@@ -344,7 +345,7 @@ def test_samples_depend_on_the_seed_and_their_sentence_alone(model, tokenizer):
     texts = {text for each in found for text in (each.text, *texts_of(each.others))}
     assert len(texts) > 2 * len(LINES)
     assert [each.text for each in drawn(LINES, seed=1)] != [each.text for each in found]
-    assert found[LINES.index("")] == ("", 0.0, 0, False, (), None)
+    assert found[LINES.index("")] == Translation("", 0.0, 0, 0.0, False)
 
 
 def texts_of(hypotheses):

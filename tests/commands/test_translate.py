@@ -226,7 +226,7 @@ def test_the_input_is_not_replaced(trained, tmp_path):
     link.symlink_to(source)
     done = translate(trained, "--input_file", str(source), "--output_file", str(link))
     assert command_line.is_one_clear_line(done)
-    assert "is the input; name another file" in done.err
+    assert "is the input file; name another file" in done.err
     assert source.read_text() == "one\n"
 
 

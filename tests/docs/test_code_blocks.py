@@ -264,7 +264,8 @@ def test_a_training_runs_with_a_small_set(command, folder, tmp_path, monkeypatch
 @pytest.mark.medium
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_python_runs(block, folder):
-    text = block.text
+    # Without the download of gigabytes: the corpus and its arguments still exist.
+    text = block.text.replace(".download_and_prepare()", "")
     if "8501" not in text:
         run_python(text, folder)
         return
