@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.scoring import hypotheses_wanted, score
+    from t2t_repro.side_by_side import give_each_batch_a_core
     from t2t_repro.text_files import new_text_file
-    from t2t_repro.translator import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

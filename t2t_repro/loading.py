@@ -48,10 +48,15 @@ class Loaded(NamedTuple):
     homes: list[ModelDir]
     checkpoints: list[str]
 
-    def translator(self, **changes: Any) -> Translator:
-        """Makes them translate; `changes` as `search_of` takes them."""
+    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+        """Makes them translate.
+
+        Args:
+            compiled: as `Translator` takes it.
+            **changes: as `search_of` takes them.
+        """
         search = search_of(self.hparams, **changes)
-        return Translator(self.models, self.tokenizer, search)
+        return Translator(self.models, self.tokenizer, search, compiled=compiled)
 
 
 def load_translator(

@@ -69,7 +69,7 @@ def _load(args: Any) -> Parser:
     from t2t_repro.model_dir import ModelDir
     from t2t_repro.parser import Parser
     from t2t_repro.problems.trees import TREES
-    from t2t_repro.translator import give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

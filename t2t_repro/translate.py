@@ -183,6 +183,7 @@ def _identity(
         "--nbest": args.nbest,
         "--alignment": args.alignment,
         "--alignment_layer": args.alignment_layer,
+        "--xla": args.xla,
     }
     search = asdict(translator.search)
     # What the flags say of lists decides their format, too.
@@ -210,9 +211,9 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.loading import checkpoint_names, load
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.translator import give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
 
-    give_each_batch_a_core()
+    give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
     changes = translate_flags.search_changes(args, directory.hparams())
     loaded = load(directory, checkpoint_names(args.checkpoint), args.precision)
@@ -220,7 +221,7 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     if args.alignment:
         # Of several models the first.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    return loaded.translator(**changes), align
+    return loaded.translator(args.xla, **changes), align
 
 
 def _record(args: Any) -> Record:

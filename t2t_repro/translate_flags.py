@@ -18,6 +18,7 @@ _EXCLUDED = {
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
     "alignment": ("nbest",),
     "nbest": ("scores",),
+    "xla": ("sampling", "tensor2tensor_rules", "prefix_file"),
 }
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -62,6 +63,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=cli.at_least(0),
         help="number of the decoder layer, from 0, whose attention aligns; without it "
         "the last but one",
+    )
+    parser.add_argument(
+        "--xla",
+        action="store_true",
+        help="compile the search for a sentence alone (typed text, --batch_size 1), "
+        "once for each length in steps of 16 subwords",
     )
     parser.add_argument(
         "--tensor2tensor_rules",

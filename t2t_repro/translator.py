@@ -4,7 +4,6 @@ The same object translates for `translate`, `evaluate`, the validation during
 training and the exported SavedModel: what is scored is what is served.
 """
 
-import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.cores import usable_cores
+from t2t_repro.compiled_search import CompiledSearch
 from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.ensemble import EnsembleDecoder
+from t2t_repro.models.ensemble import one_or_ensemble
 from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
 # No line is read further: a tokenizer's memory grows with its text. Were a subword
@@ -26,8 +26,6 @@ MAX_INPUT_LENGTH = 512
 MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
-# Bounds the memory on machines of many cores.
-_MOST_BATCHES_AT_ONCE = 16
 
 # What Python calls space, for the graph and for lists of lines alike.
 BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
@@ -85,6 +83,12 @@ class Translator(tf.Module):
         search: how translations are found.
         max_input_length: longer inputs are cut to as many subwords, so that no
             sentence can exhaust memory.
+        compiled: whether XLA compiles the search for a sentence alone, once for each
+            length in steps of 16 subwords; searches of more than 256 steps are as
+            without. Of beam search by its own rules.
+
+    Raises:
+        ValueError: `compiled` is asked of another search.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Translator(tf.Module):
         tokenizer: Tokenizer,
         search: Search | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
+        compiled: bool = False,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
@@ -103,7 +108,8 @@ class Translator(tf.Module):
             v.value for each in models for v in named_variables(each).values()
         ]
         decoders = [CachedDecoder(each, self.search.hypotheses) for each in models]
-        self._decoder = decoders[0] if len(models) == 1 else EnsembleDecoder(decoders)
+        self._decoder = one_or_ensemble(decoders)
+        self._compiled = CompiledSearch(models, self.search) if compiled else None
 
     def fingerprint(self) -> str:
         """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
@@ -207,7 +213,7 @@ class Translator(tf.Module):
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         """Translates batches, several at once on a CPU, and gives them back in order.
 
-        See `give_each_batch_a_core`. On a GPU one batch fills it.
+        See `side_by_side`. On a GPU one batch fills it.
 
         Args:
             batches: int32 (batch, source) each, as `translate_ids` takes them.
@@ -216,11 +222,17 @@ class Translator(tf.Module):
         Yields:
             What `translate_ids`, or `complete_ids`, returns for each.
         """
-        with ThreadPoolExecutor(_batches_at_once()) as pool:
+        with ThreadPoolExecutor(batches_at_once()) as pool:
             if prefixes is None:
-                yield from pool.map(self.translate_ids, batches)
+                yield from pool.map(self._translate_batch, batches)
             else:
                 yield from pool.map(self.complete_ids, batches, prefixes)
+
+    def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Does as `translate_ids`, with a compiled search where there is one."""
+        if self._compiled is not None and self._compiled.is_for(inputs):
+            return self._compiled(inputs)
+        return self.translate_ids(inputs)
 
     def translate_lines(
         self,
@@ -367,34 +379,3 @@ def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:
             waiting, characters = [], 0
     if waiting:
         yield waiting
-
-
-def give_each_batch_a_core() -> None:
-    """Makes TensorFlow run each operation on one core, and batches side by side.
-
-    For a process that only translates, to be called before TensorFlow computes
-    anything: once it has, or on a GPU, nothing changes. A step of the search is many
-    small operations; split over two cores they take as long as on one.
-    """
-    if tf.config.list_physical_devices("GPU"):
-        return
-    with contextlib.suppress(RuntimeError):  # TensorFlow has computed something.
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(usable_cores())
-
-
-def rows_at_once(sentences: int, batch_size: int) -> int:
-    """Returns how many sentences make a batch, so that few of them occupy all cores.
-
-    Args:
-        sentences: at hand.
-        batch_size: the most in a batch.
-    """
-    return max(1, min(batch_size, -(-sentences // _batches_at_once())))
-
-
-def _batches_at_once() -> int:
-    """Returns how many batches are searched at the same time on this machine."""
-    if tf.config.list_physical_devices("GPU"):
-        return 1
-    return min(_MOST_BATCHES_AT_ONCE, usable_cores())

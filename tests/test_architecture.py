@@ -20,7 +20,16 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
     frozenset({"models"}),
     frozenset(
-        {"model_dir", "provenance", "translator", "parser", "training", "prepared_data"}
+        {
+            "compiled_search",
+            "model_dir",
+            "parser",
+            "prepared_data",
+            "provenance",
+            "side_by_side",
+            "training",
+            "translator",
+        }
     ),
     frozenset({"loading", "scoring", "translation_files", "progress"}),
     frozenset({"procedure", "serving", "interop", "analysis"}),

@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.side_by_side import rows_at_once
 from t2t_repro.translator import (
     BLANK,
     MOST_CHARACTERS,
     Translation,
     Translator,
-    rows_at_once,
     windows,
 )
 from tests import tiny

@@ -6,8 +6,9 @@ A model of random weights (base size, unless told otherwise) translates random
 sentences; every translation takes exactly `--steps` steps, so that both do the same
 work. Tokens of the best hypotheses per second, for three kinds of work: many batches
 at hand, one batch at a time, one sentence at a time. Each program uses all cores as it
-does best: t2t_repro runs batches side by side, a core each; of CTranslate2 the better
-of batches side by side and one batch over all cores counts.
+does best: t2t_repro runs batches side by side, a core each, and once more as
+`translate --xla` does, with a compiled search for a sentence alone; of CTranslate2 the
+better of batches side by side and one batch over all cores counts.
 
 Beside them stand the matrix products of the steps alone, which nothing on the machine
 can beat. The translations of t2t_repro in float32 are compared with those of a plain
@@ -32,6 +33,7 @@ WORKER = Path(__file__).resolve().parent / "decode_worker.py"
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 CONTENDERS = {
     f"{OURS} float32": (OURS, "float32"),
+    f"{OURS} float32, XLA": (OURS, "float32 xla"),
     f"{OURS} bfloat16": (OURS, "bfloat16"),
     "CTranslate2 float32": (PEER, "float32"),
     "CTranslate2 int8": (PEER, "int8"),
@@ -41,6 +43,7 @@ CONTENDERS = {
 # What is compared with what.
 PAIRS = (
     (f"{OURS} float32", "CTranslate2 float32"),
+    (f"{OURS} float32, XLA", "CTranslate2 float32"),
     (f"{OURS} bfloat16", "CTranslate2 int8"),
     (f"{OURS} float32", "products float32"),
     (f"{OURS} bfloat16", "products bfloat16"),
@@ -105,7 +108,7 @@ def table(result: Result) -> str:
         lines += [
             "",
             f"{found['same']} of {found['checked']} translations in float32 are those "
-            "of a plain search without caches",
+            f"of a plain search without caches, with XLA {found['same_compiled']}",
         ]
     return "\n".join(lines)
 

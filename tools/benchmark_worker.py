@@ -36,13 +36,14 @@ from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import named_variables
 from t2t_repro.prepared_data import PreparedData, prepare
 from t2t_repro.procedure import batching_of
+from t2t_repro.side_by_side import give_each_batch_a_core
 from t2t_repro.text_files import read_lines
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.memory import keep_freed_memory
 from t2t_repro.training.monitor import LOG_STEPS, Monitor
 from t2t_repro.training.step import StepResult
-from t2t_repro.translator import Translator, give_each_batch_a_core
+from t2t_repro.translator import Translator
 
 Ids = npt.NDArray[np.int32]
 Arrays = dict[str, Any]

@@ -76,7 +76,7 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
 
     from t2t_repro.loading import load_translator
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.translator import give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     translator, _ = load_translator(ModelDir(Path(args.model_dir)), args.checkpoint)

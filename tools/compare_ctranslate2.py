@@ -249,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines = read_lines(args.source_file)
     cli.start_tensorflow(args.verbose)
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.translator import give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

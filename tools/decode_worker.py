@@ -3,8 +3,8 @@
     python decode_worker.py TASK settings.json OPTION
 
 TASK is export, t2t_repro, products, ctranslate2 or plain; OPTION the precision of
-t2t_repro and of the products, the compute type of CTranslate2, "" for the others. The
-result is one JSON object on standard output.
+t2t_repro (and " xla") and of the products, the compute type of CTranslate2, "" for the
+others. The result is one JSON object on standard output.
 """
 
 import json
@@ -93,19 +93,27 @@ def export(settings: Namespace, _: str) -> dict[str, Any]:
 
 
 def t2t_repro(settings: Namespace, option: str) -> dict[str, Any]:
-    """Times t2t_repro as `python -m t2t_repro.translate` runs it."""
+    """Times t2t_repro as `python -m t2t_repro.translate` runs it.
+
+    Args:
+        settings: of the benchmark.
+        option: the precision; after it " xla" for `--xla`.
+    """
     started = time.perf_counter()
     import tensorflow as tf
 
     from t2t_repro.data.tokenizers import load_tokenizer
     from t2t_repro.models.precision import precision
-    from t2t_repro.translator import Translator, give_each_batch_a_core, rows_at_once
+    from t2t_repro.side_by_side import give_each_batch_a_core, rows_at_once
+    from t2t_repro.translator import Translator
 
-    give_each_batch_a_core()
-    with precision(option):
+    dtype, _, xla = option.partition(" ")
+    give_each_batch_a_core(bool(xla))
+    with precision(dtype):
         model = random_model(settings)
     tokenizer = load_tokenizer(Path(settings.work_dir) / VOCABULARY)
-    translator = Translator(model, tokenizer, search_of(settings))
+    search = search_of(settings)
+    translator = Translator(model, tokenizer, search, compiled=bool(xla))
     inputs = random_inputs(settings)
     found: list[Ids] = []
 
@@ -117,7 +125,12 @@ def t2t_repro(settings: Namespace, option: str) -> dict[str, Any]:
         found[:] = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
 
     result = timed(settings, inputs, translate, started)
-    translate(inputs)
+    if xla:  # It is another search for sentences alone only.
+        rows = inputs.reshape(-1, 1, settings.length)[: max(1, settings.checked)]
+        batches = translator.translate_batches(map(tf.constant, rows))
+        found[:] = [ids.numpy()[:, 0] for ids, _ in batches]
+    else:
+        translate(inputs)
     np.save(Path(settings.work_dir) / f"t2t_repro_{option}.npy", np.vstack(found))
     return result
 
@@ -133,7 +146,7 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
     import tensorflow as tf
 
     from t2t_repro.layers.few_rows import multiply, multiply_transposed, prepared
-    from t2t_repro.translator import give_each_batch_a_core, rows_at_once
+    from t2t_repro.side_by_side import give_each_batch_a_core, rows_at_once
 
     give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(option)
@@ -276,9 +289,12 @@ def plain(settings: Namespace, _: str) -> dict[str, Any]:
         autograph=False,
     )
     inputs = random_inputs(settings).reshape(-1, settings.length)[: settings.checked]
-    timed_ids = np.load(Path(settings.work_dir) / "t2t_repro_float32.npy")
-    same = 0
-    for source, found in zip(inputs, timed_ids, strict=False):
+    timed_ids = [
+        np.load(Path(settings.work_dir) / f"t2t_repro_float32{xla}.npy")
+        for xla in ("", " xla")
+    ]
+    same, same_compiled = 0, 0
+    for source, found, compiled in zip(inputs, *timed_ids, strict=False):
 
         def log_probs(beginnings: list[list[int]], source: Ids = source) -> Any:
             # The last symbol is not read: the model shifts its targets right.
@@ -293,7 +309,8 @@ def plain(settings: Namespace, _: str) -> dict[str, Any]:
             min_length=settings.steps,
         )
         same += int(found[: settings.steps].tolist() == expected)
-    return {"checked": len(inputs), "same": same}
+        same_compiled += int(compiled[: settings.steps].tolist() == expected)
+    return {"checked": len(inputs), "same": same, "same_compiled": same_compiled}
 
 
 TASKS: dict[str, Callable[[Namespace, str], dict[str, Any]]] = {

@@ -124,7 +124,8 @@ def _heads(
     """Draws what each head of a trained model is worth."""
     from t2t_repro.loading import search_of
     from t2t_repro.model_dir import ModelDir
-    from t2t_repro.translator import Translator, give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
+    from t2t_repro.translator import Translator
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
-    from t2t_repro.translator import give_each_batch_a_core
+    from t2t_repro.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     found = measure(lengths, widths, args.kernel, args.radius, args.repeats)

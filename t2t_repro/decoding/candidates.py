@@ -52,8 +52,12 @@ def best_candidates(
     best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
     # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
     # largest probability, at least 1 / vocab, gives the normaliser without underflow.
-    largest = tf.gather(tf.nn.softmax(rows), ids[:, :1], batch_dims=1)
-    step_log_probs = best - best[:, :1] + tf.math.log(largest)
+    # (A slice of what top_k returns, besides all of it, makes XLA sort whole rows.)
+    is_first = tf.one_hot([0], best.shape[1], dtype=tf.int32)
+    first = tf.reduce_sum(ids * is_first, axis=1, keepdims=True)
+    largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
+    step_log_probs = best - tf.reduce_max(best, axis=1, keepdims=True)
+    step_log_probs += tf.math.log(largest)
     if forbidden is not None:
         # (batch, n) -> (batch * beam, 1, n), beside ids of (batch * beam, k, 1)
         unwanted = tf.repeat(forbidden, beam, axis=0)[:, None]

@@ -87,6 +87,7 @@ class Search:
         state: State,
         inputs: tf.Tensor,
         prefixes: tf.Tensor | None = None,
+        width: int | None = None,
     ) -> BeamSearchResult:
         """Finds the hypotheses of a batch of sentences.
 
@@ -95,10 +96,18 @@ class Search:
             state: the decoder's before the first step.
             inputs: int32 (batch, source), ending in EOS, 0-padded.
             prefixes: int32 (batch, prefix), 0-padded: what each output begins with.
+            width: the length of the result, at least that of any output; no shape then
+                changes from step to step, as XLA needs. Of beam search by its own
+                rules alone.
 
         Returns:
             What `beam_search`, or `sample`, returns.
+
+        Raises:
+            ValueError: there is no search of this width.
         """
+        if width is not None and (self.sampling or self.tensor2tensor_rules):
+            raise ValueError("only beam search by its own rules has a fixed width")
         limits = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
         limits += self.extra_length
         batch_size = tf.shape(inputs)[0]
@@ -112,6 +121,8 @@ class Search:
                 max_lengths=limits,
                 nbest=self.nbest,
                 constraints=self._constraints(prefixes),
+                leave_at=0.25 if width is None else None,
+                width=width,
                 tensor2tensor_rules=self.tensor2tensor_rules,
             )
         return sample(

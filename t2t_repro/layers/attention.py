@@ -27,15 +27,20 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor | None) -> Tensor
         softmax itself is computed in float32.
     """
     logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-    logits = ops.cast(logits, "float32")
+    return _softmax(logits, bias)
+
+
+def _softmax(logits: Tensor, bias: Tensor | None) -> Tensor:
+    """Computes softmax(logits + bias) in float32, in the dtype of the logits."""
+    dtype, logits = logits.dtype, ops.cast(logits, "float32")
     if bias is not None:
         # Keras casts what a layer is called with to the layer's own type. float16
         # makes -inf of a mask, and NaN of a row that sees nothing (filler rows).
         logits = logits + ops.maximum(ops.cast(bias, "float32"), MASKED)
     if logits.shape[-1] == 1:
         # The only weight is 1; Keras warns of a softmax over it.
-        return ops.ones_like(logits, dtype=query.dtype)
-    return ops.cast(ops.softmax(logits, axis=-1), query.dtype)
+        return ops.ones_like(logits, dtype=dtype)
+    return ops.cast(ops.softmax(logits, axis=-1), dtype)
 
 
 class MultiHeadAttention(keras.layers.Layer):
@@ -242,6 +247,54 @@ class MultiHeadAttention(keras.layers.Layer):
             relative = self.relative_values(distances)
             heads = heads + ops.einsum("bhts,tsd->bhtd", weights, relative)
         return self.combine_heads(heads)
+
+    def fold(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Multiplies keys by the queries' projection, and values by the output's.
+
+        ``(x W_Q) K^T = x (W_Q K^T)`` and ``(A V) W_O = A (V W_O)``: for a short
+        memory that is read by many steps these two are smaller than W_Q and W_O.
+
+        Args:
+            keys: float (batch, heads, sources, d_k), from `project_memory`.
+            values: float (batch, heads, sources, d_v).
+
+        Returns:
+            float (batch, d_model, heads * sources) and
+            (batch, heads * sources, d_model).
+        """
+        query = ops.cast(self.query.kernel, keys.dtype) * self.d_k**-0.5
+        query = ops.reshape(query, (self.d_model, self.num_heads, self.d_k))
+        output = ops.cast(self.output_projection.kernel, values.dtype)
+        output = ops.reshape(output, (self.num_heads, self.d_v, self.d_model))
+        columns = self.num_heads * ops.shape(keys)[2]
+        keys = ops.einsum("chd,bhsd->bchs", query, keys)
+        values = ops.einsum("bhsd,hdc->bhsc", values, output)
+        return (
+            ops.reshape(keys, (-1, self.d_model, columns)),
+            ops.reshape(values, (-1, columns, self.d_model)),
+        )
+
+    def attend_folded(
+        self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor, shape: Shape
+    ) -> Tensor:
+        """Attends to a memory that was folded; the same as `attend`, but for rounding.
+
+        Args:
+            x: float (batch * targets, d_model), not projected.
+            keys: float (batch, d_model, heads * sources), from `fold`.
+            values: float (batch, heads * sources, d_model).
+            bias: float (batch, 1, 1, sources).
+            shape: batch and targets.
+
+        Returns:
+            float (batch * targets, d_model).
+        """
+        logits = ops.matmul(ops.reshape(x, (*shape, self.d_model)), keys)
+        columns = ops.shape(keys)[2]
+        heads = (*shape, self.num_heads, columns // self.num_heads)
+        weights = _softmax(ops.reshape(logits, heads), bias)
+        y = ops.matmul(ops.reshape(weights, (*shape, columns)), values)
+        return ops.reshape(y, (-1, self.d_model))
 
     def call(
         self,

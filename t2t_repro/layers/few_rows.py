@@ -86,6 +86,45 @@ def prepared(
         _prepared.reset(token)
 
 
+class Halves:
+    """Copies of matrices, for products of few rows that XLA compiles.
+
+    XLA divides such a product among the cores itself. It reads two matrices of half
+    the columns sooner than one of all, and a transposed one slowest.
+
+    Args:
+        kernels: those that `multiply` takes together, each float (channels, units);
+            their values now.
+        tables: float (units, channels), for `multiply_transposed`.
+        dtype: of the products.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Sequence[keras.Variable]],
+        tables: Sequence[keras.Variable],
+        dtype: str,
+    ) -> None:
+        self._parts: dict[tuple[int, ...], list[Tensor]] = {}
+        for group in kernels:
+            kernel = _side_by_side(group, dtype)
+            if len(group) > 1 or not _is_small(kernel):
+                self._parts[_key(group)] = _in_columns(kernel)
+        for table in tables:
+            turned = ops.transpose(ops.cast(table, dtype))
+            self._parts[_key([table])] = _in_columns(turned)
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Makes `multiply` and `multiply_transposed` multiply by the copies."""
+        products = {key: _by_parts(parts) for key, parts in self._parts.items()}
+        token = _prepared.set({**_prepared.get(), **products})
+        try:
+            yield
+        finally:
+            _prepared.reset(token)
+
+
 def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
     """Computes ``x @ kernel`` of one or several kernels, side by side.
 
@@ -157,6 +196,23 @@ def _with_table(table: Tensor, long: Tensor) -> _Product:
         return ops.concatenate(products, 1)
 
     return _product_of(table, divided, long, table.shape[0])
+
+
+def _in_columns(matrix: Tensor) -> list[Tensor]:
+    """Divides a large matrix, float (channels, units), into two of half the units."""
+    if _is_small(matrix):
+        return [matrix]
+    return list(ops.split(matrix, [matrix.shape[1] // 2], 1))
+
+
+def _by_parts(parts: list[Tensor]) -> _Product:
+    """Multiplies by matrices that stand side by side."""
+
+    def product(x: Tensor) -> Tensor:
+        products = [ops.matmul(x, part) for part in parts]
+        return products[0] if len(parts) == 1 else ops.concatenate(products, 1)
+
+    return product
 
 
 def _product_of(

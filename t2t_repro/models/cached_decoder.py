@@ -3,10 +3,13 @@
 import contextlib
 from contextlib import AbstractContextManager
 
+import keras
 import tensorflow as tf
 
 from t2t_repro.layers import few_rows
+from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.rows import rows_of
+from t2t_repro.layers.typing import Shape
 from t2t_repro.models.decoding_state import Columns, DecodingState, LayerCache
 from t2t_repro.models.transformer import Transformer
 
@@ -72,21 +75,8 @@ class CachedDecoder:
         """
         if tf.config.list_physical_devices("GPU"):
             return contextlib.nullcontext()
-        kernels = []
-        for layer in self.model.decoder.layers_in_order():
-            attention, cross = layer.self_attention, layer.cross_attention
-            network = layer.feed_forward
-            kernels.append(attention.joined_kernels())
-            for projection in (
-                attention.output_projection,
-                cross.query,
-                cross.output_projection,
-                network.hidden,
-                network.output_projection,
-            ):
-                kernels.append([projection.kernel])
         return few_rows.prepared(
-            kernels,
+            kernels_of_a_step(self.model),
             [self.model.softmax_table.table],
             sentences * self.beam_size,
             self.model.compute_dtype,
@@ -125,10 +115,8 @@ class CachedDecoder:
             y = attention.attend(query, keys, values, self_bias, distances)
             x = layer.self_attention_residual(x, y)
             y = layer.cross_attention_residual.enter(x)
-            attention = layer.cross_attention
-            query = attention.project_query(y, shape)
-            y = attention.attend(
-                query, cache.cross_keys, cache.cross_values, state.source_bias
+            y = self._attend_to_source(
+                layer.cross_attention, y, cache, state.source_bias, shape
             )
             x = layer.cross_attention_residual(x, y)
             y = layer.feed_forward_residual.enter(x)
@@ -139,6 +127,18 @@ class CachedDecoder:
         # (batch * beam, V) -> (batch, beam, V)
         logits = tf.reshape(logits, [*shape, logits.shape[-1]])
         return tf.cast(logits, tf.float32), state
+
+    def _attend_to_source(
+        self,
+        attention: MultiHeadAttention,
+        y: tf.Tensor,
+        cache: LayerCache,
+        bias: tf.Tensor,
+        shape: Shape,
+    ) -> tf.Tensor:
+        """Computes cross-attention: float (batch * beam, d_model) of such rows."""
+        query = attention.project_query(y, shape)
+        return attention.attend(query, cache.cross_keys, cache.cross_values, bias)
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:
         """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
@@ -158,3 +158,21 @@ class CachedDecoder:
             keep: int32 (kept,), their rows.
         """
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
+
+
+def kernels_of_a_step(model: Transformer) -> list[list[keras.Variable]]:
+    """Returns what a step multiplies by: those that share a product, together."""
+    kernels = []
+    for layer in model.decoder.layers_in_order():
+        attention, cross = layer.self_attention, layer.cross_attention
+        network = layer.feed_forward
+        kernels.append(attention.joined_kernels())
+        for projection in (
+            attention.output_projection,
+            cross.query,
+            cross.output_projection,
+            network.hidden,
+            network.output_projection,
+        ):
+            kernels.append([projection.kernel])
+    return kernels

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import tensorflow as tf
+from keras import ops
 
 from t2t_repro.layers.masks import MASKED
 
@@ -106,14 +107,8 @@ class Columns:
             The state; and int32 (), a number n: the columns of the step, still to be
             `written`, are number ``n * beam_size`` and those after it.
         """
-        state = tf.cond(
-            tf.equal(index % _STEPS_MORE, 0),
-            lambda: self._with_free_columns(state, index),
-            lambda: state,
-        )
+        state, group = self._with_room(state, index)
         columns = tf.range(tf.shape(state.places)[1])
-        group = tf.shape(columns)[0] // self.beam_size - _STEPS_MORE
-        group += index % _STEPS_MORE
         own = (group * self.beam_size + tf.range(self.beam_size))[:, None]
         self_bias = tf.where(tf.equal(columns, own), 0.0, state.self_bias)
         if self.radius:
@@ -164,6 +159,18 @@ class Columns:
         distances = tf.repeat(distances, self.beam_size)
         return tf.tile(distances[None], [self.beam_size, 1])
 
+    def _with_room(
+        self, state: DecodingState, index: tf.Tensor
+    ) -> tuple[DecodingState, tf.Tensor]:
+        """Returns a state that has free columns, and the number of the next."""
+        state = tf.cond(
+            tf.equal(index % _STEPS_MORE, 0),
+            lambda: self._with_free_columns(state, index),
+            lambda: state,
+        )
+        group = tf.shape(state.places)[1] // self.beam_size - _STEPS_MORE
+        return state, group + index % _STEPS_MORE
+
     def _with_free_columns(
         self, state: DecodingState, index: tf.Tensor
     ) -> DecodingState:
@@ -211,3 +218,61 @@ class Columns:
         kept = -(-most // self.beam_size) * self.beam_size
         # Of equals top_k takes the first, so that columns keep their order.
         return tf.math.top_k(tf.cast(is_seen, tf.int32), kept).indices
+
+
+@dataclass(frozen=True)
+class FixedColumns(Columns):
+    """Columns for all steps from the beginning, so that no shape ever changes.
+
+    XLA compiles nothing else. Attention reads all columns at each step, so that it is
+    for few steps and few sentences.
+
+    Attributes:
+        width: the most steps.
+    """
+
+    width: int
+
+    def first(
+        self, layers: tuple[LayerCache, ...], source_bias: tf.Tensor
+    ) -> DecodingState:
+        """Returns the state before the first step, with room for all.
+
+        Args:
+            layers: with one column of self-attention keys and values.
+            source_bias: float32 (batch, 1, 1, source).
+        """
+        batch, columns = tf.shape(source_bias)[0], self.width * self.beam_size
+        layers = tuple(
+            cache._replace(
+                self_keys=tf.repeat(cache.self_keys, columns, axis=2),
+                self_values=tf.repeat(cache.self_values, columns, axis=2),
+            )
+            for cache in layers
+        )
+        places = tf.repeat(tf.range(self.width), self.beam_size)
+        return DecodingState(
+            layers,
+            tf.fill([batch, self.beam_size, columns], MASKED),
+            tf.tile(places[None], [batch, 1]),
+            source_bias,
+        )
+
+    def written(self, cache: tf.Tensor, new: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
+        """Writes the columns of a step; compiled, into the cache itself.
+
+        Args:
+            cache: float (batch, heads, columns, d).
+            new: float (batch, heads, beam, d).
+            group: int32 (), from `entered`.
+
+        Returns:
+            The cache.
+        """
+        start = tf.stack([0, 0, group * self.beam_size, 0])
+        return ops.slice_update(cache, start, new)
+
+    def _with_room(
+        self, state: DecodingState, index: tf.Tensor
+    ) -> tuple[DecodingState, tf.Tensor]:
+        return state, index

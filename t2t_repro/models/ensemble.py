@@ -109,3 +109,10 @@ class EnsembleDecoder:
             decoder.select_sentences(own, keep)
             for decoder, own in zip(self.decoders, state, strict=True)
         )
+
+
+def one_or_ensemble(
+    decoders: Sequence[CachedDecoder],
+) -> CachedDecoder | EnsembleDecoder:
+    """Returns the one decoder that there is, or several as one."""
+    return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)

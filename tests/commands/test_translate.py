@@ -150,6 +150,11 @@ def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
     assert [line.split(" ||| ")[0] for line in lists if line[0] == "0"] == ["0"] * 3
 
 
+@pytest.mark.medium
+def test_sentences_alone_can_be_compiled(trained, expected):
+    assert words(trained, "--xla", "--batch_size", "1") == expected
+
+
 def test_words_are_aligned_behind_their_translation(trained, expected):
     found = words(trained, "--alignment")
     for line, alone, source in zip(found, expected, TEXT.split("\n"), strict=True):
@@ -173,6 +178,7 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
         (["--alignment_layer", "0"], "--alignment_layer is of alignment"),
         (["--alignment", "--alignment_layer", "7"], "decoder layer 7 does not exist"),
         (["--tensor2tensor_rules", "--min_length", "2"], "exclude each other"),
+        (["--xla", "--prefix_file", "in.de"], "--xla and --prefix_file exclude"),
         (["--prefix_file", "-"], "are both standard input"),
         (["--prefix_file", "nowhere.de"], "nowhere.de"),
         (["--checkpoint", "averaged,nowhere"], "--checkpoint nowhere: no such folder"),

@@ -134,3 +134,15 @@ def test_a_single_key_gets_all_the_weight():
     np.testing.assert_array_equal(
         attention_weights(query, key, np.float32(MASKED)), np.ones((2, 3, 4, 1))
     )
+
+
+def test_a_folded_memory_is_attended_to_as_a_whole_one():
+    layer = built()
+    x, memory = random(2, 3, 12), random(2, 6, 12, seed=1)
+    bias = padding_bias(np.array([[5, 6, 7, 8, 9, 1], [5, 6, 7, 1, 0, 0]]))
+    keys, values = layer.project_memory(rows_of(memory), (2, 6))
+    keys, values = layer.fold(keys, values)
+    assert (keys.shape, values.shape) == ((2, 12, 2 * 6), (2, 2 * 6, 12))
+    found = layer.attend_folded(rows_of(x), keys, values, bias, (2, 3))
+    expected = attended(layer, x, memory, bias)
+    np.testing.assert_allclose(sentences_of(found, (2, 3)), expected, atol=1e-6)

@@ -108,3 +108,30 @@ def test_few_rows_with_a_large_matrix_are_divided(
         monkeypatch.setattr(few_rows.ops, "matmul", counted)
         multiply(x, variable)
     assert len(made) == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_product_with_halves_is_the_product(shape, compiled):
+    x, matrix = matrices(shape, 4)
+    expected = x.astype(np.int64) @ matrix.astype(np.int64)
+    kernel, table = keras.Variable(matrix), keras.Variable(matrix.T)
+    ends = [shape[1] // 3]
+    parts = [keras.Variable(part) for part in np.split(matrix, ends, axis=1)]
+    halves = few_rows.Halves([[kernel], parts], [table], "float32")
+
+    @tf.function(jit_compile=compiled, autograph=False)
+    def products(x):
+        with halves.used():
+            return (
+                few_rows.multiply(x, kernel),
+                few_rows.multiply(x, *parts),
+                few_rows.multiply_transposed(x, table),
+            )
+
+    for found in products(x):
+        np.testing.assert_array_equal(found, expected)
+    # Copies are used inside the context alone.
+    table.assign(np.zeros_like(matrix.T))
+    np.testing.assert_array_equal(products(x)[2], expected)
+    assert not np.any(few_rows.multiply_transposed(x, table))
