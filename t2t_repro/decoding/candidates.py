@@ -53,8 +53,8 @@ def best_candidates(
     # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
     # largest probability, at least 1 / vocab, gives the normaliser without underflow.
     # (A slice of what top_k returns, besides all of it, makes XLA sort whole rows.)
-    is_first = tf.one_hot([0], best.shape[1], dtype=tf.int32)
-    first = tf.reduce_sum(ids * is_first, axis=1, keepdims=True)
+    is_first = tf.equal(tf.range(tf.shape(ids)[1]), 0)
+    first = tf.reduce_max(tf.where(is_first, ids, 0), axis=1, keepdims=True)
     largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
     step_log_probs = best - tf.reduce_max(best, axis=1, keepdims=True)
     step_log_probs += tf.math.log(largest)
