@@ -26,8 +26,10 @@ class LayerCache(NamedTuple):
         self_keys: float (batch, heads, columns, d_k); those of a step are side by
             side, from hypothesis 0 on.
         self_values: float (batch, heads, columns, d_v).
-        cross_keys: float (batch, heads, source, d_k), once per sentence.
-        cross_values: float (batch, heads, source, d_v).
+        cross_keys: float (batch, heads, source, d_k), once per sentence; or as
+            `MultiHeadAttention.fold` makes it, (batch, d_model, heads * source).
+        cross_values: float (batch, heads, source, d_v); or
+            (batch, heads * source, d_model).
     """
 
     self_keys: tf.Tensor
@@ -241,6 +243,9 @@ class FixedColumns(Columns):
         Args:
             layers: with one column of self-attention keys and values.
             source_bias: float32 (batch, 1, 1, source).
+
+        Returns:
+            The state.
         """
         batch, columns = tf.shape(source_bias)[0], self.width * self.beam_size
         layers = tuple(
