@@ -54,7 +54,7 @@ VOCAB_FILE = os.environ.get("T2T_VOCAB_FILE", "")  # vocab.*.subwords
 # Then the next cell writes one: a very small Transformer with random weights, under the names and in the pieces in which tensor2tensor stored it, with a vocabulary in its format. Everything after it is the same for a real one; only the translations are not worth reading.
 
 # %%
-from t2t_repro.cli import start_tensorflow
+from t2t_repro.command_line.cli import start_tensorflow
 
 start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
 
@@ -70,15 +70,15 @@ SMALL = {"hidden_size": 32, "filter_size": 64, "num_heads": 4, "num_hidden_layer
 
 def write_small_model(folder: Path) -> None:
     """Writes checkpoint, hparams.json and vocabulary as tensor2tensor leaves them."""
-    from t2t_repro.data.tokenizers import load_tokenizer
-    from t2t_repro.data.vocabulary import build_vocabulary
     from t2t_repro.hparams import HParams
     from t2t_repro.interop.t2t_sets import BASE
     from t2t_repro.interop.variable_names import to_t2t
-    from t2t_repro.model_dir import build_model
     from t2t_repro.models.transformer import named_variables
     from t2t_repro.problems import create
-    from t2t_repro.training.checkpoints import write_tensors
+    from t2t_repro.runs.checkpoints import write_tensors
+    from t2t_repro.runs.model_dir import build_model
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
     folder.mkdir()
     (folder / "hparams.json").write_text(json.dumps({**BASE, **SMALL}))
@@ -128,8 +128,8 @@ for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
 # Every variable is used or named as unused, and every weight of the model was found. What this package does not have (mixtures of experts, area attention and the like) would have been refused by name. `imported/hparams.yaml` has the model's settings in the paper's words, each with its meaning:
 
 # %%
-from t2t_repro.model_dir import ModelDir
 from t2t_repro.models.transformer import named_variables
+from t2t_repro.runs.model_dir import ModelDir
 
 directory = ModelDir(Path("imported"))
 chosen = directory.hparams()

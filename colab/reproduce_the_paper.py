@@ -49,7 +49,7 @@ if QUICK:
     SET += ",warmup_steps=80,checkpoint_steps=12,eval_steps=0,decode_extra_length=5"
 
 # %%
-from t2t_repro.cli import start_tensorflow
+from t2t_repro.command_line.cli import start_tensorflow
 
 start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
 
@@ -60,7 +60,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from t2t_repro import hparams
-from t2t_repro.model_dir import build_model
+from t2t_repro.runs.model_dir import build_model
 
 # %% [markdown]
 # ## 1. The model (section 3 and Table 3)
@@ -103,10 +103,10 @@ del model
 # "About 25,000 source tokens and 25,000 target tokens." Here a batch is bounded on each side, padding included, over all devices together; what does not fit at once is made of parts that are accumulated. Sentences of like length share a part, so little is padding; a batch has parts of all lengths.
 
 # %%
-from t2t_repro.data.batching import plan_epoch
-from t2t_repro.prepared_data import prepare
+from t2t_repro.batches.batching import plan_epoch
+from t2t_repro.data.prepared_data import prepare
 from t2t_repro.problems import create
-from t2t_repro.procedure import batching_of
+from t2t_repro.training.procedure import batching_of
 
 chosen = hparams.load(SET)
 data = prepare(create(PROBLEM, "paper/data"), chosen, Path("paper/data"), print)

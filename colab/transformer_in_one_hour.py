@@ -38,7 +38,7 @@ if importlib.util.find_spec("t2t_repro") is None:
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %%
-from t2t_repro.cli import start_tensorflow
+from t2t_repro.command_line.cli import start_tensorflow
 
 start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
 
@@ -155,7 +155,7 @@ plt.show()
 
 # %%
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import build_model
+from t2t_repro.runs.model_dir import build_model
 
 small = HParams(d_model=16, d_ff=32, num_heads=2, num_layers=1, dropout=0.0)
 model = build_model(small, vocab_size=50)
@@ -209,7 +209,7 @@ plt.show()
 # **Learning rate.** Equation (3): $d_{model}^{-0.5} \cdot \min(n^{-0.5},\ n \cdot warmup^{-1.5})$. It rises for 4,000 updates and then falls with the root of their number.
 
 # %%
-from t2t_repro.training.losses import soft_target_entropy
+from t2t_repro.models.losses import soft_target_entropy
 from t2t_repro.training.schedule import paper_rate
 
 entropy = soft_target_entropy(0.1, vocab_size=37_000)
@@ -269,8 +269,8 @@ assert log["loss"][-1] < log["loss"][0]
 # From here on the averaged weights translate, with a beam of 4.
 
 # %%
-from t2t_repro.loading import load
-from t2t_repro.model_dir import ModelDir
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.translation.loading import load
 
 loaded = load(ModelDir(Path("hour/model")), ["best"])
 translator = loaded.translator()

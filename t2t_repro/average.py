@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
-from t2t_repro.provenance import require_model
+from t2t_repro.command_line import cli
+from t2t_repro.runs.provenance import require_model
 
 
 def _parser() -> cli.ArgumentParser:
@@ -30,13 +30,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.training.averaging import average_checkpoints
-    from t2t_repro.training.checkpoints import (
+    from t2t_repro.runs.averaging import average_checkpoints
+    from t2t_repro.runs.checkpoints import (
         list_checkpoints,
         refuse_to_replace,
         select_last,
     )
+    from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
     found = list_checkpoints(directory.checkpoint_dir)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from t2t_repro import cli, hparams, problems
+from t2t_repro import hparams, problems
+from t2t_repro.command_line import cli
 
 
 def _parser() -> cli.ArgumentParser:
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     chosen = hparams.load(args.hparams or set_of(problem.name))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.prepared_data import describe, prepare
+    from t2t_repro.data.prepared_data import describe, prepare
 
     stream = sys.stderr if args.json else sys.stdout
     prepared = prepare(

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
 from t2t_repro.problems.problem import SPLITS
-from t2t_repro.provenance import require_model
+from t2t_repro.runs.provenance import require_model
+from t2t_repro.system.errors import UserError
 
 
 def _parser() -> cli.ArgumentParser:
@@ -31,11 +31,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.loading import load_translator
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.scoring import hypotheses_wanted, score
-    from t2t_repro.side_by_side import give_each_batch_a_core
-    from t2t_repro.text_files import new_text_file
+    from t2t_repro.evaluation.scoring import hypotheses_wanted, score
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.system.text_files import new_text_file
+    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
-from t2t_repro.provenance import require_model
+from t2t_repro.command_line import cli
+from t2t_repro.runs.provenance import require_model
 from t2t_repro.serving.versions import check_format
+from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
-    from t2t_repro.loading import Loaded
-    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import Loaded
 
 # What each version of a format has, and what its weights can be.
 _FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
     write = _saved_model if args.format == "saved_model" else _ctranslate2
@@ -84,12 +84,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     """Writes a SavedModel and the server's files; returns what was made."""
-    from t2t_repro.loading import search_of
     from t2t_repro.serving import server_files
     from t2t_repro.serving.model_card import facts_of, model_card
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
-    from t2t_repro.translator import MAX_INPUT_LENGTH
+    from t2t_repro.translation.loading import search_of
+    from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
     export_dir = Path(args.export_dir)
     name = server_files.check_model_name(
@@ -146,7 +146,7 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
 
 def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
     """Loads the models that --checkpoint names."""
-    from t2t_repro.loading import checkpoint_names, load
+    from t2t_repro.translation.loading import checkpoint_names, load
 
     return load(directory, checkpoint_names(args.checkpoint), precision)
 

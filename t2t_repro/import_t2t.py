@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 
 def _parser() -> cli.ArgumentParser:

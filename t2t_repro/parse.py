@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli, translate, translate_flags
-from t2t_repro.errors import UserError
+from t2t_repro import translate
+from t2t_repro.command_line import cli, translate_flags
 from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
-from t2t_repro.provenance import require_model
+from t2t_repro.runs.provenance import require_model
+from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
-    from t2t_repro.parser import Parser
+    from t2t_repro.translation.parser import Parser
 
 
 def _parser() -> cli.ArgumentParser:
@@ -65,11 +66,11 @@ def _load(args: Any) -> Parser:
     Raises:
         UserError: there is none, or it was not trained to parse.
     """
-    from t2t_repro.loading import load_translator
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.parser import Parser
     from t2t_repro.problems.trees import TREES
-    from t2t_repro.side_by_side import give_each_batch_a_core
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 
 def _parser() -> cli.ArgumentParser:

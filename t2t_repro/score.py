@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli
-from t2t_repro.provenance import require_model
-from t2t_repro.text_files import iterate_pairs
+from t2t_repro.command_line import cli
+from t2t_repro.runs.provenance import require_model
+from t2t_repro.system.text_files import iterate_pairs
 
 if TYPE_CHECKING:
-    from t2t_repro.pair_scores import PairScore
+    from t2t_repro.translation.pair_scores import PairScore
 
 
 def _parser() -> cli.ArgumentParser:
@@ -65,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from tqdm import tqdm
 
-    from t2t_repro.loading import load
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.pair_scores import CorpusScore, PairScorer
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.pair_scores import CorpusScore, PairScorer
 
     loaded = load(ModelDir(Path(args.model_dir)), [args.checkpoint])
     scorer = PairScorer(loaded.models[0], loaded.tokenizer)

@@ -5,8 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli, hparams, problems
-from t2t_repro.provenance import check_accepted
+from t2t_repro import hparams, problems
+from t2t_repro.command_line import cli
+from t2t_repro.runs.provenance import check_accepted
 
 
 def _parser() -> cli.ArgumentParser:
@@ -103,11 +104,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.procedure import Run, train_and_score
-    from t2t_repro.scoring import figures_of
+    from t2t_repro.evaluation.scoring import figures_of
+    from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import strategy
     from t2t_repro.training.memory import keep_freed_memory
+    from t2t_repro.training.procedure import Run, train_and_score
 
     keep_freed_memory()
     name = Path(args.hparams.split(",")[0]).stem

@@ -10,14 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli, translate_flags
-from t2t_repro.errors import UserError
-from t2t_repro.provenance import require_model
+from t2t_repro.command_line import cli, translate_flags
+from t2t_repro.runs.provenance import require_model
+from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
-    from t2t_repro.parser import Parser
-    from t2t_repro.translation_files import Align, InputText, Output, Record
-    from t2t_repro.translator import Translator
+    from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.translation_files import Align, InputText, Output, Record
+    from t2t_repro.translation.translator import Translator
 
     Load = Callable[[Any], tuple[Translator | Parser, Align | None]]
 
@@ -79,8 +79,8 @@ def translate(args: Any, load: Load) -> None:
     Raises:
         UserError: the flags, the text or the model cannot be used.
     """
-    from t2t_repro.progress import Progress
-    from t2t_repro.translation_files import (
+    from t2t_repro.command_line.progress import Progress
+    from t2t_repro.translation.translation_files import (
         Done,
         InputText,
         open_output,
@@ -150,7 +150,7 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
     Raises:
         UserError: it has not as many lines as the input.
     """
-    from t2t_repro.translation_files import InputText
+    from t2t_repro.translation.translation_files import InputText
 
     if args.prefix_file is None:
         return None
@@ -209,9 +209,9 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
         UserError: there is no such model, or the flags ask for what it cannot do.
     """
     from t2t_repro.analysis.alignments import Aligner
-    from t2t_repro.loading import checkpoint_names, load
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.side_by_side import give_each_batch_a_core
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import checkpoint_names, load
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
@@ -226,7 +226,7 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
 
 def _record(args: Any) -> Record:
     """Returns what spells the translation of a line."""
-    from t2t_repro import translation_files
+    from t2t_repro.translation import translation_files
 
     if args.nbest is not None:
         return translation_files.nbest_record

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
-from t2t_repro.provenance import require_model
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.runs.provenance import require_model
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import write_text_atomically
 
 
 def _parser() -> cli.ArgumentParser:
@@ -56,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
-    from t2t_repro.loading import load, search_of
-    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load, search_of
 
     check_sentence(args.text, "--text")
     if args.translation is not None:

@@ -1,7 +1,7 @@
 """The one direction of imports, read from the source of every module.
 
-commands -> serving -> model_dir, translator, training -> models -> the ground floor,
-whose rooms do not know each other. Inside one room, modules form no circle.
+Rooms stand on floors and import from lower ones only; rooms of one floor do not know
+each other. Inside one room, modules form no circle.
 """
 
 from __future__ import annotations
@@ -16,27 +16,17 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 
 # Every room on its floor; whatever is not listed is a command, at the top.
 FLOORS: tuple[frozenset[str], ...] = (
-    frozenset({"cores", "errors", "locks", "text_files", "resumable_file"}),
-    frozenset({"layers", "decoding", "data", "problems", "evaluation", "hparams"}),
-    frozenset({"models"}),
-    frozenset(
-        {
-            "compiled_search",
-            "model_dir",
-            "parser",
-            "prepared_data",
-            "provenance",
-            "side_by_side",
-            "training",
-            "translator",
-        }
-    ),
-    frozenset({"loading", "scoring", "translation_files", "progress"}),
-    frozenset({"procedure", "serving", "interop", "analysis"}),
+    frozenset({"system"}),
+    frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
+    frozenset({"models", "data", "command_line"}),
+    frozenset({"batches", "runs"}),
+    frozenset({"translation"}),
+    frozenset({"analysis", "evaluation", "interop"}),
+    frozenset({"serving", "training"}),
 )
 TOP = len(FLOORS)
-# On these floors a room may use its neighbours, in one direction (no circles).
-SOCIABLE = {0, 3, TOP}
+# Commands may use each other, in one direction.
+SOCIABLE = {TOP}
 
 
 def modules() -> dict[str, Path]:

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.command_line import ROOT
+from tests.run_command import ROOT
 
 PAGE = ROOT / "docs" / "promises.md"
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")

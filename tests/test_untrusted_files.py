@@ -1,6 +1,6 @@
 """Files that somebody else made cannot run code or write outside their directory.
 
-Links that lead out of a model directory are in tests/test_model_dir.py.
+Links that lead out of a model directory are in tests/runs/test_model_dir.py.
 """
 
 import ast
@@ -17,13 +17,13 @@ import pytest
 from t2t_repro import hparams
 from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
-from t2t_repro.errors import UserError
-from t2t_repro.model_dir import ModelDir
-from t2t_repro.training import checkpoints, retention
-from tests import command_line
+from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
+from tests import run_command
 from tests.data.test_shards import CodePointTokenizer
 
-PACKAGE = command_line.ROOT / "t2t_repro"
+PACKAGE = run_command.ROOT / "t2t_repro"
 # What runs code that stands in a file, or reads objects that do.
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
@@ -207,15 +207,15 @@ def test_what_an_importing_process_leaves_stays_in_its_place(trained_copy, tmp_p
     for name in (".writing-averaged", ".writing-over-averaged"):
         (trained_copy.model_dir / name).symlink_to(outside)
     flags = ("--model_dir", str(trained_copy.model_dir), "--last", "1")
-    done = command_line.run("average", *flags)
-    assert done.status == 0 or command_line.is_one_clear_line(done)
+    done = run_command.run("average", *flags)
+    assert done.status == 0 or run_command.is_one_clear_line(done)
     assert contents(outside) == {str(outside / "checkpoint.json"): b'{"step": 1}'}
 
 
 def test_no_module_reads_pickles_or_runs_what_it_reads():
     """In the source of the package and of the tools that run it."""
     wrong = []
-    for path in (*PACKAGE.rglob("*.py"), *command_line.ROOT.glob("tools/*.py")):
+    for path in (*PACKAGE.rglob("*.py"), *run_command.ROOT.glob("tools/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             wrong += [f"{path}:{node.lineno} {name}" for name in offences(node)]
     assert wrong == []
@@ -266,6 +266,6 @@ def test_a_folder_of_data_cannot_make_datagen_delete_other_files(trained_copy):
     shutil.rmtree(encoded / "train")
     (encoded / "train").mkdir()
     (encoded / "train" / "notes.txt").write_text("mine")
-    done = command_line.run("train", *trained_copy.arguments()[:-1])
-    assert command_line.is_one_clear_line(done), done
+    done = run_command.run("train", *trained_copy.arguments()[:-1])
+    assert run_command.is_one_clear_line(done), done
     assert (encoded / "train" / "notes.txt").read_text() == "mine"

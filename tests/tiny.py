@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests import command_line
+from tests import run_command
 
 if TYPE_CHECKING:
-    from t2t_repro.data.tokenizer import Tokenizer
     from t2t_repro.models.transformer import Transformer
+    from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 NUMBERS = (
     ("one", "eins"),
@@ -69,8 +69,8 @@ def pairs(split: str) -> list[tuple[str, str]]:
 
 def tokenizer(folder: Path) -> Tokenizer:
     """Learns the vocabulary of the corpus, of `VOCAB_SIZE` subwords, in a folder."""
-    from t2t_repro.data.tokenizers import load_tokenizer
-    from t2t_repro.data.vocabulary import build_vocabulary
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
     path = folder / "vocab.model"
     lines = itertools.chain.from_iterable(pairs("train"))
@@ -85,7 +85,7 @@ def random_model(**settings: Any) -> Transformer:
     random, too.
     """
     from t2t_repro.hparams import HParams
-    from t2t_repro.model_dir import build_model
+    from t2t_repro.runs.model_dir import build_model
 
     sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
     model = build_model(HParams(**(sizes | settings)), VOCAB_SIZE)
@@ -122,7 +122,7 @@ class Trained:
     """
 
     folder: Path
-    done: command_line.Done
+    done: run_command.Done
 
     @property
     def data_dir(self) -> Path:
@@ -162,7 +162,7 @@ def train(folder: Path) -> Trained:
     """Trains the tiny model on its corpus by the real command, in this process."""
     write_corpus(folder / "data")
     write_hparams(folder)
-    arguments = Trained(folder, command_line.Done(0, "", "")).arguments()
-    done = command_line.run("train", *arguments)
+    arguments = Trained(folder, run_command.Done(0, "", "")).arguments()
+    done = run_command.run("train", *arguments)
     assert done.status == 0, done.err
     return Trained(folder, done)

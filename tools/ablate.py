@@ -26,11 +26,12 @@ from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
 from benchmarking import machine, run_process, say
 
-from t2t_repro import cli, hparams
+from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import parameters
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import write_text_atomically
 
 TABLE = "table3"
 
@@ -166,7 +167,7 @@ def perplexity(model_dir: Path, step: int) -> float:
 
 
 def _parameters(model_dir: Path) -> int:
-    from t2t_repro.model_dir import ModelDir
+    from t2t_repro.runs.model_dir import ModelDir
 
     tensors = ModelDir(model_dir).checkpoint("latest").tensors()
     return sum(math.prod(shape) for shape in tensors.shapes().values())

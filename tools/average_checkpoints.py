@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,8 +29,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the arguments, averages and prints what was averaged."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.training.averaging import average_checkpoints
-    from t2t_repro.training.checkpoints import open_checkpoint, refuse_to_replace
+    from t2t_repro.runs.averaging import average_checkpoints
+    from t2t_repro.runs.checkpoints import open_checkpoint, refuse_to_replace
 
     refuse_to_replace(args.output_dir)
     chosen = [open_checkpoint(path) for path in args.checkpoints]

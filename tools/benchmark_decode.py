@@ -27,7 +27,7 @@ from statistics import median
 
 from benchmarking import Result, machine, machine_lines, run_process, say
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 WORKER = Path(__file__).resolve().parent / "decode_worker.py"
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"

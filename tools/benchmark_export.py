@@ -25,14 +25,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
-from t2t_repro.text_files import read_lines
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
 
 if TYPE_CHECKING:
-    from t2t_repro.data.tokenizer import Tokenizer
     from t2t_repro.hparams import HParams
     from t2t_repro.models.transformer import Transformer
+    from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 WORKER = Path(__file__).parent / "peers" / "time_export.py"
 _MEBIBYTE = 2**20
@@ -153,11 +153,11 @@ def measure(
     import numpy as np
     import tensorflow as tf
 
-    from t2t_repro.loading import search_of
     from t2t_repro.models.transformer import named_variables
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
-    from t2t_repro.translator import Translator
+    from t2t_repro.translation.loading import search_of
+    from t2t_repro.translation.translator import Translator
 
     search = search_of(hparams)
     started = time.monotonic()
@@ -250,8 +250,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _load(args: Any) -> tuple[Transformer, Tokenizer, HParams]:
     """Loads a model, or draws one."""
     from t2t_repro import hparams as hparam_sets
-    from t2t_repro.data.tokenizers import load_tokenizer
-    from t2t_repro.model_dir import ModelDir, build_model
+    from t2t_repro.runs.model_dir import ModelDir, build_model
+    from t2t_repro.tokenizers.load import load_tokenizer
 
     if args.model_dir is not None:
         directory = ModelDir(Path(args.model_dir))

@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from benchmarking import machine, machine_lines, peak_memory, say
 
-from t2t_repro import cli, hparams
-from t2t_repro.errors import UserError
+from t2t_repro import hparams
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 WMT_PAIRS = 4_500_000
 WMT_WORDS = {"en": 116e6, "de": 110e6}
@@ -103,9 +104,9 @@ def measure(args: Namespace, folder: Path) -> dict[str, Any]:
 def read(args: Namespace, folder: Path) -> dict[str, Any]:
     """Reads batches of the prepared text as fast as they come."""
     from t2t_repro import problems
-    from t2t_repro.data import pipeline
-    from t2t_repro.prepared_data import prepare
-    from t2t_repro.procedure import batching_of
+    from t2t_repro.batches import pipeline
+    from t2t_repro.data.prepared_data import prepare
+    from t2t_repro.training.procedure import batching_of
 
     chosen = hparams.load(args.hparams)
     problem = problems.create("files", str(folder), "en", "de")

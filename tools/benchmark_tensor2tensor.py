@@ -35,8 +35,8 @@ import numpy.typing as npt
 from benchmarking import Result, machine, machine_lines, run_process, say
 
 import t2t_repro
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 TOOLS = Path(__file__).resolve().parent
 WORKER = TOOLS / "benchmark_worker.py"

@@ -45,8 +45,9 @@ from training_speed.in_turn import time_in_turn
 from training_speed.report import series, summary, text_of
 from training_speed.start_up import StartUp
 
-from t2t_repro import cli, hparams
-from t2t_repro.errors import UserError
+from t2t_repro import hparams
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> None:

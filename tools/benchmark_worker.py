@@ -23,27 +23,28 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro import cli, problems
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.data import pipeline
-from t2t_repro.data.parts import rectangle
+from t2t_repro import problems
+from t2t_repro.batches import pipeline
+from t2t_repro.batches.parts import rectangle
+from t2t_repro.command_line import cli
+from t2t_repro.data.prepared_data import PreparedData, prepare
 from t2t_repro.decoding.search import Search
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.variable_names import to_t2t
-from t2t_repro.loading import search_of
-from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import named_variables
-from t2t_repro.prepared_data import PreparedData, prepare
-from t2t_repro.procedure import batching_of
-from t2t_repro.side_by_side import give_each_batch_a_core
-from t2t_repro.text_files import read_lines
+from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.memory import keep_freed_memory
 from t2t_repro.training.monitor import LOG_STEPS, Monitor
+from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.step import StepResult
-from t2t_repro.translator import Translator
+from t2t_repro.translation.loading import search_of
+from t2t_repro.translation.side_by_side import give_each_batch_a_core
+from t2t_repro.translation.translator import Translator
 
 Ids = npt.NDArray[np.int32]
 Arrays = dict[str, Any]

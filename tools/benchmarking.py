@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 QUIET = 0.5
 """A load average above it says that others are running."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 TOLERANCE = 1e-4
 MOST_TIES = 2e-3
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates in every way and prints what differs."""
     args = _parse(argv)
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.text_files import read_lines
+    from t2t_repro.system.text_files import read_lines
 
     lines = read_lines(args.input_file)
     ways = translations(args, lines)
@@ -74,9 +74,9 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     """Translates in every way, line by line first; yields names and translations."""
     import tensorflow as tf
 
-    from t2t_repro.loading import load_translator
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.side_by_side import give_each_batch_a_core
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     translator, _ = load_translator(ModelDir(Path(args.model_dir)), args.checkpoint)

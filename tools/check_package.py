@@ -26,8 +26,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAINING = ("--hparams", "tiny", "--problem", "translate_ende_numbers")

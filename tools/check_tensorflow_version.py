@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 SCRIPT = Path(__file__).parent / "peers" / "run_export.py"
 # As good as each other in float32: kernels differ between versions.

@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import cli
-from t2t_repro.text_files import read_lines
+from t2t_repro.command_line import cli
+from t2t_repro.system.text_files import read_lines
 
 if TYPE_CHECKING:
-    from t2t_repro.data.tokenizer import Tokenizer
     from t2t_repro.models.transformer import Transformer
+    from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class Comparer:
         import ctranslate2
         import tensorflow as tf
 
-        from t2t_repro.data.piece_names import piece_names
         from t2t_repro.interop.ctranslate2 import write_ctranslate2
-        from t2t_repro.pair_scores import PairScorer
-        from t2t_repro.translator import MAX_INPUT_LENGTH
+        from t2t_repro.tokenizers.piece_names import piece_names
+        from t2t_repro.translation.pair_scores import PairScorer
+        from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
         write_ctranslate2(model, tokenizer, folder)
         self._model, self._tokenizer = model, tokenizer
@@ -101,7 +101,7 @@ class Comparer:
     def search(self, beam_size: int, extra_length: int) -> Comparison:
         """Translates every line in both."""
         from t2t_repro.decoding.search import Search
-        from t2t_repro.translator import Translator
+        from t2t_repro.translation.translator import Translator
 
         # One subword and EOS; without a length penalty nothing at all is often best.
         search = Search(beam_size, alpha=0.0, extra_length=extra_length, min_length=2)
@@ -204,7 +204,7 @@ class Comparer:
         self, places: Sequence[int], targets: Sequence[Sequence[int]]
     ) -> list[Any]:
         """Returns the log probability of each symbol and EOS, by the model here."""
-        from t2t_repro.data.pair_batches import pair_batches
+        from t2t_repro.batches.pair_batches import pair_batches
 
         sources = [[*self._sources[n], 1] for n in places]
         ended = [[*target, 1] for target in targets]
@@ -248,8 +248,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     lines = read_lines(args.source_file)
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.side_by_side import give_each_batch_a_core
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
-from t2t_repro.text_files import iterate_lines
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import iterate_lines
 
 PEER = Path(__file__).resolve().parent / "peers" / "tensor2tensor_subwords.py"
 OURS, THEIRS = "t2t_repro", "tensor2tensor"
@@ -111,7 +111,7 @@ def our_coder(vocab_file: str) -> Coder:
     """
     import tensorflow as tf
 
-    from t2t_repro.data.tokenizers import load_tokenizer
+    from t2t_repro.tokenizers.load import load_tokenizer
 
     tokenizer = load_tokenizer(vocab_file)
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from benchmarking import peak_memory
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 Ids = npt.NDArray[np.int32]
 FIRST_ID = 3  # Below lie padding, the end, and the unknown.
@@ -50,7 +50,7 @@ def random_inputs(settings: Namespace) -> Ids:
 def random_model(settings: Namespace) -> Any:
     """Returns a model of random weights, the same every time."""
     from t2t_repro.hparams import load
-    from t2t_repro.model_dir import build_model
+    from t2t_repro.runs.model_dir import build_model
 
     hparams = load("base").replace(
         d_model=settings.d_model,
@@ -77,9 +77,9 @@ def search_of(settings: Namespace) -> Any:
 
 def export(settings: Namespace, _: str) -> dict[str, Any]:
     """Writes the weights as CTranslate2 reads them."""
-    from t2t_repro.data.tokenizers import load_tokenizer
-    from t2t_repro.data.vocabulary import build_vocabulary
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
     work_dir = Path(settings.work_dir)
     letters = np.random.default_rng(settings.seed).integers(97, 123, (40_000, 7))
@@ -102,10 +102,10 @@ def t2t_repro(settings: Namespace, option: str) -> dict[str, Any]:
     started = time.perf_counter()
     import tensorflow as tf
 
-    from t2t_repro.data.tokenizers import load_tokenizer
     from t2t_repro.models.precision import precision
-    from t2t_repro.side_by_side import give_each_batch_a_core, rows_at_once
-    from t2t_repro.translator import Translator
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
+    from t2t_repro.translation.translator import Translator
 
     dtype, _, xla = option.partition(" ")
     give_each_batch_a_core(bool(xla))
@@ -146,7 +146,7 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
     import tensorflow as tf
 
     from t2t_repro.layers.few_rows import multiply, multiply_transposed, prepared
-    from t2t_repro.side_by_side import give_each_batch_a_core, rows_at_once
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
 
     give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(option)
@@ -202,8 +202,8 @@ def ctranslate2(settings: Namespace, compute_type: str) -> dict[str, Any]:
     started = time.perf_counter()
     import ctranslate2 as peer
 
-    from t2t_repro.data.piece_names import piece_names
-    from t2t_repro.data.tokenizers import load_tokenizer
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.piece_names import piece_names
 
     work_dir = Path(settings.work_dir)
     names = np.array(piece_names(load_tokenizer(work_dir / VOCABULARY)))

@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 EXIT_DIFFERENT = 1
 HPARAMS = (
@@ -214,7 +214,7 @@ def _folders(directory: Path) -> set[str]:
 
 def _tensors(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
     """Returns type and bytes of every variable of a checkpoint."""
-    from t2t_repro.training.checkpoints import TensorFile
+    from t2t_repro.runs.checkpoints import TensorFile
 
     found = {}
     for index in checkpoint.glob("*.index"):

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro import cli
-from t2t_repro.data.batching import KINDS, BatchingConfig, EpochPlan, plan_epoch
-from t2t_repro.errors import UserError
+from t2t_repro.batches.batching import KINDS, BatchingConfig, EpochPlan, plan_epoch
+from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
-from t2t_repro.text_files import read_pairs
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_pairs
 
 Lengths = npt.NDArray[np.int32]
 
@@ -124,8 +124,8 @@ def lengths_of(
         UserError: the vocabulary cannot be read, or not be learned.
     """
     from t2t_repro.data.shard_encoding import encode_pairs
-    from t2t_repro.data.tokenizers import load_tokenizer
-    from t2t_repro.data.vocabulary import build_vocabulary
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(vocab_file or f"{folder}/vocab.model")

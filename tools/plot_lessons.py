@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from figures import style
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
-from t2t_repro.text_files import read_pairs
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,10 +122,10 @@ def _heads(
     module: Any, args: Any, pairs: list[tuple[str, str]]
 ) -> tuple[Figure, dict[str, Any]]:
     """Draws what each head of a trained model is worth."""
-    from t2t_repro.loading import search_of
-    from t2t_repro.model_dir import ModelDir
-    from t2t_repro.side_by_side import give_each_batch_a_core
-    from t2t_repro.translator import Translator
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import search_of
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

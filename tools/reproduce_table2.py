@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from t2t_repro import cli, hparams
+from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import parameters, training_flops
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 
 GPUS = 8
 SUSTAINED = 9.5e12

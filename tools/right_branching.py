@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from t2t_repro import cli, problems
-from t2t_repro.errors import UserError
+from t2t_repro import problems
+from t2t_repro.command_line import cli
 from t2t_repro.evaluation.parseval import COLLINS, parseval
 from t2t_repro.problems.parse_wsj import PARSING
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.trees import Kind, Mark, parts_of_speech, read_tags, spell
-from t2t_repro.text_files import new_text_file
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import new_text_file
 
 _UNKNOWN = "NP"
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro import cli
+from t2t_repro.command_line import cli
 
 
 def _parser() -> cli.ArgumentParser:

@@ -17,7 +17,8 @@ from peers.turns import memory, turns
 from training_speed.contenders import OURS, PRODUCTS, SQUARE, Work
 from training_speed.products import Product, square
 
-from t2t_repro import cli, hparams
+from t2t_repro import hparams
+from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
 
 FIRST_ID = 3  # Below lie padding, the end, and the unknown.
@@ -38,14 +39,14 @@ def train(work: Work) -> None:
     the loop gets a batch.
     """
     cli.start_tensorflow()
-    from t2t_repro.data import pipeline
-    from t2t_repro.model_dir import build_model
+    from t2t_repro.batches import pipeline
     from t2t_repro.models.precision import mixed_precision
-    from t2t_repro.procedure import batching_of
+    from t2t_repro.runs.model_dir import build_model
     from t2t_repro.training import strategy as strategies
     from t2t_repro.training.loop import TrainingLoop
     from t2t_repro.training.memory import keep_freed_memory
     from t2t_repro.training.monitor import Monitor
+    from t2t_repro.training.procedure import batching_of
 
     before = memory("VmRSS")
     keep_freed_memory()

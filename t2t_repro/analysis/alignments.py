@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.data.pair_batches import pair_batches
-from t2t_repro.data.token_spans import spell, words_of_tokens
-from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
-from t2t_repro.errors import UserError
+from t2t_repro.batches.pair_batches import pair_batches
+from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.step import BATCH_SIGNATURE
-from t2t_repro.translator import MAX_INPUT_LENGTH
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.token_spans import spell, words_of_tokens
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
 """The words that each token of a sentence belongs to."""

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.data.tokenizer import EOS_ID, PAD_ID
 from t2t_repro.decoding.batch import Progress
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
 from t2t_repro.decoding.decoder import State
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
 Ids = tuple[int, ...]
 

@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from t2t_repro.analysis.beam_trace import BeamTrace, Ids, trace_beam
 from t2t_repro.analysis.pair_attention import PairAttention, pair_attention
-from t2t_repro.data.piece_names import piece_names
-from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.decoding.search import Search
-from t2t_repro.errors import UserError
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.translator import MOST_CHARACTERS
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
 """Of either side, EOS counted: what is shown grows with the product of both."""

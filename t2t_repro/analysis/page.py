@@ -21,7 +21,7 @@ from t2t_repro import __version__
 from t2t_repro.analysis.beam_trace import Ids
 from t2t_repro.analysis.looking import Look
 from t2t_repro.analysis.pair_attention import Weights
-from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 
 WEIGHT_UNIT = 65_535
 """A weight of 1, as the page's data hold it."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.data.manifest import read_manifest
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.system.text_files import write_text_atomically
 
 FILE_NAME = "left_out.tsv"
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 FILE_NAME = "manifest.json"
 FORMAT_VERSION = 1

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.cores import usable_cores
+from t2t_repro.system.cores import usable_cores
 
 PAIRS_PER_CALL = 4096
 EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"

@@ -10,7 +10,7 @@ from t2t_repro.data import manifest
 from t2t_repro.data.left_out import write_left_out
 from t2t_repro.data.manifest import DataFile, LeftOut, Manifest, Origin, ShardFiles
 from t2t_repro.data.shard_encoding import ShardTokenizer
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 _LISTED_PER_REASON = 20
 

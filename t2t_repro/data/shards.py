@@ -21,7 +21,7 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
 from t2t_repro.data.shard_encoding import Pair, ShardTokenizer, encode_pairs
 from t2t_repro.data.shard_writer import ShardWriter, sync
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 
 def write_shards(

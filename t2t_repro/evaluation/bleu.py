@@ -16,7 +16,7 @@ from importlib.metadata import version
 
 from sacrebleu.metrics import BLEU
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 # Perl leaves `aa-b-c` half split (the match of `a-b` consumes the b), so do we.
 _HYPHEN_IN_WORD = re.compile(r"(\S)-(\S)", re.ASCII)

@@ -27,10 +27,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro.errors import UserError
 from t2t_repro.evaluation.parseval_trees import Parameters, Sentence, read_sentence
 from t2t_repro.evaluation.parseval_trees import reinsert_quotes as _reinsert_quotes
-from t2t_repro.text_files import iterate_lines
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import iterate_lines
 
 COLLINS = Parameters()
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.errors import UserError
 from t2t_repro.hparams.settings import check_keys, checked, rule_of, setting
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
 _PAPER_ADAM = "paper section 5.3"

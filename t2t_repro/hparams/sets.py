@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.errors import UserError
 from t2t_repro.hparams.fields import HParams
 from t2t_repro.hparams.settings import (
     check_keys,
@@ -23,7 +22,8 @@ from t2t_repro.hparams.settings import (
     did_you_mean,
     parse_overrides,
 )
-from t2t_repro.text_files import read_lines
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
 
 _PARENT = "base"
 _SPEC = re.compile(r"(?P<set>.*?\.ya?ml|[^,]*)(?:,(?P<overrides>.*))?", re.DOTALL)

@@ -16,7 +16,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 INT32_MAX = 2**31 - 1
 """The largest whole number that TensorFlow's graphs are given here."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.data.piece_names import piece_names
-from t2t_repro.data.tokenizer import EOS_ID, PAD_ID, Tokenizer
-from t2t_repro.errors import UserError
 from t2t_repro.layers.normalization import EPSILON
 from t2t_repro.models.transformer import Position, Transformer, named_variables
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
 if TYPE_CHECKING:
     from ctranslate2.specs import TransformerSpec

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.data.word_piece_tokenizer import WordPieceTokenizer
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
-from t2t_repro.locks import alone_in
-from t2t_repro.model_dir import ModelDir, build_model
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.provenance import Provenance
-from t2t_repro.training import checkpoints
+from t2t_repro.runs import checkpoints
+from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.runs.provenance import Provenance
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.locks import alone_in
+from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
 _VOCABULARY_NAME = "vocab.subwords"
 _NAMES_TOLD = 8

@@ -8,8 +8,8 @@ translation model computes or how it is trained are listed.
 from collections.abc import Mapping
 from typing import Any
 
-from t2t_repro.errors import UserError
 from t2t_repro.hparams.settings import did_you_mean
+from t2t_repro.system.errors import UserError
 
 # transformer_base_v1. An hparams.json that lacks one of these is older than the
 # hyper-parameter, and what it stands for was then as it is here.

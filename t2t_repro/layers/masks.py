@@ -15,7 +15,7 @@ class Packing(NamedTuple):
 
     Each field is int32 (batch, length). Segments count from 1 and are 0 at padding;
     positions begin at 0 again in each segment (tensor2tensor
-    generator_utils.py:pack_examples; `t2t_repro.data.packing` makes them).
+    generator_utils.py:pack_examples; `t2t_repro.batches.packing` makes them).
     """
 
     inputs_segmentation: Tensor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import Problem
+from t2t_repro.system.errors import UserError
 
 _BUILT_IN = "translate_ende_numbers"
 _FILES = "files"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS, Problem
-from t2t_repro.text_files import iterate_lines, iterate_pairs
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import iterate_lines, iterate_pairs
 
 # The direction of the paper's main experiment, for a folder with these two alone.
 _DEFAULT_DIRECTION = ("en", "de")

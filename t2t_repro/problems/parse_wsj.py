@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS, Problem
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
 from t2t_repro.problems.trees import TREES
+from t2t_repro.system.errors import UserError
 
 PARSING = WSJ_ONLY, SEMI_SUPERVISED = "parse_wsj", "parse_wsj_semi"
 

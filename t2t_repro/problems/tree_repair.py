@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.trees import (
     Kind,
     Mark,
@@ -30,6 +29,7 @@ from t2t_repro.problems.trees import (
     spell,
     tags_of,
 )
+from t2t_repro.system.errors import UserError
 
 # The labels of constituents (Bies et al. 1995, Bracketing Guidelines, section 1.1).
 _LABELS = frozenset(

@@ -21,7 +21,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 TREES = "trees"
 """The language code of targets that are such tags."""

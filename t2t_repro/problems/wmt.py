@@ -20,8 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.system.errors import UserError
 
 
 @dataclass(frozen=True)

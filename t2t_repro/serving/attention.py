@@ -2,12 +2,12 @@
 
 import tensorflow as tf
 
-from t2t_repro.data.piece_names import piece_names
-from t2t_repro.data.tokenizer import PAD_ID
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
-from t2t_repro.translator import Translator
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.tokenizer import PAD_ID
+from t2t_repro.translation.translator import Translator
 
 MAX_LENGTH = 128
 """Both sides of a pair are cut to as many subwords: maps grow with their product."""

@@ -12,11 +12,11 @@ import numpy as np
 
 import t2t_repro
 from t2t_repro.decoding.search import Search
+from t2t_repro.evaluation.scoring import figures_of
 from t2t_repro.hparams import HParams
-from t2t_repro.loading import Loaded
-from t2t_repro.model_dir import ModelDir
 from t2t_repro.models.transformer import named_variables
-from t2t_repro.scoring import figures_of
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.translation.loading import Loaded
 
 _PROGRAMS = ("tensorflow", "tensorflow-text", "keras")
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from t2t_repro.data.tokenizer import PAD_ID
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.tokenizers.tokenizer import PAD_ID
 
 
 def log_probabilities(

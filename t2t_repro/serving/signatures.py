@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from t2t_repro.data.tokenizer import Tokenizer
 from t2t_repro.decoding.batch import NO_HYPOTHESIS
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.transformer import Transformer
@@ -18,7 +17,8 @@ from t2t_repro.serving.attention import PairAttention
 from t2t_repro.serving.pairs import log_probabilities
 from t2t_repro.serving.parts import in_parts, rows_within
 from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
-from t2t_repro.translator import MAX_INPUT_LENGTH, Translator
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Positions that are searched at once: sentences times their longest possible output.
 # Of a base model with a beam of 4, 8,192 are at most 0.8 GB of caches (6 layers of keys

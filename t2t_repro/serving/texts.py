@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
-from t2t_repro.translator import BLANK, MOST_CHARACTERS
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.translation.translator import BLANK, MOST_CHARACTERS
 
 
 def beginning(text: tf.Tensor) -> tf.Tensor:

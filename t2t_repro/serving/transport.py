@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 PORTS = {"grpc": 8500, "rest": 8501}
 """The stock server's port for each protocol."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from t2t_repro.errors import UserError
-from t2t_repro.locks import alone_in, if_unread
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.locks import alone_in, if_unread
 
 _ASIDE = ".writing-"
 

@@ -10,11 +10,11 @@ from types import FrameType
 
 import tensorflow as tf
 
-from t2t_repro.data import parts
-from t2t_repro.errors import UserError
+from t2t_repro.batches import parts
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.training import checkpoints, retention
+from t2t_repro.runs import checkpoints, retention
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.profile import Profile
 from t2t_repro.training.step import StepResult, TrainStep

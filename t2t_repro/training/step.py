@@ -4,18 +4,13 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from t2t_repro.data.parts import rectangle
+from t2t_repro.batches.parts import BATCH_SIGNATURE, rectangle
 from t2t_repro.hparams import HParams
+from t2t_repro.models.losses import loss_sum
 from t2t_repro.models.transformer import Transformer, named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
-from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.optimizer import Adam
 from t2t_repro.training.schedule import Schedule
-
-BATCH_SIGNATURE = (
-    tf.TensorSpec([None, None], tf.int32),
-    tf.TensorSpec([None, None], tf.int32),
-)
 
 
 @dataclass(frozen=True)

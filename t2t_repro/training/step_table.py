@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from t2t_repro.text_files import write_text_atomically
+from t2t_repro.system.text_files import write_text_atomically
 
 
 class StepTable:

@@ -6,8 +6,8 @@ import os
 
 import tensorflow as tf
 
-from t2t_repro.cores import usable_cores
-from t2t_repro.errors import UserError
+from t2t_repro.system.cores import usable_cores
+from t2t_repro.system.errors import UserError
 
 _TF_CONFIG = (
     '{"cluster": {"worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}'

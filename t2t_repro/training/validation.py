@@ -2,9 +2,9 @@
 
 import tensorflow as tf
 
+from t2t_repro.batches.parts import BATCH_SIGNATURE
+from t2t_repro.models.losses import loss_sum
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.losses import loss_sum
-from t2t_repro.training.step import BATCH_SIGNATURE
 
 
 class ValidationLoss:

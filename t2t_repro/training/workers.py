@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 # What TensorFlow raises in a worker when another one is gone.
 _GONE = (

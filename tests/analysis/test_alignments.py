@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.analysis.alignments import Aligner, align, align_words, pharaoh
-from t2t_repro.errors import UserError
-from t2t_repro.model_dir import ModelDir
 from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
 from tests import tiny
 
 # Source `un` `believ` `able` | `news` EOS; target `kaum` | `zu` | `glaub` `lich` EOS.

@@ -5,7 +5,7 @@ import pytest
 from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import parameters, training_flops
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import build_model
+from t2t_repro.runs.model_dir import build_model
 
 SMALL = HParams(d_model=8, d_ff=12, num_heads=2, num_layers=1)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.analysis.beam_trace import trace_beam
 from t2t_repro.decoding.search import Sampling, Search
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.translator import Translator
+from t2t_repro.translation.translator import Translator
 from tests import tiny
 
 TEXTS = ["one two three", "seven", "ten nine eight seven six five"]

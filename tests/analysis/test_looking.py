@@ -7,9 +7,9 @@ import tensorflow as tf
 from t2t_repro.analysis.looking import MOST_SUBWORDS, check_sentence, look
 from t2t_repro.analysis.pair_attention import pair_attention
 from t2t_repro.decoding.search import Search
-from t2t_repro.errors import UserError
 from t2t_repro.layers.attention import attention_weights
 from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.system.errors import UserError
 from tests import tiny
 
 SEARCH = Search(2, extra_length=3)

@@ -13,8 +13,8 @@ from nbclient import NotebookClient
 import t2t_repro
 from t2t_repro.interop.variable_names import vocab_sizes
 from tests import golden
-from tests.command_line import ROOT
 from tests.interop.t2t_run import write_run
+from tests.run_command import ROOT
 
 FOLDER = ROOT / "colab"
 # Each with the number of its pictures.

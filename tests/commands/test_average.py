@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests import command_line
+from tests import run_command
 
 pytestmark = pytest.mark.medium
 
@@ -17,7 +17,7 @@ def averaged_steps(folder):
 def test_it_averages_the_last_into_the_model_directory(trained_copy):
     model_dir = trained_copy.model_dir
     arguments = ("--model_dir", str(model_dir), "--last", "1")
-    done = command_line.run("average", *arguments, "--json")
+    done = run_command.run("average", *arguments, "--json")
     assert (done.status, done.err) == (0, "")
     checkpoint = str(model_dir / "averaged")
     assert json.loads(done.out) == {"averaged_steps": [4], "checkpoint": checkpoint}
@@ -29,7 +29,7 @@ def test_it_writes_where_it_is_told(trained, tmp_path):
     output.mkdir()
     arguments = ["--model_dir", str(trained.model_dir), "--output_dir", str(output)]
     for last, steps in (("2", [2, 4]), ("1", [4])):
-        done = command_line.run("average", *arguments, "--last", last)
+        done = run_command.run("average", *arguments, "--last", last)
         words = ", ".join(map(str, steps))
         assert done == (
             0,
@@ -43,18 +43,18 @@ def test_it_writes_where_it_is_told(trained, tmp_path):
 def test_it_deletes_nothing_that_is_no_checkpoint(trained, tmp_path):
     (tmp_path / "precious").write_text("text", encoding="utf-8")
     for output in (tmp_path, tmp_path / "precious", trained.model_dir):
-        done = command_line.run(
+        done = run_command.run(
             "average",
             *("--model_dir", str(trained.model_dir)),
             *("--last", "1", "--output_dir", str(output)),
         )
-        assert command_line.is_one_clear_line(done)
+        assert run_command.is_one_clear_line(done)
         assert "no checkpoint, so it will not be replaced" in done.err
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
 def test_too_many_are_refused(trained):
     arguments = ("--model_dir", str(trained.model_dir), "--last", "3")
-    done = command_line.run("average", *arguments)
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("average", *arguments)
+    assert run_command.is_one_clear_line(done)
     assert "--last 3 needs as many checkpoints, but there are 2" in done.err

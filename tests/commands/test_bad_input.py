@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 from tests.commands import bad_inputs
 from tests.commands.bad_inputs import Bad, World
 
@@ -65,14 +65,14 @@ def check(bad: Bad, world: World, run) -> None:
     bad.spoil(world)
     before = contents(world.root)
     done = run(bad.command, *bad.arguments(world), stdin=bad.stdin(world))
-    assert command_line.is_one_clear_line(done), done
+    assert run_command.is_one_clear_line(done), done
     assert world.filled(bad.words) in done.err
     assert contents(world.root) == before
 
 
 @pytest.mark.parametrize("bad", TABLE, ids=named)
 def test_every_mistake_of_the_table_is_one_clear_line(bad, world):
-    check(bad, world, command_line.run)
+    check(bad, world, run_command.run)
 
 
 @pytest.mark.medium
@@ -84,19 +84,19 @@ def test_processes_of_their_own_are_refused_alike(command, trained, tmp_path):
         def alone(*arguments, stdin, world=world):
             text = stdin.decode("latin-1")
             assert text.isascii()
-            return command_line.run_alone(*arguments, input=text, cwd=world.here)
+            return run_command.run_alone(*arguments, input=text, cwd=world.here)
 
         check(bad, world, alone)
 
 
 def test_the_table_has_five_mistakes_for_every_command_and_sixty_in_all():
-    commands = {path.stem for path in (command_line.ROOT / "t2t_repro").glob("*.py")}
+    commands = {path.stem for path in (run_command.ROOT / "t2t_repro").glob("*.py")}
     found = Counter(bad.command for bad in TABLE)
     runnable = {
         name
         for name in commands
         if "\n    cli.run(main)\n"
-        in (command_line.ROOT / f"t2t_repro/{name}.py").read_text(encoding="utf-8")
+        in (run_command.ROOT / f"t2t_repro/{name}.py").read_text(encoding="utf-8")
     }
     assert set(COMMANDS) == runnable
     assert all(found[command] >= 5 for command in COMMANDS)
@@ -106,8 +106,8 @@ def test_the_table_has_five_mistakes_for_every_command_and_sixty_in_all():
 
 def refused(command, *arguments):
     """Runs a command that must fail in one line; returns the line."""
-    done = command_line.run(command, *map(str, arguments))
-    assert command_line.is_one_clear_line(done), done
+    done = run_command.run(command, *map(str, arguments))
+    assert run_command.is_one_clear_line(done), done
     return done.err.removesuffix("\n")
 
 
@@ -171,7 +171,7 @@ def test_a_model_of_another_vocabulary_is_refused(trained_copy):
     arguments = trained_copy.arguments("vocab_size=290")
     data = ("--problem", "files", "--data_dir", trained_copy.data_dir)
     spec = f"{trained_copy.hparams},vocab_size=290"
-    assert command_line.run("datagen", *map(str, data), "--hparams", spec).status == 0
+    assert run_command.run("datagen", *map(str, data), "--hparams", spec).status == 0
     (made / "files.en-de.sentencepiece-290" / "vocab.model").rename(shorter)
     before = files(trained_copy.model_dir)
     assert "vocab_size=300 there, 290 here" in refused("train", *arguments)
@@ -208,7 +208,7 @@ def test_a_full_disk_under_the_model_leaves_only_what_is_whole(
     disk = small_disk(size)
     flags = trained_copy.arguments()
     flags[flags.index("--model_dir") + 1] = str(disk / "model")
-    done = command_line.run("train", *flags)
+    done = run_command.run("train", *flags)
     assert (done.status, done.out) == (2, "")
     last = done.err.splitlines()[-1]
     assert last.startswith("error: ")

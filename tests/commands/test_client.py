@@ -6,7 +6,7 @@ import pytest
 from serving_harness.batching import BatchingParameters
 from serving_harness.running import serving
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -18,7 +18,7 @@ TEXT = "".join(f"{line}\n" for line in LINES).encode()
 def running(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
-    done = command_line.run("export", *flags)
+    done = run_command.run("export", *flags)
     assert done.status == 0, done.err
     with contextlib.ExitStack() as stack:
         parameters = BatchingParameters(64, 1000)
@@ -28,13 +28,13 @@ def running(trained, tmp_path_factory):
 def client(running, protocol, *arguments, stdin=TEXT):
     port = running.grpc_port if protocol == "grpc" else running.rest_port
     flags = ("--host", "127.0.0.1", "--port", str(port), "--protocol", protocol)
-    return command_line.run("client", *flags, *arguments, stdin=stdin)
+    return run_command.run("client", *flags, *arguments, stdin=stdin)
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
 def test_the_client_writes_what_translate_does(trained, running, protocol):
     flags = ("--model_dir", str(trained.model_dir))
-    wanted = command_line.run("translate", *flags, stdin=TEXT)
+    wanted = run_command.run("translate", *flags, stdin=TEXT)
     done = client(running, protocol, "--model", "model", "--batch_size", "3")
     assert (done.status, done.err) == (0, "")
     assert done.out == wanted.out
@@ -62,16 +62,16 @@ def test_no_line_gives_no_line(running):
 )
 def test_mistakes_are_one_clear_line(running, arguments, stdin, message):
     done = client(running, "rest", *arguments, stdin=stdin)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert message in done.err
 
 
 def test_nobody_at_the_port_is_one_clear_line():
-    done = command_line.run(
+    done = run_command.run(
         "client",
         *("--host", "127.0.0.1", "--port", "1", "--model", "model"),
         *("--protocol", "rest", "--retries", "0"),
         stdin=TEXT,
     )
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "no server answers at 127.0.0.1:1 (rest)" in done.err

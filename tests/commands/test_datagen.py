@@ -5,7 +5,7 @@ import json
 import pytest
 
 from t2t_repro import datagen, hparams, problems
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -18,7 +18,7 @@ def arguments(tmp_path):
 
 
 def test_it_prepares_what_training_reuses(arguments, tmp_path):
-    done = command_line.run("datagen", *arguments, "--json")
+    done = run_command.run("datagen", *arguments, "--json")
     assert done.status == 0, done.err
     assert done.err.startswith("building a vocabulary")
     found = json.loads(done.out)
@@ -28,7 +28,7 @@ def test_it_prepares_what_training_reuses(arguments, tmp_path):
         "train": tiny.SIZES["train"],
         "val": tiny.SIZES["val"],
     }
-    again = command_line.run("datagen", *arguments)
+    again = run_command.run("datagen", *arguments)
     assert again.err == ""
     *reusing, last = again.out.splitlines()
     assert all(line.startswith(("reusing", "warning: 1 of 5 val")) for line in reusing)
@@ -38,13 +38,13 @@ def test_it_prepares_what_training_reuses(arguments, tmp_path):
 
 
 def test_it_mends_what_training_refuses(arguments, tmp_path):
-    command_line.run("datagen", *arguments)
+    run_command.run("datagen", *arguments)
     folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
     (folder / "train/manifest.json").write_text("{", encoding="utf-8")
-    done = command_line.run("datagen", *arguments)
+    done = run_command.run("datagen", *arguments)
     assert done.status == 0
     assert done.out.startswith(f"making {folder} anew: ")
-    assert command_line.run("datagen", *arguments).out.startswith("reusing")
+    assert run_command.run("datagen", *arguments).out.startswith("reusing")
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import json
 import pytest
 from sacrebleu import corpus_bleu
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
 
 def evaluate(trained, *arguments):
-    return command_line.run(
+    return run_command.run(
         "evaluate", "--model_dir", str(trained.model_dir), *arguments
     )
 
@@ -56,5 +56,5 @@ def test_the_score_is_that_of_the_translations_it_writes(trained, tmp_path):
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_work(trained, tmp_path):
     done = evaluate(trained, "--output_file", str(tmp_path / "absent" / "out.de"))
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "absent" in done.err

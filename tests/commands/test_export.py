@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -16,7 +16,7 @@ LINES = [source for source, _ in tiny.pairs("test")]
 
 def export(trained, folder, *arguments):
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
-    return command_line.run("export", *flags, *arguments)
+    return run_command.run("export", *flags, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_export_translates_as_translate_does(trained, exported):
     }
     text = "".join(f"{line}\n" for line in LINES).encode()
     flags = ("--model_dir", str(trained.model_dir))
-    done = command_line.run("translate", *flags, "--scores", stdin=text)
+    done = run_command.run("translate", *flags, "--scores", stdin=text)
     scores, texts = zip(
         *(line.split("\t") for line in done.out.splitlines()), strict=True
     )
@@ -104,7 +104,7 @@ def test_flags_change_the_search_and_the_card(trained, tmp_path):
 
 @pytest.mark.medium
 def test_an_average_that_was_made_anew_has_no_score(trained_copy, tmp_path):
-    command_line.run(
+    run_command.run(
         "average", "--model_dir", str(trained_copy.model_dir), "--last", "1"
     )
     done = export(trained_copy, tmp_path / "e")
@@ -162,7 +162,7 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
 )
 def test_what_cannot_be_is_one_clear_line(trained, tmp_path, flags, message):
     done = export(trained, tmp_path / "e", *flags)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert message in done.err
     assert not (tmp_path / "e").exists()
 
@@ -175,6 +175,6 @@ def test_a_second_export_is_the_next_version(trained, exported, tmp_path):
     assert json.loads(done.out)["saved_model"] == str(folder / "2")
     assert len(json.loads(done.out)["kept_files"]) == 3
     done = export(trained, folder, "--model_name", "other")
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "serves a model of another name than other" in done.err
     assert not (folder / "3").exists()

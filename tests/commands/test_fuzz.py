@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 LINES = 100_000
 BATCH = 500
@@ -68,7 +68,7 @@ def test_translate_gives_a_line_for_each_of_100_000_random_lines(
 ):
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes("".join(f"{text}\n" for text in lines).encode())
-    done = command_line.run(
+    done = run_command.run(
         "translate",
         *("--model_dir", str(trained.model_dir)),
         *("--input_file", str(source), "--output_file", str(target)),
@@ -88,7 +88,7 @@ def test_the_served_signature_answers_each_of_100_000_random_texts(
 ):
     """And bytes that are no text at all."""
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path))
-    done = command_line.run("export", *flags)
+    done = run_command.run("export", *flags)
     assert done.status == 0, done.err
     loaded = tf.saved_model.load(str(tmp_path / "1"))
     signature = loaded.signatures["serving_default"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.model_dir import ModelDir
-from t2t_repro.training.checkpoints import list_checkpoints
-from tests import command_line, golden, tiny
+from t2t_repro.runs.checkpoints import list_checkpoints
+from t2t_repro.runs.model_dir import ModelDir
+from tests import golden, run_command, tiny
 from tests.interop.t2t_run import T2TRun, write_hparams, write_vocabulary
 
 pytestmark = pytest.mark.medium
@@ -36,7 +36,7 @@ def small(shared_dir, tmp_path):
 
 
 def import_it(run, model_dir, *more, **changes):
-    return command_line.run("import_t2t", *run.flags(model_dir, **changes), *more)
+    return run_command.run("import_t2t", *run.flags(model_dir, **changes), *more)
 
 
 def test_it_tells_what_came_along(small, tmp_path):
@@ -89,7 +89,7 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
 
     def train(steps, corpus=data_dir):
         overrides = f"train_steps={steps},eval_steps=0,dropout=0.1"
-        return command_line.run(
+        return run_command.run(
             "train",
             *("--hparams", f"{model_dir / 'hparams.yaml'},{overrides}"),
             *("--problem", "files", "--data_dir", str(corpus)),
@@ -113,14 +113,14 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
     (other / "train.en").write_text("one\n", encoding="utf-8")
     (other / "train.de").write_text("eins\n", encoding="utf-8")
     done = train(10, other)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "holds a model of other settings: data" in done.err
 
 
 def test_what_needs_the_data_says_that_they_are_unknown(small, tmp_path):
     import_it(small, tmp_path / "model")
-    done = command_line.run("evaluate", "--model_dir", str(tmp_path / "model"))
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("evaluate", "--model_dir", str(tmp_path / "model"))
+    assert run_command.is_one_clear_line(done)
     assert "was imported, so its data are unknown" in done.err
 
 
@@ -220,7 +220,7 @@ def test_what_cannot_be_imported_is_refused_in_a_line_and_nothing_is_left(
     changes = {"model_dir": tmp_path / "model"} | spoil(small, tmp_path)
     before = sorted(path for path in tmp_path.rglob("*"))
     done = import_it(small, **changes)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert done.out == ""
     assert sorted(path for path in tmp_path.rglob("*")) == before
@@ -254,7 +254,7 @@ def test_it_translates_as_tensor2tensor_does(translating, shared_dir, tmp_path):
     source, expected, ids, scores = sentences(shared_dir)
     output = tmp_path / "out.tsv"
     flags = ("--input_file", str(source), "--output_file", str(output), "--scores")
-    done = command_line.run("translate", "--model_dir", str(translating), *flags)
+    done = run_command.run("translate", "--model_dir", str(translating), *flags)
     assert done.status == 0, done.err
     rows = [row.split("\t", 1) for row in output.read_text("utf-8").split("\n")[:-1]]
     assert len(rows) == len(expected) == 1000
@@ -284,7 +284,7 @@ def test_by_tensor2tensors_rules_every_score_is_its_own(
     some = tmp_path / "some.en"
     some.write_text("".join(f"{lines[n]}\n" for n in chosen), encoding="utf-8")
     flags = ("--input_file", str(some), "--scores", "--batch_size", "1")
-    done = command_line.run(
+    done = run_command.run(
         "translate", "--model_dir", str(translating), *flags, "--tensor2tensor_rules"
     )
     assert done.status == 0, done.err
@@ -320,7 +320,7 @@ def test_its_export_serves_the_same_without_this_package(
 ):
     source, expected, _, scores = sentences(shared_dir)
     flags = ("--model_dir", str(translating), "--export_dir", str(tmp_path / "export"))
-    done = command_line.run("export", *flags, "--json")
+    done = run_command.run("export", *flags, "--json")
     assert done.status == 0, done.err
     lines = source.read_text("utf-8").split("\n")[:8]
     found = subprocess.run(

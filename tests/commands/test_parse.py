@@ -8,7 +8,7 @@ import random
 import pytest
 
 from t2t_repro.problems.trees import read_tree
-from tests import command_line
+from tests import run_command
 
 pytestmark = pytest.mark.medium
 
@@ -64,7 +64,7 @@ def parser(tmp_path_factory):
 
 
 def train(folder):
-    return command_line.run(
+    return run_command.run(
         "train",
         *("--hparams", str(folder / "parser.yaml"), "--data_dir", str(folder)),
         *("--model_dir", str(folder / "model"), "--json"),
@@ -101,16 +101,16 @@ def test_evaluate_gives_what_parseval_gives_of_its_trees(parser, tmp_path):
     folder, result = parser
     output = tmp_path / "trees"
     flags = ("--model_dir", str(folder / "model"), "--output_file", str(output))
-    found = json.loads(command_line.run("evaluate", *flags, "--json").out)
+    found = json.loads(run_command.run("evaluate", *flags, "--json").out)
     assert {name: found[name] for name in FIGURES} == pytest.approx(
         {name: result[name] for name in FIGURES}
     )
     files = ("--gold", str(folder / "test.trees"), "--test", str(output))
-    scored = json.loads(command_line.run("parseval", *files, "--json").out)
+    scored = json.loads(run_command.run("parseval", *files, "--json").out)
     assert {name: scored[name] for name in FIGURES} == {
         name: found[name] for name in FIGURES
     }
-    first, second, *_, last = command_line.run("evaluate", *flags).out.splitlines()
+    first, second, *_, last = run_command.run("evaluate", *flags).out.splitlines()
     assert first.startswith(f"F1 {found['f1']:.2f}  recall {found['recall']:.2f}  ")
     assert first.endswith("(EVALB, COLLINS.prm, 0 errors)")
     assert f"with the {found['repaired']} of 12 outputs counted as 0" in second
@@ -124,7 +124,7 @@ def test_every_line_gets_a_tree_over_its_words(parser, tmp_path):
     source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     model = ("--model_dir", str(folder / "model"))
     files = ("--input_file", str(source), "--output_file", str(output))
-    done = command_line.run("parse", *model, *files)
+    done = run_command.run("parse", *model, *files)
     assert done.status == 0, done.err
     assert "of 3 outputs were no tree over the words, whichever hypothesis" in done.err
     trees = output.read_text(encoding="utf-8").split("\n")
@@ -135,7 +135,7 @@ def test_every_line_gets_a_tree_over_its_words(parser, tmp_path):
             words = line.replace("(", "-LRB-").replace(")", "-RRB-").split()
             assert read_tree(parsed)[1] == words
     # From standard input to standard output it is the same.
-    streamed = command_line.run("parse", *model, stdin=source.read_bytes())
+    streamed = run_command.run("parse", *model, stdin=source.read_bytes())
     assert streamed.out == output.read_text(encoding="utf-8")
 
 
@@ -147,7 +147,7 @@ def test_an_unfinished_translation_is_not_taken_for_trees(parser, tmp_path):
         *("--model_dir", str(folder / "model"), "--input_file", str(source)),
         *("--output_file", str(output)),
     )
-    assert command_line.run("translate", *flags).status == 0
+    assert run_command.run("translate", *flags).status == 0
     assert not output.read_text().startswith("(TOP")
-    assert command_line.run("parse", *flags).status == 0
+    assert run_command.run("parse", *flags).status == 0
     assert output.read_text().startswith("(TOP")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests import command_line
+from tests import run_command
 
 GOLD = "(TOP (S (NP (NN tea)) (VP (VBZ is) (ADJP (JJ hot)))))"
 # One of four brackets is another.
@@ -21,7 +21,7 @@ def files(tmp_path):
 
 
 def test_the_figures_are_printed_for_people(files):
-    done = command_line.run("parseval", *files)
+    done = run_command.run("parseval", *files)
     assert (done.status, done.err) == (0, "")
     first, second, third, fourth = done.out.splitlines()
     assert first == (
@@ -35,7 +35,7 @@ def test_the_figures_are_printed_for_people(files):
 
 
 def test_json_holds_figures_and_counts(files):
-    found = json.loads(command_line.run("parseval", *files, "--json").out)
+    found = json.loads(run_command.run("parseval", *files, "--json").out)
     assert (found["recall"], found["precision"], found["f1"]) == (87.5, 87.5, 87.5)
     assert (found["complete_match"], found["tagging"]) == (50, 100)
     assert (found["sentences"], found["valid"], found["skipped"]) == (3, 2, 1)
@@ -47,7 +47,7 @@ def test_json_holds_figures_and_counts(files):
 def test_other_parameters_can_be_given(files, tmp_path):
     path = tmp_path / "my.prm"
     path.write_text("EQ_LABEL ADJP NP\nCUTOFF_LEN 2\n")
-    done = command_line.run("parseval", *files, "--param_file", str(path), "--json")
+    done = run_command.run("parseval", *files, "--param_file", str(path), "--json")
     found = json.loads(done.out)
     # TOP is counted now, and the two labels are the same.
     assert (found["matched"], found["gold_brackets"], found["f1"]) == (10, 10, 100)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -24,7 +24,7 @@ def files(tmp_path):
 def score(trained, files, *arguments):
     flags = ("--model_dir", str(trained.model_dir))
     flags += ("--source_file", str(files[0]), "--target_file", str(files[1]))
-    return command_line.run("score", *flags, *arguments)
+    return run_command.run("score", *flags, *arguments)
 
 
 def test_every_pair_has_a_line_and_the_corpus_a_perplexity(trained, files):
@@ -76,20 +76,20 @@ def test_files_of_different_lengths_are_refused_before_the_work(trained, files):
     with open(files[1], "a", encoding="utf-8") as file:
         file.write("zehn\n")
     done = score(trained, files)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert f"{files[0]} has 8 lines but {files[1]} has 9" in done.err
     assert done.out == ""
 
 
 def test_what_is_missing_is_named(trained, files, tmp_path):
     done = score(trained, (tmp_path / "absent.en", files[1]))
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "absent.en does not exist" in done.err
     done = score(trained, files, "--checkpoint", "absent")
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "--checkpoint absent: no such folder" in done.err
-    done = command_line.run("score", "--model_dir", str(trained.model_dir))
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("score", "--model_dir", str(trained.model_dir))
+    assert run_command.is_one_clear_line(done)
     assert "--source_file" in done.err
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -45,7 +45,7 @@ def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
 
 def test_a_second_run_is_told_as_text(trained_copy):
     arguments = trained_copy.arguments()[:-1]  # Without --json.
-    done = command_line.run("train", *arguments)
+    done = run_command.run("train", *arguments)
     assert (done.status, done.err) == (0, "")
     *_, bleu, paper_bleu, split, place = done.out.splitlines()
     assert bleu.startswith(f"BLEU {trained_copy.result['bleu']:.2f}  nrefs:1|")
@@ -60,7 +60,7 @@ def test_a_vocabulary_can_be_given(trained, tmp_path):
     shutil.copy(trained.model_dir / "vocab.model", folder / "mine.model")
     copy = tiny.Trained(folder, trained.done)
     tiny.write_hparams(folder)
-    done = command_line.run(
+    done = run_command.run(
         "train",
         *copy.arguments(),
         *("--vocab_file", str(folder / "mine.model"), "--train_steps", "1"),
@@ -76,7 +76,7 @@ def test_a_vocabulary_can_be_given(trained, tmp_path):
 def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     shutil.rmtree(trained_copy.model_dir)
     arguments = trained_copy.arguments("train_steps=100000,eval_steps=2")
-    process = command_line.start("train", *arguments)
+    process = run_command.start("train", *arguments)
     lines = []
     for line in process.stderr:
         lines.append(line)
@@ -92,7 +92,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     process.stdout.close()
     process.stderr.close()
     shorter = [*trained_copy.arguments("eval_steps=0"), "--train_steps", "4"]
-    done = command_line.run("train", *shorter)
+    done = run_command.run("train", *shorter)
     assert done.status == 0, done.err
     assert json.loads(done.out)["steps"] >= 2
     assert "going on from step" in done.err or "steps are done" in done.err
@@ -100,10 +100,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
 
 def test_changes_are_accepted_by_name_alone(trained_copy):
     arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
-    done = command_line.run("train", *arguments)
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("train", *arguments)
+    assert run_command.is_one_clear_line(done)
     assert "dropout=0.1 there, 0.3 here" in done.err
-    done = command_line.run("train", *arguments, "--accept_changes", "dropout")
+    done = run_command.run("train", *arguments, "--accept_changes", "dropout")
     assert done.status == 0, done.err
     assert "going on from step 4" in done.out
     written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")

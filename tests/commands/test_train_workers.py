@@ -8,8 +8,8 @@ import socket
 import numpy as np
 import pytest
 
-from t2t_repro.training import checkpoints
-from tests import command_line, tiny
+from t2t_repro.runs import checkpoints
+from tests import run_command, tiny
 
 STEPS = 150
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
@@ -52,7 +52,7 @@ class TwoWorkers:
                 for name, value in environment.items():
                     patch.setenv(name, value)
                 # The job's log; standard output holds the result.
-                self.processes.append(command_line.start("train", *arguments))
+                self.processes.append(run_command.start("train", *arguments))
 
     def __enter__(self):
         return self
@@ -78,7 +78,7 @@ class TwoWorkers:
         done = []
         for process in self.processes:
             out, err = process.communicate(timeout=240)
-            done.append(command_line.Done(process.returncode, out, err))
+            done.append(run_command.Done(process.returncode, out, err))
         return done
 
 
@@ -94,7 +94,7 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
     for name in ("workers", "mirrored"):
         tiny.write_corpus(tmp_path / name / "data")
         tiny.write_hparams(tmp_path / name)
-    nothing = command_line.Done(0, "", "")
+    nothing = run_command.Done(0, "", "")
     flags = tiny.Trained(tmp_path / "workers", nothing).arguments(SETTINGS)
 
     with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
@@ -125,7 +125,7 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
     # The same replicas in one process, never interrupted: the same dropout, too.
     flags = tiny.Trained(tmp_path / "mirrored", nothing).arguments(SETTINGS)
     replicas = ["--strategy", "mirrored", "--replicas", "2"]
-    done = command_line.run_alone("train", *flags, *replicas)
+    done = run_command.run_alone("train", *flags, *replicas)
     assert done.status == 0, done.err
     wanted = last_weights(tmp_path / "mirrored")
     for name, found in last_weights(tmp_path / "workers").items():

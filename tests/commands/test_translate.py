@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 pytestmark = pytest.mark.medium
 
@@ -16,7 +16,7 @@ TEXT = "one two\n\nthree\r\n  \nfour\u2028five\nno line end"
 
 def translate(trained, *arguments, stdin=b""):
     flags = ("--model_dir", str(trained.model_dir), *arguments)
-    return command_line.run("translate", *flags, stdin=stdin)
+    return run_command.run("translate", *flags, stdin=stdin)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_n_best_lists_begin_with_the_best(trained, expected):
 def test_more_hypotheses_than_the_beam_holds_are_refused(trained, tmp_path):
     target = tmp_path / "out.de"
     done = translate(trained, "--nbest", "3", "--output_file", str(target))
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "--nbest 3 is more than the beam holds; give --beam_size 3" in done.err
     assert not target.exists()
 
@@ -108,7 +108,7 @@ def test_translations_begin_with_their_prefixes(trained, expected, tmp_path):
     done = translate(
         trained, "--prefix_file", str(prefixes), "--input_file", str(source)
     )
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert f"{prefixes} has 6 lines, --input_file {source} has 7;" in done.err
 
 
@@ -186,7 +186,7 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
 )
 def test_flags_that_make_no_sense_are_refused(trained, flags, expected):
     done = translate(trained, *flags, stdin=b"one\n")
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert expected in done.err
 
 
@@ -231,7 +231,7 @@ def test_the_input_is_not_replaced(trained, tmp_path):
     source.write_text("one\n")
     link.symlink_to(source)
     done = translate(trained, "--input_file", str(source), "--output_file", str(link))
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "is the input file; name another file" in done.err
     assert source.read_text() == "one\n"
 
@@ -240,13 +240,13 @@ def test_invalid_utf8_is_named_by_line_and_byte_and_nothing_is_written(
     trained, tmp_path
 ):
     done = translate(trained, stdin=b"one\ntw\xff\n")
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "standard input:2:3: byte 0xff is not valid UTF-8" in done.err
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes(b"one\ntw\xff\n")
     target.write_text("old", encoding="utf-8")
     done = translate(trained, "--input_file", str(source), "--output_file", str(target))
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert f"{source}:2:3: byte 0xff" in done.err
     assert target.read_text(encoding="utf-8") == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
@@ -277,13 +277,13 @@ def test_a_device_or_a_pipe_is_written_to_and_stays_what_it_is(trained, tmp_path
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk_is_one_clear_line(trained):
     done = translate(trained, "--output_file", "/dev/full", stdin=b"one\n")
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert "cannot write /dev/full: No space left on device" in done.err
 
 
 def test_a_process_of_its_own_prints_translations_alone(trained, expected):
     model_dir = str(trained.model_dir)
-    done = command_line.run_alone("translate", "--model_dir", model_dir, input=TEXT)
+    done = run_command.run_alone("translate", "--model_dir", model_dir, input=TEXT)
     assert (done.status, done.err) == (0, "")
     assert done.out.split("\n")[:-1] == expected
 
@@ -291,7 +291,7 @@ def test_a_process_of_its_own_prints_translations_alone(trained, expected):
 def test_a_terminal_is_answered_line_by_line(trained, expected):
     master, slave = os.openpty()
     flags = ("--model_dir", str(trained.model_dir))
-    process = command_line.start("translate", *flags, stdin=slave)
+    process = run_command.start("translate", *flags, stdin=slave)
     os.close(slave)
     answers = []
     for line in (b"one two\n", b"\n", b"three\n"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import command_line
+from tests import run_command
 from tests.commands.test_translate import random_words, translate
 
 pytestmark = pytest.mark.medium
@@ -57,12 +57,12 @@ def interrupted(trained, folder, signal_number):
     target = folder / "out.de"
     after = pieces(target) + 3
     flags = ("--model_dir", str(trained.model_dir), *files(folder, target))
-    process = command_line.start("translate", *flags, *SMALL_WINDOWS)
+    process = run_command.start("translate", *flags, *SMALL_WINDOWS)
     while pieces(target) < after and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal_number)
     out, err = process.communicate()
-    return command_line.Done(process.returncode, out, err)
+    return run_command.Done(process.returncode, out, err)
 
 
 @pytest.fixture(scope="module")
@@ -150,14 +150,14 @@ def refused(trained, folder, words, *flags):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     flags = (*files(folder, folder / "out.de"), *SMALL_WINDOWS, *flags)
     done = translate(trained, *flags)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_reader_that_has_enough_ends_it_silently(trained, many, whole):
     flags = ("--model_dir", str(trained.model_dir), "--input_file", str(many))
-    process = command_line.start("translate", *flags, *SMALL_WINDOWS)
+    process = run_command.start("translate", *flags, *SMALL_WINDOWS)
     first = process.stdout.readline()
     process.stdout.close()
     err = process.stderr.read()
@@ -178,7 +178,7 @@ def test_a_small_disk_keeps_whole_pieces_and_more_room_goes_on(
         target = tmp_path / "out.de"
         flags = (*files(many.parent, target), *SMALL_WINDOWS)
         done = translate(trained, *flags)
-        assert command_line.is_one_clear_line(done)
+        assert run_command.is_one_clear_line(done)
         full = f"cannot write {target}.partial: No space left on device"
         assert full in done.err
         journal = target.with_name("out.de.partial.journal").read_bytes()

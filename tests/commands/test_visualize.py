@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests import command_line
+from tests import run_command
 
 pytestmark = pytest.mark.medium
 
@@ -13,7 +13,7 @@ TEXT = "one two three"
 
 def visualize(trained, *arguments):
     flags = ("--model_dir", str(trained.model_dir), *arguments)
-    return command_line.run("visualize", *flags)
+    return run_command.run("visualize", *flags)
 
 
 def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path):
@@ -22,7 +22,7 @@ def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path
     done = visualize(trained, *flags, "--json")
     assert (done.status, done.err) == (0, "")
     found = json.loads(done.out)
-    translated = command_line.run(
+    translated = run_command.run(
         "translate",
         *("--model_dir", str(trained.model_dir), "--scores"),
         stdin=f"{TEXT}\n".encode(),
@@ -60,6 +60,6 @@ def test_a_mistake_is_one_clear_line_and_nothing_is_written(
 ):
     monkeypatch.chdir(tmp_path)
     done = visualize(trained, *arguments)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert list(tmp_path.iterdir()) == []

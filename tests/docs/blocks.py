@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command_line import ROOT
+from tests.run_command import ROOT
 
 PAGES = [
     ROOT / "README.md",

@@ -15,8 +15,7 @@ import pytest
 from serving_harness.running import serving
 
 from t2t_repro import hparams, problems
-from tests import command_line, tiny
-from tests.command_line import ROOT
+from tests import run_command, tiny
 from tests.docs.blocks import (
     PAGES,
     blocks,
@@ -27,6 +26,7 @@ from tests.docs.blocks import (
     notebook_commands,
     spans,
 )
+from tests.run_command import ROOT
 
 INCLUDED = (
     "{include} ../CHANGELOG.md",
@@ -117,7 +117,7 @@ def help_of(program, tool):
             ["bash", ROOT / tool, "--help"], capture_output=True, text=True, check=True
         )
         return done.stdout
-    return command_line.run(tool, "--help").out
+    return run_command.run(tool, "--help").out
 
 
 @pytest.mark.parametrize("command", BASH, ids=str)
@@ -198,7 +198,7 @@ def folder(trained, tmp_path_factory):
     for name in ("text.en", "source.en", "target.de"):
         (path / name).write_text("one two\nthree\n", encoding="utf-8")
     flags = ["--model_dir", path / "mymodel", "--export_dir", path / "exported"]
-    done = command_line.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
+    done = run_command.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
     assert done.status == 0, done.err
     return path
 
@@ -213,7 +213,7 @@ def execute(command, folder, monkeypatch):
     if isinstance(stdin, str):
         stdin = (folder / stdin).read_bytes() if stdin else b""
     module = words[2].removeprefix("t2t_repro.")
-    done = command_line.run(module, *words[3:], stdin=stdin)
+    done = run_command.run(module, *words[3:], stdin=stdin)
     assert done.status == 0, done.err
     if command.stdout:
         (folder / command.stdout).write_text(done.out, encoding="utf-8")
@@ -278,7 +278,7 @@ def run_python(text, folder):
     done = subprocess.run(
         [sys.executable, "-c", text],
         cwd=folder,
-        env={**command_line.os.environ, "PYTHONPATH": str(ROOT)},
+        env={**run_command.os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

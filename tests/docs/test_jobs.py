@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from t2t_repro import train
-from tests.command_line import ROOT
+from tests.run_command import ROOT
 
 HOW_TO = ROOT / "docs" / "how_to"
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from t2t_repro import hparams
-from tests.command_line import ROOT
+from tests.run_command import ROOT
 
 
 @pytest.fixture(scope="module")

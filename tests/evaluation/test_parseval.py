@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.evaluation.parseval import (
     ERROR,
     SKIPPED,
@@ -15,7 +14,8 @@ from t2t_repro.evaluation.parseval import (
     parseval_files,
 )
 from t2t_repro.evaluation.parseval_trees import Parameters, read_parameters
-from t2t_repro.text_files import read_lines
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
 
 DOG = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))"
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.evaluation.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
+from t2t_repro.system.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import rule_of
+from t2t_repro.system.errors import UserError
 
 
 def test_a_set_cannot_be_changed_in_place():

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from t2t_repro import hparams
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import sets
+from t2t_repro.system.errors import UserError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from t2t_repro import hparams
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import field_types, rule_of
+from t2t_repro.system.errors import UserError
 from tests import properties
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.training.checkpoints import write_tensors
+from t2t_repro.runs.checkpoints import write_tensors
 from tests import golden
 
 # The least that a vocabulary of word pieces holds: two reserved ones, the escapes.

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.piece_names import piece_names
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
 from t2t_repro.decoding.search import Search
-from t2t_repro.errors import UserError
 from t2t_repro.interop.ctranslate2 import QUANTIZATIONS, write_ctranslate2
-from t2t_repro.pair_scores import PairScorer
-from t2t_repro.translator import Translator
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation.pair_scores import PairScorer
+from t2t_repro.translation.translator import Translator
 from tests import tiny
 from tests.serving import small
 

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.interop.t2t_checkpoint import T2TCheckpoint, find
-from t2t_repro.training.checkpoints import write_tensors
+from t2t_repro.runs.checkpoints import write_tensors
+from t2t_repro.system.errors import UserError
 
 SCOPE = "transformer/symbol_modality_5_2"
 LAYER = "transformer/body/encoder/layer_0/ffn"

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.errors import UserError
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import (
     ignored,
@@ -13,6 +12,7 @@ from t2t_repro.interop.t2t_hparams import (
     read_json,
     to_hparams,
 )
+from t2t_repro.system.errors import UserError
 
 BASE = t2t_sets.load("transformer_base")
 

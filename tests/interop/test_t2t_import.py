@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.parts import laid_flat
-from t2t_repro.errors import UserError
+from t2t_repro.batches.parts import laid_flat
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import read_json
 from t2t_repro.interop.t2t_import import Source, import_model, load_vocabulary
 from t2t_repro.interop.variable_names import from_t2t, t2t_name
-from t2t_repro.model_dir import ModelDir
 from t2t_repro.models.transformer import named_variables
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.loop import TrainingLoop
 from tests import golden
 from tests.interop.t2t_run import T2TRun, write_hparams, write_run, write_vocabulary

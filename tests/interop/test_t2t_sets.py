@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.schedule import Schedule
 from tests import golden
 

@@ -8,9 +8,9 @@ from t2t_repro import hparams
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.search import Search
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import build_model
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.model_dir import build_model
 from tests import golden
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]

@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import build_model
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder
+from t2t_repro.runs.model_dir import build_model
 
 pytestmark = pytest.mark.medium
 

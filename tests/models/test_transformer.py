@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams as hparam_sets
+from t2t_repro.models.losses import loss_sum, smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy
 from tests import golden
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]

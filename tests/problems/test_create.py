@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import problems
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 
 def test_every_name_creates_a_problem_that_bears_it(tmp_path):

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from t2t_repro import problems
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from t2t_repro import problems
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 SECTIONS = [f"{number:02}" for number in range(25)]
 

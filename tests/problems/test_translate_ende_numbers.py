@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 from num2words import num2words
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers, corpus
 from t2t_repro.problems.translate_ende_numbers.partition import Value, partition
 from t2t_repro.problems.translate_ende_numbers.sentences import KINDS, SentenceMaker
+from t2t_repro.system.errors import UserError
 
 MONTHS = str.split(
     "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"

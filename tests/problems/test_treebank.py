@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
+from t2t_repro.system.errors import UserError
 
 # As the treebank's README shows a tree of the combined files.
 TREEBANK = """\

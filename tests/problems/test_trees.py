@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.trees import tree_of, words_and_tags
-from t2t_repro.text_files import read_pairs
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_pairs
 
 
 def test_words_and_tags_are_tensor2tensors(shared_dir):

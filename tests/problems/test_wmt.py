@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from t2t_repro import problems
-from t2t_repro.errors import UserError
 from t2t_repro.problems import wmt
+from t2t_repro.system.errors import UserError
 from tests.tfds_local import write_local_dataset
 
 _SPLITS = {

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.tokenizer import Tokenizer
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.server_files import write_server_files
 from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
 from tests.serving import small
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from serving_harness.batching import BatchingParameters
 from serving_harness.running import serving
 
-from t2t_repro.errors import UserError
 from t2t_repro.serving.client import Client
 from t2t_repro.serving.transport import Server, Transport, connect
+from t2t_repro.system.errors import UserError
 from tests.serving import small
 
 pytestmark = pytest.mark.medium

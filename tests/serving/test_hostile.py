@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
 from t2t_repro.decoding.search import Search
 from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
 from tests.serving import small
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from t2t_repro.decoding.search import Search
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
-from t2t_repro.translator import Translator
+from t2t_repro.translation.translator import Translator
 from tests.serving import small
 
 pytestmark = pytest.mark.medium

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from t2t_repro.errors import UserError
 from t2t_repro.serving import saved_model
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.warmup import FILE_NAME
+from t2t_repro.system.errors import UserError
 from tests.serving import small
 
 pytestmark = pytest.mark.medium

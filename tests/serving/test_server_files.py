@@ -7,7 +7,6 @@ import yaml
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from t2t_repro.errors import UserError
 from t2t_repro.serving import server_files
 from t2t_repro.serving.server_files import (
     FILES,
@@ -15,6 +14,7 @@ from t2t_repro.serving.server_files import (
     default_model_name,
     write_server_files,
 )
+from t2t_repro.system.errors import UserError
 
 
 def test_the_server_can_read_its_configuration(tmp_path):

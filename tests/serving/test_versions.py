@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from t2t_repro.errors import UserError
 from t2t_repro.serving.versions import check_format, write_version
+from t2t_repro.system.errors import UserError
 
 
 def fill(folder):

@@ -8,8 +8,8 @@ from ablation.table import as_markdown, summary
 
 from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import parameters
-from t2t_repro.errors import UserError
-from tests import command_line, tiny
+from t2t_repro.system.errors import UserError
+from tests import run_command, tiny
 
 BASE = hparams.load("base")
 # Half as wide as the paper's, half as deep, an eighth of the steps.
@@ -91,7 +91,7 @@ def test_a_row_of_the_table_has_means_and_every_seed():
 
 
 def test_parameters_are_counted_without_training():
-    done = command_line.run("tools/ablate.py", "--count", "--json")
+    done = run_command.run("tools/ablate.py", "--count", "--json")
     counted = {e["row"]: e["parameters"] for e in json.loads(done.out)["rows"]}
     assert set(counted) == set(rows.ROWS)
     assert counted["base"] == 63_062_016
@@ -108,8 +108,8 @@ def test_parameters_are_counted_without_training():
 )
 def test_flags_that_make_no_sense_are_refused(flags, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = command_line.run("tools/ablate.py", *flags)
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("tools/ablate.py", *flags)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert list(tmp_path.iterdir()) == []
 
@@ -121,7 +121,7 @@ def test_rows_are_trained_scored_and_not_trained_again(tmp_path):
     flags = ("--hparams", f"{base},num_heads=4,dropout=0.1", "--seeds", "3", "--json")
     flags += ("--rows", "base,table3_a_h4,table3_d_dropout0")
     flags += ("--data_dir", str(tmp_path / "data"), "--work_dir", str(tmp_path / "w"))
-    done = command_line.run("tools/ablate.py", *flags, "--jobs", "2")
+    done = run_command.run("tools/ablate.py", *flags, "--jobs", "2")
     assert done.status == 0, done.err
     found = {row["row"]: row for row in json.loads(done.out)["rows"]}
     assert list(found) == ["base", "table3_a_h4", "table3_d_dropout0"]
@@ -133,6 +133,6 @@ def test_rows_are_trained_scored_and_not_trained_again(tmp_path):
         assert 1 < row["perplexity"] < 2 * tiny.VOCAB_SIZE
         assert row["sentences"] == tiny.SIZES["val"]
     assert (tmp_path / "w/table3.md").read_text().count("\n| ") >= 3
-    again = command_line.run("tools/ablate.py", *flags)
+    again = run_command.run("tools/ablate.py", *flags)
     assert again.err.count("reusing ") == 3
     assert json.loads(again.out)["rows"] == json.loads(done.out)["rows"]

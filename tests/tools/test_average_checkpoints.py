@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2t_repro.training.checkpoints import open_checkpoint, save
+from t2t_repro.runs.checkpoints import open_checkpoint, save
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "average_checkpoints.py"
 

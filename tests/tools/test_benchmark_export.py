@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from tests import command_line, tiny
+from tests import run_command, tiny
 
-TOOL = command_line.ROOT / "tools" / "benchmark_export.py"
+TOOL = run_command.ROOT / "tools" / "benchmark_export.py"
 
 
 def run(*arguments):

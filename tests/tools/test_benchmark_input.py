@@ -6,7 +6,7 @@ import benchmark_input
 import numpy as np
 import pytest
 
-from tests import command_line
+from tests import run_command
 
 
 def test_lines_are_as_long_as_those_of_wmt14():
@@ -33,7 +33,7 @@ def test_a_line_has_as_many_words_as_it_should(tmp_path):
 def test_every_stage_is_measured(tmp_path):
     flags = ("--pairs", "1000", "--batches", "3", "--work_dir", str(tmp_path))
     small = ("--hparams", "base,vocab_size=1000,tokens_per_batch=2000")
-    done = command_line.run("tools/benchmark_input.py", *flags, *small, "--json")
+    done = run_command.run("tools/benchmark_input.py", *flags, *small, "--json")
     assert done.status == 0, done.err
     found = json.loads(done.out)
     assert (found["pairs"], found["batches"]) == (1000, 3)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 from t2t_repro.training.step import StepResult
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"

@@ -24,8 +24,8 @@ from training_speed.start_up import StartUp
 
 from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import training_flops
-from t2t_repro.errors import UserError
-from tests import command_line
+from t2t_repro.system.errors import UserError
+from tests import run_command
 
 TOOL = "tools/benchmark_training.py"
 SMALL = Work("tiny", 2, 3, d_model=4, d_ff=8, num_heads=2, num_layers=1, vocab_size=10)
@@ -202,7 +202,7 @@ def test_turns_are_counted_and_answered():
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=command_line.ROOT,
+        cwd=run_command.ROOT,
         input="2\n3\n",
         capture_output=True,
         encoding="utf-8",
@@ -227,7 +227,7 @@ def test_turns_are_counted_and_answered():
     ],
 )
 def test_flags_are_checked(arguments, words):
-    done = command_line.run(TOOL, *arguments)
+    done = run_command.run(TOOL, *arguments)
     assert done.status == 2
     assert words in done.err
     assert "Traceback" not in done.err
@@ -237,7 +237,7 @@ def test_flags_are_checked(arguments, words):
 def test_the_real_step_and_its_limit_are_timed(tmp_path):
     plot = tmp_path / "curve.svg"
     flags = ("--only=t2t_repro,torch", "--lengths=8", "--curve_tokens=16")
-    command = (sys.executable, command_line.ROOT / TOOL, *TOY, *ONCE, *flags)
+    command = (sys.executable, run_command.ROOT / TOOL, *TOY, *ONCE, *flags)
     done = subprocess.run(
         [*command, "--json", "--plot", plot],
         capture_output=True,

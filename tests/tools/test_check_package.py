@@ -7,8 +7,8 @@ import zipfile
 import check_package
 import pytest
 
-from t2t_repro.errors import UserError
-from tests import command_line
+from t2t_repro.system.errors import UserError
+from tests import run_command
 
 WHOLE = check_package.wanted_files(check_package.ROOT)
 
@@ -67,8 +67,8 @@ def test_the_commands_of_the_readme_are_tried():
 
 
 def test_an_interpreter_that_is_not_there_is_one_clear_line():
-    done = command_line.run("tools/check_package.py", "--python", "python0")
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("tools/check_package.py", "--python", "python0")
+    assert run_command.is_one_clear_line(done)
     assert "--python python0: there is no such program" in done.err
 
 

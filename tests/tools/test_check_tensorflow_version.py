@@ -7,9 +7,9 @@ import sys
 import pytest
 from check_tensorflow_version import compare
 
-from tests import command_line
+from tests import run_command
 
-TOOL = command_line.ROOT / "tools" / "check_tensorflow_version.py"
+TOOL = run_command.ROOT / "tools" / "check_tensorflow_version.py"
 
 
 def test_texts_are_counted_and_numbers_measured():
@@ -34,7 +34,7 @@ def test_a_folder_without_versions_is_one_line(tmp_path):
 def test_an_export_of_today_runs_under_tensorflow_2_20(trained, tmp_path):
     """Installs some 2 GB."""
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
-    assert command_line.run("export", *flags).status == 0
+    assert run_command.run("export", *flags).status == 0
     environment = ("--environment", tmp_path / "environment")
     done = subprocess.run(
         [sys.executable, TOOL, "--export_dir", tmp_path / "e", *environment, "--json"],

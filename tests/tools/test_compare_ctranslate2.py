@@ -3,7 +3,7 @@
 import pytest
 from compare_ctranslate2 import Comparer
 
-from t2t_repro.model_dir import ModelDir
+from t2t_repro.runs.model_dir import ModelDir
 from tests import tiny
 
 pytest.importorskip("ctranslate2")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES, to_file
+from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES, to_file
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "compare_subwords.py"
 SPEC = importlib.util.spec_from_file_location(TOOL.stem, TOOL)

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from t2t_repro.training.checkpoints import save
-from tests.command_line import ROOT
+from t2t_repro.runs.checkpoints import save
+from tests.run_command import ROOT
 
 TOOL = ROOT / "tools" / "inject_faults.py"
 LOG = "step\tloss\ttarget_tokens_per_second\n50\t1.5\t{}\n"

@@ -7,18 +7,18 @@ import sys
 import pytest
 from load_test import Load, measure
 
-from t2t_repro.errors import UserError
 from t2t_repro.serving.transport import Server
-from tests import command_line, tiny
+from t2t_repro.system.errors import UserError
+from tests import run_command, tiny
 
 LINES = [source for source, _ in tiny.pairs("test")]
-TOOL = command_line.ROOT / "tools" / "load_test.py"
+TOOL = run_command.ROOT / "tools" / "load_test.py"
 
 
 @pytest.mark.medium
 def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
-    assert command_line.run("export", *flags).status == 0
+    assert run_command.run("export", *flags).status == 0
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
     done = subprocess.run(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.hparams import HParams
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 TOOL = "tools/measure_padding.py"
 
@@ -46,7 +46,7 @@ def test_a_table_is_printed_of_several_files(tmp_path):
     flags = ["--source_file", *(str(tmp_path / f"{n}.en") for n in "ab")]
     flags += ["--target_file", *(str(tmp_path / f"{n}.de") for n in "ab")]
     flags += ["--vocab_size", "300", "--tokens_per_batch", "512"]
-    done = command_line.run(TOOL, *flags)
+    done = run_command.run(TOOL, *flags)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[0].startswith("120 pairs, ")
@@ -57,8 +57,8 @@ def test_a_table_is_printed_of_several_files(tmp_path):
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
     flags = ("--source_file", "a", "b", "--target_file", "a")
-    done = command_line.run(TOOL, *flags)
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run(TOOL, *flags)
+    assert run_command.is_one_clear_line(done)
     assert "--source_file names 2 files but --target_file 1" in done.err
 
 
@@ -83,7 +83,7 @@ def test_the_paper_s_batches_are_padded_little(shared_dir, stems):
     corpora = shared_dir / "corpora"
     flags = ["--source_file", *(str(corpora / f"{stem}.en") for stem in stems)]
     flags += ["--target_file", *(str(corpora / f"{stem}.de") for stem in stems)]
-    done = command_line.run(TOOL, *flags, "--json")
+    done = run_command.run(TOOL, *flags, "--json")
     assert done.status == 0, done.err
     one_part, found = (
         {

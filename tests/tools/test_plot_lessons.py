@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 from figures import heads, masks, norm_order, norms, order, positions, scaling, style
 
+from t2t_repro.data.prepared_data import prepare
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.position import sinusoid_rates
-from t2t_repro.model_dir import ModelDir
-from t2t_repro.prepared_data import prepare
 from t2t_repro.problems import create
+from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training.schedule import Schedule
-from tests import command_line, tiny
+from tests import run_command, tiny
 
 TOOL = "tools/plot_lessons.py"
 
@@ -207,7 +207,7 @@ def test_colours_stand_out_on_light_and_dark(ground):
 
 
 def draw(folder, *arguments):
-    return command_line.run(TOOL, "--output_dir", str(folder), *arguments)
+    return run_command.run(TOOL, "--output_dir", str(folder), *arguments)
 
 
 @pytest.mark.medium
@@ -260,6 +260,6 @@ def test_the_tool_silences_the_heads_of_a_trained_model(trained, tmp_path):
 )
 def test_a_mistake_is_one_clear_line(tmp_path, arguments, words):
     done = draw(tmp_path / "out", *arguments)
-    assert command_line.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert not (tmp_path / "out").exists()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from t2t_repro.problems.trees import words_and_tags
-from t2t_repro.text_files import read_lines
-from tests import command_line
+from t2t_repro.system.text_files import read_lines
+from tests import run_command
 
 TOOL = "tools/recombine_trees.py"
 TRAIN = """\
@@ -17,7 +17,7 @@ TRAIN = """\
 
 def recombine(folder, *flags):
     (folder / "train.trees").write_text(TRAIN)
-    done = command_line.run(TOOL, "--data_dir", str(folder), *flags, "--json")
+    done = run_command.run(TOOL, "--data_dir", str(folder), *flags, "--json")
     assert done.status == 0, done.err
     assert json.loads(done.out)["trees"] == len(read_lines(folder / "semi.trees"))
     return read_lines(folder / "semi.trees")

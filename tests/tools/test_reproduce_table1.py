@@ -23,7 +23,7 @@ from table1.layers import (
 )
 from table1.timing import crossover, doubled
 
-from tests import command_line
+from tests import run_command
 
 TOOL = "tools/reproduce_table1.py"
 SMALL = Sizes(d=8, kernel=3, radius=2)
@@ -152,7 +152,7 @@ def test_costs_cross_where_they_are_equal():
 @pytest.mark.medium
 def test_the_tool_writes_the_table_and_the_picture(tmp_path):
     pytest.importorskip("matplotlib")
-    done = command_line.run(
+    done = run_command.run(
         TOOL,
         *("--lengths", "8,16,32,64", "--widths", "16,32", "--repeats", "1"),
         *("--output_dir", str(tmp_path / "out"), "--json"),
@@ -186,8 +186,8 @@ def test_the_tool_writes_the_table_and_the_picture(tmp_path):
     ],
 )
 def test_a_mistake_is_one_clear_line(tmp_path, arguments, words):
-    done = command_line.run(TOOL, "--output_dir", str(tmp_path / "out"), *arguments)
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run(TOOL, "--output_dir", str(tmp_path / "out"), *arguments)
+    assert run_command.is_one_clear_line(done)
     assert words in done.err
     assert not (tmp_path / "out").exists()
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tests import command_line
+from tests import run_command
 
 
 def rows(*flags):
-    done = command_line.run("tools/reproduce_table2.py", *flags, "--json")
+    done = run_command.run("tools/reproduce_table2.py", *flags, "--json")
     assert done.status == 0, done.err
     return {row["set"]: row for row in json.loads(done.out)["rows"]}
 
@@ -40,7 +40,7 @@ def test_a_result_is_read_where_there_is_one(tmp_path):
     found = rows("--models", str(tmp_path))
     assert {name: found["base"][name] for name in score} == score
     assert found["big"]["bleu"] is None
-    done = command_line.run("tools/reproduce_table2.py", "--models", str(tmp_path))
+    done = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
     (line,) = [line for line in done.out.splitlines() if line.startswith("| base |")]
     assert line.endswith("| 3.3e+18 | - | 27.3 | 26.50 | 27.25 |")
 
@@ -49,6 +49,6 @@ def test_a_damaged_result_is_told(tmp_path):
     folder = tmp_path / "big.translate_ende_wmt14"
     folder.mkdir()
     (folder / "result.json").write_text("[")
-    done = command_line.run("tools/reproduce_table2.py", "--models", str(tmp_path))
-    assert command_line.is_one_clear_line(done)
+    done = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
+    assert run_command.is_one_clear_line(done)
     assert "result.json is damaged" in done.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests import command_line
+from tests import run_command
 
 TOOL = "tools/right_branching.py"
 TRAIN = """\
@@ -22,7 +22,7 @@ def write(folder):
 def test_each_word_begins_a_constituent_to_the_end(tmp_path):
     write(tmp_path)
     output = tmp_path / "baseline"
-    done = command_line.run(
+    done = run_command.run(
         TOOL, "--data_dir", str(tmp_path), "--output_file", str(output), "--json"
     )
     assert (done.status, done.err) == (0, "")
@@ -45,6 +45,6 @@ def test_each_word_begins_a_constituent_to_the_end(tmp_path):
 
 def test_the_figures_are_printed_for_people(tmp_path):
     write(tmp_path)
-    done = command_line.run(TOOL, "--data_dir", str(tmp_path), "--split", "val")
+    done = run_command.run(TOOL, "--data_dir", str(tmp_path), "--split", "val")
     assert done.out.startswith("F1 ")
     assert done.out.endswith("2 sentences: 2 valid, 0 errors, 0 skipped\n")

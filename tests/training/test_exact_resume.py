@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2t_repro.training import checkpoints, strategy
+from t2t_repro.runs import checkpoints
+from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
-from tests.command_line import ROOT
+from tests.run_command import ROOT
 from tests.training import toy
 
 NEVER = 1000

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.errors import UserError
-from t2t_repro.training import checkpoints
+from t2t_repro.runs import checkpoints
+from t2t_repro.system.errors import UserError
 from t2t_repro.training import loop as loop_module
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.parts import laid_flat
+from t2t_repro.batches.parts import laid_flat
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import loss_scale
 from t2t_repro.training.loop import TrainingLoop

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.parts import laid_flat
-from t2t_repro.errors import UserError
-from t2t_repro.training import checkpoints, strategy
+from t2t_repro.batches.parts import laid_flat
+from t2t_repro.runs import checkpoints
+from t2t_repro.system.errors import UserError
+from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from tests.training import toy
 

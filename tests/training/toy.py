@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.data.parts import Parts, laid_flat
+from t2t_repro.batches.parts import Parts, laid_flat
 from t2t_repro.hparams import HParams
-from t2t_repro.model_dir import build_model
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.model_dir import build_model
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.monitor import Monitor
 

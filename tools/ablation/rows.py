@@ -4,8 +4,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from t2t_repro import hparams
-from t2t_repro.errors import UserError
 from t2t_repro.hparams import HParams
+from t2t_repro.system.errors import UserError
 
 
 class Paper(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from t2t_repro.layers.attention import MultiHeadAttention
     from t2t_repro.models.transformer import Transformer
-    from t2t_repro.translator import Translator
+    from t2t_repro.translation.translator import Translator
 
 Array = npt.NDArray[np.floating[Any]]
 

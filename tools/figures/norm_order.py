@@ -14,8 +14,8 @@ from figures import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from t2t_repro.data.prepared_data import PreparedData
     from t2t_repro.hparams import HParams
-    from t2t_repro.prepared_data import PreparedData
 
 WARMUP = 200
 SMOOTHED = 10
@@ -55,9 +55,9 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
     """Trains and returns the loss of every update, nats a symbol (smoothed labels)."""
     import tensorflow as tf
 
-    from t2t_repro.data import parts, pipeline
-    from t2t_repro.model_dir import build_model
-    from t2t_repro.procedure import batching_of
+    from t2t_repro.batches import parts, pipeline
+    from t2t_repro.runs.model_dir import build_model
+    from t2t_repro.training.procedure import batching_of
     from t2t_repro.training.step import TrainStep
 
     model = build_model(hparams, data.tokenizer.vocab_size)
@@ -91,7 +91,7 @@ def draw(
         seed: of weights, batches and dropout.
         tell: is told what happens.
     """
-    from t2t_repro.prepared_data import prepare
+    from t2t_repro.data.prepared_data import prepare
     from t2t_repro.problems import create
 
     chosen = runs(seed)

@@ -39,7 +39,7 @@ def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) ->
     import tensorflow as tf
 
     from t2t_repro.hparams import HParams
-    from t2t_repro.model_dir import build_model
+    from t2t_repro.runs.model_dir import build_model
 
     sizes = {"d_model": 64, "d_ff": 256, "num_heads": 4, "num_layers": 2, "seed": seed}
     model = build_model(HParams(**(sizes | settings)), VOCAB_SIZE)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ import numpy as np
 
 from golden_checks.sheet import Sheet
 from golden_checks.training_cases import Training
-from t2t_repro.training.averaging import mean
-from t2t_repro.training.checkpoints import TensorFile
+from t2t_repro.runs.averaging import mean
+from t2t_repro.runs.checkpoints import TensorFile
 
 MOMENTS = 1e-5  # Adam's, after all updates.
 BETA_POWERS = 1e-6

@@ -20,7 +20,7 @@ from golden_checks import (
     training_cases,
 )
 from golden_checks.sheet import Sheet
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 _CHECKPOINTS_OF = "_ckpt"  # CASE_ckpt/ holds the checkpoints of CASE.npz.
 _READ_BY_OTHERS = (".md", ".txt", ".subwords")

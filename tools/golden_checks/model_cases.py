@@ -16,8 +16,8 @@ from t2t_repro.interop.variable_names import assign_from_t2t, t2t_name, to_t2t
 from t2t_repro.layers.masks import Packing
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.losses import loss_sum, smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.training.losses import loss_sum, smoothed_cross_entropy
 
 ACTIVATIONS = 1e-4
 LOSSES = 1e-5

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from golden_checks.sheet import Sheet
-from t2t_repro.errors import UserError
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.system.errors import UserError
 
 _VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # The file's name says its size.
 _SHARDS = 16  # tensor2tensor counts each shard of the table as a variable.

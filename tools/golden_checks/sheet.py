@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 Array = npt.NDArray[Any]
 

@@ -11,15 +11,15 @@ from typing import Any
 import tensorflow as tf
 
 from golden_checks.sheet import Sheet
-from t2t_repro.data.packing import pack_examples
-from t2t_repro.data.tokenizer import EOS_ID, Tokenizer
-from t2t_repro.data.tokenizers import load_tokenizer
-from t2t_repro.data.vocabulary import build_vocabulary
-from t2t_repro.data.word_pieces import split_words
-from t2t_repro.errors import UserError
+from t2t_repro.batches.packing import pack_examples
 from t2t_repro.evaluation.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
 from t2t_repro.problems.trees import words_and_tags
-from t2t_repro.text_files import read_lines
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.tokenizers.word_pieces import split_words
 
 _PACKED = re.compile(r"packed(?:_spacing(\d+))?(?:/|$)")
 _ROOT = Path(__file__).resolve().parents[2]

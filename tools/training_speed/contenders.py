@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from t2t_repro import hparams
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 from training_speed.products import Product, products_of_step
 
 TOOLS = Path(__file__).resolve().parents[1]

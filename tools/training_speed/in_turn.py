@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarking import Result, say
 
-from t2t_repro import cli
-from t2t_repro.errors import UserError
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
 from training_speed.contenders import PEERS, Contender, Work, peer_environment
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarking import say
 
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 PROBLEM = "translate_ende_numbers"
 VOCAB_SIZE = 800

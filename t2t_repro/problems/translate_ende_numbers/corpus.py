@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from t2t_repro.errors import UserError
 from t2t_repro.problems.problem import SPLITS, Problem
 from t2t_repro.problems.translate_ende_numbers.partition import partition
 from t2t_repro.problems.translate_ende_numbers.sentences import (
@@ -13,6 +12,7 @@ from t2t_repro.problems.translate_ende_numbers.sentences import (
     Item,
     SentenceMaker,
 )
+from t2t_repro.system.errors import UserError
 
 SEED = 1706
 SIZES = {"train": 50_000, "val": 500, "test": 2_000}

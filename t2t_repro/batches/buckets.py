@@ -1,0 +1,133 @@
+"""Which static bucket a pair belongs to in an epoch."""
+
+import numpy as np
+import numpy.typing as npt
+
+from t2t_repro.batches.grouping import stable_order
+from t2t_repro.batches.static_shapes import choose_widths
+
+IntArray = npt.NDArray[np.integer]
+
+# Share of the padded positions spent on giving batches new members every epoch.
+MIXING_BUDGET = 0.001
+
+
+def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]:
+    """Finds the two narrowest buckets that hold each pair of lengths.
+
+    Args:
+        widths: int (buckets, 2), narrowest (by sum) first.
+        longest: Longest side in tokens.
+
+    Returns:
+        First and second choice, int64 (longest + 1, longest + 1), indexed by source
+        and target length; -1 where there is none.
+    """
+    first = np.full((longest + 1, longest + 1), -1)
+    second = first.copy()
+    # From the widest to the narrowest: each overtakes the choice made before it.
+    for bucket in reversed(range(len(widths))):
+        source, target = widths[bucket]
+        held = np.s_[: source + 1, : target + 1]
+        second[held] = first[held]
+        first[held] = bucket
+    return first, second
+
+
+def chosen_buckets(
+    shuffled: IntArray, longest: int, max_shapes: int, tokens_per_part: int = 0
+) -> tuple[IntArray, IntArray]:
+    """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
+
+    A corpus of few batches has buckets that make one batch each, which would hold
+    the same pairs in every epoch. So some pairs, new ones every epoch, go to the
+    second narrowest bucket that holds them. How many do is fixed, so the number of
+    pairs in each bucket, and with it every shape, is the same in every epoch.
+
+    Args:
+        shuffled: int (pairs, 2), source and target lengths, in random order.
+        longest: Longest side in tokens.
+        max_shapes: Upper bound of the number of buckets.
+        tokens_per_part: Positions of the wider side of a full part: more pairs go to
+            their second choice where `fill_buckets` would leave filler rows. 0 moves
+            none for that, as in the trainings whose results are published.
+
+    Returns:
+        Bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
+    """
+    side = longest + 1
+    point = shuffled[:, 0].astype(np.int64) * side + shuffled[:, 1]
+    counts = np.bincount(point, minlength=side * side)
+    widths = choose_widths(counts.reshape(side, side), max_shapes)
+    first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
+    # Pairs that agree in both choices cost the same to move, so any of them may.
+    choices = first * len(widths) + np.where(second >= 0, second, first)
+    sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
+    moved = _moved(sizes, widths.sum(axis=1))
+    if tokens_per_part:
+        _fill_rows(sizes, moved, tokens_per_part // widths.max(axis=1))
+    return np.where(_rank(choices) < moved.ravel()[choices], second, first), widths
+
+
+def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
+    """Returns how many pairs leave their first choice for their second.
+
+    Each bucket gives up at most half the pairs of each second choice, where that
+    costs least, until the positions added reach the budget; at least one pair goes
+    where there are two to choose from, whatever it costs.
+
+    Args:
+        sizes: int (buckets, buckets), pairs of each first and second choice; those
+            without a second choice have the first again.
+        cost: int (buckets,), source plus target width.
+
+    Returns:
+        int64 (buckets, buckets).
+    """
+    moved = np.zeros_like(sizes)
+    for first in np.flatnonzero(sizes.any(axis=1)):
+        budget = MIXING_BUDGET * int(sizes[first].sum()) * int(cost[first])
+        seconds = np.flatnonzero(sizes[first] >= 2)
+        seconds = seconds[seconds != first]
+        for second in seconds[np.argsort(cost[seconds], kind="stable")]:
+            price = int(cost[second] - cost[first])
+            half = int(sizes[first, second]) // 2
+            affordable = int(budget // price) if price else half
+            if not moved[first].any():
+                affordable = max(1, affordable)
+            moved[first, second] = min(half, affordable)
+            budget = max(0.0, budget - moved[first, second] * price)
+    return moved
+
+
+def _fill_rows(sizes: IntArray, moved: IntArray, most_rows: IntArray) -> None:
+    """Moves more pairs to their second choice, into what would be filler rows there.
+
+    Args:
+        sizes: int (buckets, buckets), as for `_moved`.
+        moved: int (buckets, buckets), the pairs that move already; more are added.
+        most_rows: int (buckets,), pairs of a full part of each bucket.
+    """
+    held = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
+    # A second choice is the wider one: the pairs that leave a bucket are known when
+    # its turn comes.
+    for second in reversed(range(len(held))):
+        parts = max(1, -(-int(held[second]) // int(most_rows[second])))
+        missing = -int(held[second]) % parts
+        left = sizes[:second, second] - moved[:second, second]
+        for first in np.flatnonzero(left)[::-1]:  # The cheapest moves first.
+            more = min(missing, int(left[first]))
+            moved[first, second] += more
+            held[first] -= more
+            missing -= more
+
+
+def _rank(keys: IntArray) -> IntArray:
+    """Returns how many earlier entries are equal to each, int64 (entries,)."""
+    order = stable_order(keys)
+    ordered = keys[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    sizes = np.diff(starts, append=len(keys))
+    rank = np.empty(len(keys), np.int64)
+    rank[order] = np.arange(len(keys)) - np.repeat(starts, sizes)
+    return rank

@@ -1,0 +1,66 @@
+"""A batch made of parts: rectangles of different shapes, laid flat one after another.
+
+A dictionary: `inputs` and `targets` int32 (ids,), row after row and part after part,
+padded with 0 within each part; `shapes` int32 (parts, 3), rows, source width and
+target width of each part.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+Parts = dict[str, npt.NDArray[np.int32]]
+
+SIGNATURE = {
+    "inputs": tf.TensorSpec([None], tf.int32),
+    "targets": tf.TensorSpec([None], tf.int32),
+    "shapes": tf.TensorSpec([None, 3], tf.int32),
+}
+
+BATCH_SIGNATURE = (
+    tf.TensorSpec([None, None], tf.int32),
+    tf.TensorSpec([None, None], tf.int32),
+)
+"""A rectangle: `inputs` (rows, source) and `targets` (rows, target)."""
+
+
+def laid_flat(*rectangles: Mapping[str, Any]) -> Parts:
+    """Makes a batch of rectangles.
+
+    Args:
+        *rectangles: `inputs` (rows, source) and `targets` (rows, target) of each.
+    """
+    sides = [
+        [np.asarray(r[side], np.int32) for r in rectangles]
+        for side in ("inputs", "targets")
+    ]
+    shapes = [(*i.shape, t.shape[1]) for i, t in zip(*sides, strict=True)]
+    inputs, targets = (np.concatenate([a.ravel() for a in side]) for side in sides)
+    return {"inputs": inputs, "targets": targets, "shapes": np.array(shapes, np.int32)}
+
+
+def rectangle(
+    batch: Mapping[str, Any], part: tf.Tensor | int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns a part, `inputs` int32 (rows, source) and `targets` (rows, target).
+
+    Args:
+        batch: as `SIGNATURE` describes it.
+        part: int32 (), which one, from 0.
+    """
+    rows = batch["shapes"][:, 0]
+    found = []
+    for side, widths in zip(
+        ("inputs", "targets"),
+        (batch["shapes"][:, 1], batch["shapes"][:, 2]),
+        strict=True,
+    ):
+        sizes = rows * widths
+        start = tf.reduce_sum(sizes[:part])
+        ids = batch[side][start : start + sizes[part]]
+        found.append(tf.reshape(ids, [rows[part], widths[part]]))
+    inputs, targets = found
+    return inputs, targets

@@ -1,0 +1,146 @@
+"""The tf.data pipeline: padded batches from encoded pairs, from any step on."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.batches.batching import (
+    BatchingConfig,
+    EpochPlan,
+    IntArray,
+    plan_epoch,
+    plan_evaluation,
+)
+from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle
+from t2t_repro.data.encoded_pairs import EncodedPairs
+
+PARALLEL_GATHERS = 4
+PREFETCHED_BATCHES = 16
+# The memory of attention grows with the square: one line of a million characters
+# would exhaust any machine.
+LONGEST_EVALUATED = 4096
+
+_Place = tuple[IntArray, IntArray, IntArray]
+_PLACE = (
+    tf.TensorSpec([None], tf.int64),  # pair numbers, part after part
+    tf.TensorSpec([None], tf.int64),  # pairs of each part
+    tf.TensorSpec([None, 3], tf.int64),  # its rows, source width and target width
+)
+
+
+def batches(
+    pairs: EncodedPairs, config: BatchingConfig, seed: int, start_step: int = 0
+) -> tf.data.Dataset:
+    """Returns the global batches of a training, epoch after epoch without end.
+
+    The batch of a step depends on pairs, config, seed and the step alone; a training
+    that resumes passes the number of finished steps. The number of batches is the
+    same in every epoch, so the place is found by a division and one epoch's plan.
+
+    Args:
+        pairs: The encoded training pairs.
+        config: How batches are made.
+        seed: The training's seed.
+        start_step: Global batch with which to begin, counted from the training's
+            first.
+
+    Returns:
+        Batches laid flat, as `parts.SIGNATURE` describes them.
+
+    Raises:
+        UserError: when no pair is short enough to be used.
+    """
+    first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
+
+    def places() -> Iterator[_Place]:
+        epoch, first = divmod(start_step, first_epoch.batches)
+        # Seconds at WMT size: the next epoch is planned while this one is read.
+        with ThreadPoolExecutor(1) as planner:
+            plan = first_epoch
+            if epoch > 0:
+                plan = plan_epoch(pairs.lengths, config, seed, epoch)
+            while True:
+                epoch += 1
+                following = planner.submit(
+                    plan_epoch, pairs.lengths, config, seed, epoch
+                )
+                yield from _batch_places(plan, first)
+                plan, first = following.result(), 0
+
+    return _gathered(pairs, places)
+
+
+def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset:
+    """Returns one pass over the pairs, shortest first.
+
+    None is left out but those with a side of more than `LONGEST_EVALUATED` tokens.
+
+    Args:
+        pairs: The encoded pairs of a validation or test split.
+        config: Only the bound of a part is used.
+
+    Returns:
+        Elements `inputs` int32 (rows, source), `targets` int32 (rows, target).
+    """
+    plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
+
+    def only_part(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        inputs, targets = rectangle(batch, 0)
+        return {"inputs": inputs, "targets": targets}
+
+    return (
+        _gathered(pairs, lambda: _batch_places(plan))
+        .map(only_part)
+        .apply(tf.data.experimental.assert_cardinality(plan.batches))
+    )
+
+
+def pair_numbers(
+    pairs: EncodedPairs, config: BatchingConfig, seed: int, step: int
+) -> IntArray:
+    """Returns the numbers of the pairs trained on at a step, int64 (pairs,).
+
+    Args:
+        pairs: The encoded training pairs.
+        config: As given to `batches`.
+        seed: As given to `batches`.
+        step: Global batch, counted from the training's first.
+    """
+    per_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0).batches
+    epoch, batch = divmod(step, per_epoch)
+    return plan_epoch(pairs.lengths, config, seed, epoch).indices(batch)
+
+
+def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
+    """Yields what each batch of a plan is made of, from batch `first` on."""
+    for batch in range(first, plan.batches):
+        parts = plan.parts_of(batch)
+        yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]
+
+
+def _gathered(
+    pairs: EncodedPairs, places: Callable[[], Iterator[_Place]]
+) -> tf.data.Dataset:
+    """Reads the batches ahead of their use, several at once, in order."""
+
+    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> list[np.ndarray]:
+        ends = np.cumsum(counts)[:-1]
+        parts = zip(np.split(indices, ends), shapes.tolist(), strict=True)
+        batch = laid_flat(*(pairs.gather(part, tuple(shape)) for part, shape in parts))
+        return [batch[name] for name in SIGNATURE]
+
+    def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:
+        types = [spec.dtype for spec in SIGNATURE.values()]
+        batch = tf.numpy_function(read, place, types, stateful=False)
+        return {
+            name: tf.ensure_shape(value, spec.shape)
+            for (name, spec), value in zip(SIGNATURE.items(), batch, strict=True)
+        }
+
+    return (
+        tf.data.Dataset.from_generator(places, output_signature=_PLACE)
+        .map(element, num_parallel_calls=PARALLEL_GATHERS, deterministic=True)
+        .prefetch(PREFETCHED_BATCHES)
+    )

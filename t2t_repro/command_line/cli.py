@@ -1,0 +1,338 @@
+"""What every command shares: flags that refuse typos, errors of one line, results.
+
+A command's file parses and prints; the work is in the library. Its shape is:
+
+    def main(argv: Sequence[str] | None = None) -> None:
+        args = _parser().parse_args(argv)
+        cli.start_tensorflow(args.verbose)
+        # After the flags: it is slow.
+        from t2t_repro.translation.translator import Translator
+        ...
+        cli.print_result(text, values, args.json)
+
+    if __name__ == "__main__":
+        cli.run(main)
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import gc
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from t2t_repro.hparams.fields import MOST_ALPHA
+from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
+from t2t_repro.system.errors import UserError
+
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
+
+_VERBOSE = "T2T_REPRO_VERBOSE"
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_TENSORFLOW_DISK_FULL = re.compile(
+    r"(?:(?P<file>[^\s;:]*/[^\s;:]*)[;:] )?(?:No space left on device|Disk quota exc)"
+)
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """An argument parser that names the nearest flag and fails in one line.
+
+    It shows defaults in `--help`, accepts no abbreviations (a later flag could
+    change their meaning) and has `--json` (on request) and `--verbose` built in.
+    """
+
+    def __init__(self, description: str, json_flag: bool = True) -> None:
+        """Creates the parser.
+
+        Args:
+            description: what the command does, for `--help`.
+            json_flag: whether the command has a result to print as JSON.
+        """
+        super().__init__(
+            prog=_program(),
+            description=description,
+            formatter_class=_HelpFormatter,
+            allow_abbrev=False,
+        )
+        if json_flag:
+            self.add_argument(
+                "--json",
+                action="store_true",
+                help="print the result as one JSON object on standard output",
+            )
+        self.add_argument(
+            "--verbose",
+            action="store_true",
+            help=f"show TensorFlow's messages and full tracebacks ({_VERBOSE}=1 too)",
+        )
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parses the flags, refusing unknown ones before missing ones."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        flags = self._option_string_actions
+        for argument in arguments:
+            name = argument.partition("=")[0]
+            if argument == "--":
+                break
+            if name.startswith("--") and name not in flags:
+                self.error(f"unknown flag {name}{did_you_mean(name, flags)}")
+        return super().parse_known_args(arguments, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints one line and exits with status 2."""
+        self.exit(EXIT_USER_ERROR, f"error: {message} (--help lists the flags)\n")
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Appends the default to each flag's help, where there is one to tell."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, False, "", argparse.SUPPRESS) or not action.help:
+            return action.help
+        return f"{action.help} (default: %(default)s)"
+
+
+def add_search_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds which weights a command takes and how it searches with them."""
+    parser.add_argument(
+        "--checkpoint",
+        default="best",
+        help="averaged, latest, best_bleu (on the validation split), best (averaged "
+        "where there is one, else latest), a folder of one, "
+        "or another model's directory; several, with commas between, translate as one",
+    )
+    parser.add_argument(
+        "--beam_size",
+        type=at_least(1),
+        help="hypotheses per sentence; the model has its own",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=between(0, MOST_ALPHA),
+        help="exponent of the length penalty; the model has its own",
+    )
+
+
+def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what every command that translates has in common."""
+    add_search_flags(parser)
+    parser.add_argument(
+        "--batch_size",
+        type=at_least(1),
+        default=32,
+        help="sentences translated at once, at most",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of weights and products; bfloat16 is faster where products in it are, "
+        "as on processors with AMX",
+    )
+
+
+def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
+    """Returns a flag's type: whole numbers from `minimum` up, to `maximum`."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {minimum}, not {text!r}"
+            )
+        if value > maximum:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at most {maximum:,}, not {text!r}"
+            )
+        return value
+
+    return whole_number
+
+
+def between(minimum: float, maximum: float) -> Callable[[str], float]:
+    """Returns a flag's type: numbers from `minimum` to `maximum`."""
+
+    def number(text: str) -> float:
+        value = _number(text)
+        if not minimum <= value <= maximum:
+            raise argparse.ArgumentTypeError(
+                f"must be a number from {minimum:g} to {maximum:g}, not {text!r}"
+            )
+        return value
+
+    return number
+
+
+def not_empty(text: str) -> str:
+    """Reads a flag's value: not the nothing that a variable without a value leaves."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
+def share(text: str) -> float:
+    """Reads a flag's value: a number above 0 and at most 1."""
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a number above 0 and at most 1, not {text!r}"
+        )
+    return value
+
+
+def _number(text: str) -> float:
+    """Reads a number; what is none becomes NaN, which is in no range."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def run(
+    main: Callable[[Sequence[str] | None], None], argv: Sequence[str] | None = None
+) -> NoReturn:
+    """Runs a command's `main` and ends the process as a person expects.
+
+    A `UserError`, a full disk or a file that the system refuses becomes one line on
+    standard error and status 2; Ctrl-C becomes one line and status 130; a reader
+    that went away (`| head`) ends the command silently. Any other exception is a
+    fault of the program and keeps its traceback. Text goes in and out as UTF-8,
+    whatever the locale says, for that is what a corpus is.
+
+    Args:
+        main: the command.
+        argv: its arguments; None takes those of the process.
+    """
+    _prepare_streams()
+    try:
+        if sys.stdout is None:
+            raise UserError("standard output is closed; send it to /dev/null instead")
+        main(argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _fail("interrupted.", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The flush at exit would fail once more and print a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_BROKEN_PIPE)
+    except Exception as error:
+        line = _one_line(error)
+        if line is None or _is_verbose(argv):
+            raise
+        _fail(f"error: {line}", EXIT_USER_ERROR)
+    sys.exit(0)
+
+
+def start_tensorflow(verbose: bool = False) -> None:
+    """Imports TensorFlow without the lines that it logs while it starts.
+
+    Those lines reach file descriptor 2 before any setting takes effect, so it is
+    turned aside during the import; they are shown after all if the import fails.
+
+    Args:
+        verbose: leave TensorFlow as talkative as it is, and its import to others.
+    """
+    if verbose or os.environ.get(_VERBOSE):
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    # What the import makes stays; looking for garbage among it only makes the start
+    # longer. Later calls leave the collector alone: it would keep what is garbage then.
+    is_first = "tensorflow" not in sys.modules
+    if is_first:
+        gc.disable()
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            import tensorflow  # noqa: F401
+        except BaseException:
+            aside.seek(0)
+            os.write(kept, aside.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            if is_first:
+                gc.freeze()
+                gc.enable()
+
+
+def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
+    """Prints a command's result on standard output.
+
+    Args:
+        text: the result for people, without a final line end.
+        values: the result for programs.
+        as_json: print `values` as one JSON object on one line instead of `text`.
+    """
+    print(json.dumps(values, ensure_ascii=False) if as_json else text, flush=True)
+
+
+def _program() -> str | None:
+    """Names the command as a person runs it: `python -m t2t_repro.train`."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    name = spec.name if spec else ""
+    return f"python -m {name}" if name.startswith("t2t_repro.") else None
+
+
+def _is_verbose(argv: Sequence[str] | None) -> bool:
+    """Says whether full tracebacks were asked for."""
+    arguments = sys.argv[1:] if argv is None else argv
+    return bool(os.environ.get(_VERBOSE)) or "--verbose" in arguments
+
+
+def _one_line(error: Exception) -> str | None:
+    """Returns the line that tells a person what to mend, or None for a fault."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        return _disk_full(error.filename)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    if type(error).__module__.startswith("tensorflow."):
+        match = _TENSORFLOW_DISK_FULL.search(str(error))
+        return _disk_full(match["file"]) if match else None
+    return None
+
+
+def _disk_full(file: object) -> str:
+    """Says that a disk is full, naming the file that was written if known."""
+    name = f": {file}" if file else ""
+    return f"no space left on device{name}; free some and run the command again."
+
+
+def _fail(line: str, status: int) -> NoReturn:
+    """Prints a line on standard error and ends the process."""
+    print(line, file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+def _prepare_streams() -> None:
+    """Makes the standard streams UTF-8; streams replaced by a test stay as they are.
+
+    A file's name need not be UTF-8: results give it back as it is, errors escape it.
+    """
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream, errors in (
+        (sys.stdin, "strict"),
+        (sys.stdout, "surrogateescape"),
+        (sys.stderr, "backslashreplace"),
+    ):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors=errors)

@@ -1,0 +1,151 @@
+"""What `translate` can be asked for beyond a plain search, and what goes together."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro.command_line import cli
+from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
+from t2t_repro.system.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.hparams import HParams
+
+# What each of these leaves no room for.
+_EXCLUDED = {
+    "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
+    "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
+    "alignment": ("nbest",),
+    "nbest": ("scores",),
+    "xla": ("sampling", "tensor2tensor_rules", "prefix_file"),
+}
+_OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    parser.add_argument(
+        "--extra_length",
+        type=cli.at_least(0, MOST_EXTRA_LENGTH),
+        help="a translation has at most the subwords of its line plus these; the "
+        "model has its own",
+    )
+    parser.add_argument(
+        "--min_length",
+        type=cli.at_least(1),
+        help="a translation has at least so many subwords, the end counted",
+    )
+    parser.add_argument(
+        "--no_repeat_ngram",
+        type=cli.at_least(1),
+        help="no sequence of this many subwords occurs twice in a translation",
+    )
+    parser.add_argument(
+        "--prefix_file",
+        help="what each translation begins with, a line for every line; empty lines "
+        "leave the model free",
+    )
+    parser.add_argument(
+        "--nbest",
+        type=cli.at_least(1),
+        help="write up to so many translations for each line, best first, as Moses "
+        "does: line from 0 ||| text ||| LogProb= log probability ||| score",
+    )
+    parser.add_argument(
+        "--alignment",
+        action="store_true",
+        help="write ||| and the alignment of words after each translation, as source-"
+        "target pairs from 0 (Pharaoh)",
+    )
+    parser.add_argument(
+        "--alignment_layer",
+        type=cli.at_least(0),
+        help="number of the decoder layer, from 0, whose attention aligns; without it "
+        "the last but one",
+    )
+    parser.add_argument(
+        "--xla",
+        action="store_true",
+        help="compile the search for a sentence alone (typed text, --batch_size 1), "
+        "once for each length in steps of 16 subwords",
+    )
+    parser.add_argument(
+        "--tensor2tensor_rules",
+        action="store_true",
+        help="limit, stop and score exactly as tensor2tensor: a translation then "
+        "depends on its batch",
+    )
+    parser.add_argument(
+        "--sampling",
+        action="store_true",
+        help="draw translations from the model instead of searching the best",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=cli.between(0.001, 1000),
+        help="of sampling: below 1 the probable becomes more so (1 without it)",
+    )
+    parser.add_argument(
+        "--top_k",
+        type=cli.at_least(1),
+        help="of sampling: draw among so many most probable subwords (all without it)",
+    )
+    parser.add_argument(
+        "--top_p",
+        type=cli.share,
+        help="of sampling: draw among the fewest subwords that have this probability "
+        "together (1 without it)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=cli.at_least(0),
+        help="of sampling: another one gives other translations (0 without it)",
+    )
+
+
+def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
+    """Returns the fields of `Search` that the flags ask for; None: the model's own.
+
+    Args:
+        args: the flags.
+        hparams: of the model, whose beam may be too small for a list.
+
+    Raises:
+        UserError: the flags contradict each other.
+    """
+    from t2t_repro.decoding.search import Sampling
+
+    _check(args)
+    sampling = None
+    if args.sampling:
+        chosen = {name: getattr(args, name) for name in _OF_SAMPLING}
+        sampling = Sampling(**{k: v for k, v in chosen.items() if v is not None})
+    beam_size = args.beam_size or hparams.beam_size
+    if sampling is None and (args.nbest or 1) > beam_size:
+        raise UserError(
+            f"--nbest {args.nbest} is more than the beam holds; give --beam_size "
+            f"{args.nbest} or more (it is {beam_size})"
+        )
+    plain = ("beam_size", "alpha", "extra_length", "min_length", "no_repeat_ngram")
+    return {name: getattr(args, name) for name in plain} | {
+        "nbest": args.nbest,
+        "sampling": sampling,
+        "tensor2tensor_rules": args.tensor2tensor_rules,
+    }
+
+
+def _check(args: Any) -> None:
+    """Refuses flags that exclude each other, and those that would do nothing."""
+    for name, others in _EXCLUDED.items():
+        for other in others:
+            if getattr(args, name) and getattr(args, other) not in (None, False):
+                raise UserError(
+                    f"--{name} and --{other} exclude each other; give one of them"
+                )
+    if not args.sampling:
+        for name in _OF_SAMPLING:
+            if getattr(args, name) is not None:
+                raise UserError(f"--{name} is of sampling; give --sampling with it")
+    if args.alignment_layer is not None and not args.alignment:
+        raise UserError("--alignment_layer is of alignment; give --alignment with it")

@@ -1,0 +1,267 @@
+"""A problem made ready for training: its vocabulary and its encoded splits."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.data.manifest import Manifest, Origin, read_manifest
+from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.hparams import HParams
+from t2t_repro.problems.checks import findings
+from t2t_repro.problems.problem import Problem
+from t2t_repro.problems.trees import TREES
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.locks import alone_in
+from t2t_repro.system.text_files import write_bytes_atomically, write_text_atomically
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.tokenizers.vocabulary import (
+    SUFFIXES,
+    VocabularyTooLargeError,
+    build_vocabulary,
+)
+
+Say = Callable[[str], None]
+
+ENCODED_SPLITS = ("train", "val")
+CHECKS_FILE = "checks.json"
+_PROGRESS_PAIRS = 500_000
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """What training reads.
+
+    Attributes:
+        directory: the folder of the vocabulary and the encoded splits.
+        tokenizer: the vocabulary.
+        train: the encoded training pairs.
+        val: the encoded validation pairs.
+    """
+
+    directory: Path
+    tokenizer: Tokenizer
+    train: EncodedPairs
+    val: EncodedPairs
+
+
+def prepare(
+    problem: Problem,
+    hparams: HParams,
+    data_dir: Path,
+    say: Say,
+    vocab_file: Path | None = None,
+    renew: bool = False,
+) -> PreparedData:
+    """Builds what is missing of a problem's vocabulary and shards, reuses the rest.
+
+    Args:
+        problem: the corpus.
+        hparams: kind and size of the vocabulary.
+        data_dir: the vocabulary and shards go to a folder ``encoded`` in it.
+        say: is told what happens, a line at a time.
+        vocab_file: use this vocabulary instead of building one.
+        renew: where something is damaged or of other data, make everything anew.
+
+    Raises:
+        UserError: the data cannot be read; or, unless it is to be renewed, a shard is
+            damaged or was made from other data or with another vocabulary.
+    """
+    if vocab_file is not None and vocab_file.is_dir():
+        raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
+    given = None if vocab_file is None else load_tokenizer(vocab_file)
+    directory = encoded_directory(problem, hparams, data_dir, given)
+    fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
+    data_dir.mkdir(parents=True, exist_ok=True)
+    waiting = f"waiting for another process that prepares data in {data_dir}"
+    # Two trainings may share the folder.
+    with alone_in(data_dir, lambda: say(waiting)), _folder(directory):
+        if renew:
+            _remove_unusable(directory, fingerprints, say)
+        tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
+        splits = {}
+        for split in ENCODED_SPLITS:
+            if (directory / split).exists():
+                say(f"reusing {directory / split}")
+            else:
+                _encode(problem, fingerprints[split], split, tokenizer, directory, say)
+            splits[split] = load_shards(
+                directory / split, tokenizer.fingerprint, fingerprints[split]
+            )
+        _warn(problem, fingerprints, directory, say)
+    return PreparedData(directory, tokenizer, splits["train"], splits["val"])
+
+
+def encoded_directory(
+    problem: Problem, hparams: HParams, data_dir: Path, given: Tokenizer | None = None
+) -> Path:
+    """Names the folder of a problem's shards after problem and vocabulary.
+
+    Args:
+        problem: the corpus.
+        hparams: kind and size of the vocabulary.
+        data_dir: the folder around it.
+        given: a vocabulary that is used instead of a built one.
+    """
+    languages = f"{problem.source_lang}-{problem.target_lang}"
+    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    if given is not None:
+        vocabulary = given.fingerprint[:12]
+    return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
+
+
+def fingerprint(problem: Problem, split: str) -> str:
+    """Identifies the data of a split: its text, or what stands for a large one.
+
+    Raises:
+        UserError: the split cannot be read.
+    """
+    if split == "train":
+        return problem.fingerprint()
+    digest = hashlib.sha256()
+    for source, target in problem.pairs(split):
+        digest.update(f"{source}\n{target}\n".encode())
+    return digest.hexdigest()
+
+
+def _warn(
+    problem: Problem, fingerprints: dict[str, str], directory: Path, say: Say
+) -> None:
+    """Tells what statistics say against the corpus, found once for the same data."""
+    # Data may be prepared without a test split, which is needed only for a score.
+    with suppress(UserError):
+        fingerprints = fingerprints | {"test": fingerprint(problem, "test")}
+    path = directory / CHECKS_FILE
+    try:
+        checks = json.loads(path.read_text(encoding="utf-8"))
+        found = checks["findings"] if checks["data"] == fingerprints else None
+    except (OSError, ValueError, LookupError, TypeError):
+        found = None
+    if found is None:
+        found = findings(problem, [split for split in fingerprints if split != "train"])
+        text = json.dumps({"data": fingerprints, "findings": found}, indent=1) + "\n"
+        write_text_atomically(path, text)
+    for finding in found:
+        say(f"warning: {finding}")
+
+
+def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
+    """Deletes the folder if any part of it is damaged or not of these data."""
+    if not any(directory.iterdir()):
+        return
+    try:
+        vocabulary = load_tokenizer(directory).fingerprint
+        for split in filter(lambda split: (directory / split).exists(), fingerprints):
+            load_shards(directory / split, vocabulary, fingerprints[split])
+    except UserError as error:
+        say(f"making {directory} anew: {error}")
+        shutil.rmtree(directory)
+        directory.mkdir()
+
+
+@contextmanager
+def _folder(directory: Path) -> Iterator[None]:
+    """Makes a folder; if nothing comes to lie in it, it does not stay."""
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for empty in (directory, directory.parent):
+            with suppress(OSError):
+                empty.rmdir()
+
+
+def _vocabulary(
+    problem: Problem,
+    hparams: HParams,
+    directory: Path,
+    say: Say,
+    vocab_file: Path | None,
+) -> Tokenizer:
+    """Loads the folder's vocabulary, having built or copied it if there is none."""
+    suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
+    path = directory / f"vocab{suffix}"
+    if path.exists():
+        say(f"reusing {path}")
+    elif vocab_file is not None:
+        write_bytes_atomically(path, vocab_file.read_bytes())
+    else:
+        _build_vocabulary(problem, hparams, path, say)
+    return load_tokenizer(path)
+
+
+def _build_vocabulary(problem: Problem, hparams: HParams, path: Path, say: Say) -> None:
+    """Builds a vocabulary, smaller than asked for where the text holds no more."""
+    kind, size = hparams.tokenizer, hparams.vocab_size
+    tags = problem.target_lang == TREES
+    say(f"building a vocabulary of {size:,} subwords")
+    try:
+        build_vocabulary(kind, _lines(problem), size, path, whole_tags=tags)
+    except VocabularyTooLargeError as error:
+        say(f"  {error}, which is taken instead")
+        build_vocabulary(kind, _lines(problem), error.largest, path, whole_tags=tags)
+
+
+def _lines(problem: Problem) -> Iterator[str]:
+    """Yields the training text, source and target alike: the vocabulary is shared."""
+    for pair in problem.pairs("train"):
+        yield from pair
+
+
+def _encode(
+    problem: Problem,
+    data_fingerprint: str,
+    split: str,
+    tokenizer: Tokenizer,
+    directory: Path,
+    say: Say,
+) -> None:
+    """Encodes a split and says what was left out."""
+    say(f"encoding {problem.name} {split}")
+    told = 0
+
+    def progress(read: int) -> None:
+        nonlocal told
+        if read - told >= _PROGRESS_PAIRS:
+            told = read
+            say(f"  {read:,} pairs")
+
+    origin = Origin(
+        problem.name,
+        data_fingerprint,
+        problem.description(split),
+        problem.source_lang,
+        problem.target_lang,
+    )
+    manifest = write_shards(
+        problem.pairs(split),
+        tokenizer,
+        directory / split,
+        split,
+        origin,
+        progress=progress,
+    )
+    say(_summary(manifest))
+
+
+def _summary(manifest: Manifest) -> str:
+    """Describes an encoded split in one line, pairs left out included."""
+    left_out = "".join(
+        f"; {found.count:,} left out ({reason}, first at line {found.first[0]})"
+        for reason, found in manifest.left_out.items()
+        if found.count
+    )
+    return (
+        f"  {manifest.pairs:,} pairs, {manifest.source_tokens:,} source and "
+        f"{manifest.target_tokens:,} target tokens{left_out}"
+    )
+
+
+def describe(directory: Path) -> dict[str, Manifest]:
+    """Returns the manifest of every encoded split of a folder."""
+    return {split: read_manifest(directory / split) for split in ENCODED_SPLITS}

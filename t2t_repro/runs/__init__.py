@@ -1,0 +1,1 @@
+"""A model directory: what it is made from, its checkpoints, and their average."""

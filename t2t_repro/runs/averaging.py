@@ -1,0 +1,75 @@
+"""Checkpoint averaging (paper section 6.1: the last 5, or 20 for big)."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from t2t_repro.runs.checkpoints import Checkpoint, TensorFile, save
+from t2t_repro.system.errors import UserError
+
+
+def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    """Returns the arithmetic mean in float64, cast back to the arrays' dtype.
+
+    One array is held beside the running sum, however many there are
+    (tensor2tensor utils/avg_checkpoints.py computes the same).
+
+    Args:
+        arrays: at least one, all of one shape and dtype.
+
+    Raises:
+        ValueError: there is none.
+    """
+    total: np.ndarray | None = None
+    count = 0
+    dtype = np.dtype("float32")
+    for array in arrays:
+        dtype = array.dtype
+        total = array.astype("float64") if total is None else total + array
+        count += 1
+    if total is None:
+        raise ValueError("the mean of no arrays")
+    return (total / count).astype(dtype)
+
+
+def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
+    """Writes the mean of the weights of some checkpoints as a checkpoint.
+
+    Tensors are read one by one, so memory holds one model and one tensor more. A
+    training that goes on meanwhile keeps its hands off the checkpoints.
+
+    Args:
+        checkpoints: at least one; all must hold the same tensors.
+        output: the folder to write, replaced when it exists.
+
+    Returns:
+        The averaged checkpoint, at the newest one's step.
+
+    Raises:
+        UserError: the checkpoints differ in names or shapes, or one is damaged.
+    """
+    with ExitStack() as held:
+        for checkpoint in checkpoints:
+            held.enter_context(checkpoint.held())
+        averaged = _mean_of([checkpoint.tensors() for checkpoint in checkpoints])
+    return save(
+        output.parent,
+        max(checkpoint.step for checkpoint in checkpoints),
+        averaged,
+        meta={"averaged_steps": [checkpoint.step for checkpoint in checkpoints]},
+        name=output.name,
+    )
+
+
+def _mean_of(files: Sequence[TensorFile]) -> dict[str, np.ndarray]:
+    """Returns the mean of every tensor by name."""
+    shapes = files[0].shapes()
+    for file in files[1:]:
+        if file.shapes() != shapes:
+            raise UserError(
+                f"{file.prefix} and {files[0].prefix} hold different variables: "
+                "only checkpoints of one model can be averaged"
+            )
+    return {name: mean(file.read(name) for file in files) for name in shapes}

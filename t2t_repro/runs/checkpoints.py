@@ -1,0 +1,364 @@
+"""Checkpoints: directories that are whole or absent, holding tensors by name.
+
+A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
+``weights.data-00000-of-00001`` (TensorFlow's checkpoint format, each tensor under
+the model's own name for it, with checksums), ``optimizer.*`` likewise while it is
+among the newest, and ``checkpoint.json`` with its step and a checksum. Names are
+written out instead of left to object tracking, which silently skips layers held in
+lists.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.locks import alone_in, reading_in
+from t2t_repro.system.text_files import write_text_atomically
+
+ASIDE = ".writing-"
+_PREFIX = "step-"
+_DAMAGED = "damaged-"
+_META = "checkpoint.json"
+_CHECKSUM = "sha256"
+_NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
+FULL_STATES_KEPT = 2
+# What TensorFlow's reader raises for missing, truncated and altered files.
+_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+
+
+class DamagedCheckpointError(UserError):
+    """A file of a checkpoint is missing, cut short or altered."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk.
+
+    Attributes:
+        path: the folder.
+        step: updates done when it was written.
+    """
+
+    path: Path
+    step: int
+
+    @property
+    def has_optimizer(self) -> bool:
+        """Whether training can go on from it."""
+        return (self.path / "optimizer.index").exists()
+
+    def meta(self) -> dict[str, Any]:
+        """Returns what was written beside the tensors.
+
+        Raises:
+            DamagedCheckpointError: it is missing, no JSON, or was altered.
+        """
+        return _read_meta(self.path)
+
+    def tensors(self, part: str = "weights") -> "TensorFile":
+        """Opens "weights" or "optimizer" for reading."""
+        return TensorFile(self.path / part)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps a training from removing the checkpoint until the context ends.
+
+        Raises:
+            UserError: it was removed before.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(reading_in(self.path))
+            except (FileNotFoundError, NotADirectoryError):
+                raise UserError(
+                    f"{self.path} is gone: a training removed it, which keeps newer "
+                    "ones; run the command again"
+                ) from None
+            yield
+
+
+class TensorFile:
+    """Reads tensors by name from a TensorFlow checkpoint.
+
+    Args:
+        prefix: the path without ``.index``.
+
+    Raises:
+        DamagedCheckpointError: the file is missing or damaged.
+    """
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        try:
+            self._reader = tf.train.load_checkpoint(str(prefix))
+        except _UNREADABLE as error:
+            raise DamagedCheckpointError(
+                f"{prefix}: missing or damaged ({_first_line(error)}); "
+                "use another checkpoint"
+            ) from None
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shape of every tensor by name."""
+        found = self._reader.get_variable_to_shape_map()
+        return {name: tuple(shape) for name, shape in sorted(found.items())}
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns one tensor, its checksum verified.
+
+        Raises:
+            DamagedCheckpointError: the tensor is missing or its bytes are damaged.
+        """
+        try:
+            return np.asarray(self._reader.get_tensor(name))
+        except _UNREADABLE as error:
+            raise DamagedCheckpointError(
+                f"{self.prefix}: cannot read {name} ({_first_line(error)}); "
+                "use another checkpoint"
+            ) from None
+
+    def assign_to(self, variables: Mapping[str, Any]) -> None:
+        """Reads every variable, after checking that names and shapes agree.
+
+        Args:
+            variables: what to fill, by name; the file must hold just these.
+
+        Raises:
+            UserError: a variable is missing, unknown or of another shape.
+        """
+        wanted = {name: tuple(v.shape) for name, v in variables.items()}
+        found = self.shapes()
+        for name in sorted(wanted.keys() | found.keys()):
+            if wanted.get(name) != found.get(name):
+                raise UserError(
+                    f"{self.prefix}: {name} is {found.get(name, 'missing')} in the "
+                    f"checkpoint but {wanted.get(name, 'missing')} in the model; "
+                    "it was made with other hyper-parameters or another vocabulary"
+                )
+        for name, variable in variables.items():
+            variable.assign(self.read(name))
+
+
+def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
+    """Writes tensors by name as a TensorFlow checkpoint.
+
+    Args:
+        prefix: the path without ``.index``; its folder must exist.
+        tensors: arrays, tensors or variables, any dtype and shape.
+
+    Raises:
+        UserError: the disk is full or the folder cannot be written.
+    """
+    try:
+        tf.raw_ops.SaveV2(
+            prefix=str(prefix),
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
+        )
+    except tf.errors.OpError as error:
+        raise UserError(f"cannot write {prefix}: {_first_line(error)}") from None
+
+
+def save(
+    directory: Path,
+    step: int,
+    weights: Mapping[str, Any],
+    optimizer: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Checkpoint:
+    """Writes a checkpoint aside and renames it into place.
+
+    Args:
+        directory: the folder of all checkpoints; made when missing.
+        step: updates done.
+        weights: the model's variables by name.
+        optimizer: the optimizer's by name, when training shall go on from here.
+        meta: what else to keep, as JSON.
+        name: the checkpoint's folder; its step by default.
+
+    Raises:
+        UserError: the disk is full or the folder cannot be written; what was there
+            before is untouched.
+    """
+    notes = meta or {}
+    final = directory / (name or f"{_PREFIX}{step:08d}")
+    aside = directory / f"{ASIDE}{final.name}"
+    replaced = directory / f"{ASIDE}over-{final.name}"
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        write_tensors(aside / "weights", weights)
+        if optimizer is not None:
+            write_tensors(aside / "optimizer", optimizer)
+        write_text_atomically(aside / _META, _with_checksum({"step": step, **notes}))
+        _force_to_disk(*aside.iterdir(), aside)
+        # A folder cannot be renamed over a full one: the old one steps aside, as soon
+        # as nobody reads it.
+        shutil.rmtree(replaced, ignore_errors=True)
+        if final.exists():
+            with alone_in(final, lambda: None):
+                final.rename(replaced)
+        aside.rename(final)
+        # Before anything older is removed.
+        _force_to_disk(directory)
+        shutil.rmtree(replaced, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"cannot write {final}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Checkpoint(final, step)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Opens a checkpoint by its folder.
+
+    Raises:
+        UserError: there is none, or its description was altered.
+    """
+    return Checkpoint(path, _read_meta(path)["step"])
+
+
+def list_checkpoints(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints of a folder, oldest first."""
+    return [found for found in _folders(directory) if (found.path / _META).exists()]
+
+
+def _folders(directory: Path) -> list[Checkpoint]:
+    """Returns what is called a checkpoint, whatever is in it, oldest first.
+
+    Links are passed over: what lies elsewhere is not this training's to remove.
+    """
+    found = [
+        Checkpoint(path, int(match[1]))
+        for path in directory.glob(f"{_PREFIX}*")
+        if (match := _NAME.fullmatch(path.name)) and not path.is_symlink()
+    ]
+    return sorted(found, key=lambda checkpoint: checkpoint.step)
+
+
+def full_states(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints from which training should go on, newest first.
+
+    They are the newest `FULL_STATES_KEPT`; whether they are whole shows when they
+    are read.
+    """
+    return _folders(directory)[: -FULL_STATES_KEPT - 1 : -1]
+
+
+def require_whole(checkpoint: Checkpoint) -> None:
+    """Makes sure that no file of a full state is missing, and reads the smallest.
+
+    Raises:
+        DamagedCheckpointError: naming the file.
+    """
+    for name in (_META, "weights.index", "optimizer.index"):
+        if not (checkpoint.path / name).exists():
+            raise DamagedCheckpointError(f"{checkpoint.path}: {name} is missing")
+    found = checkpoint.meta()["step"]
+    if found != checkpoint.step:
+        raise DamagedCheckpointError(f"{checkpoint.path}: {_META} is of step {found}")
+
+
+def set_aside(checkpoint: Checkpoint) -> Path:
+    """Renames a damaged checkpoint, so that nothing takes it for a whole one.
+
+    Returns:
+        Where it lies now, for whoever wants to look into it.
+    """
+    aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    return checkpoint.path.rename(aside)
+
+
+def refuse_to_replace(path: Path) -> None:
+    """Makes sure that writing a checkpoint destroys nothing else.
+
+    Args:
+        path: the folder that a person named for it.
+
+    Raises:
+        UserError: it is there, holds something, and is no checkpoint.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not (path / _META).exists():
+        raise UserError(
+            f"--output_dir {path} is there and no checkpoint, so it will not be "
+            "replaced; name another folder"
+        )
+
+
+def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint]:
+    """Returns the newest ``last`` checkpoints.
+
+    Raises:
+        UserError: there are not that many.
+    """
+    if len(checkpoints) < last:
+        raise UserError(
+            f"--last {last} needs as many checkpoints, but there are "
+            f"{len(checkpoints)}; train longer, save more often or average fewer"
+        )
+    return list(checkpoints[-last:])
+
+
+def _with_checksum(values: Mapping[str, Any]) -> str:
+    """Spells a description as JSON that shows when it is altered."""
+    return json.dumps({**values, _CHECKSUM: _checksum(values)}, indent=2) + "\n"
+
+
+def _checksum(values: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of the values, however they are laid out in a file."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """Reads a checkpoint's description; those of before have no checksum.
+
+    Raises:
+        DamagedCheckpointError: it is missing, no JSON, or was altered.
+    """
+    path = folder / _META
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if type(found["step"]) is not int:
+            raise TypeError
+    except PermissionError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise DamagedCheckpointError(
+            f"{folder} is not a checkpoint: it needs {_META}, with its step"
+        ) from None
+    if found.pop(_CHECKSUM, None) not in (None, _checksum(found)):
+        raise DamagedCheckpointError(
+            f"{path} was altered, its checksum is not that of its text; use another "
+            "checkpoint"
+        )
+    assert isinstance(found, dict)
+    return found
+
+
+def _force_to_disk(*paths: Path) -> None:
+    """Waits until files, and the names in folders, would survive a power cut."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else repr(error)

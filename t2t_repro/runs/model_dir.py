@@ -1,0 +1,313 @@
+"""A model directory: it describes itself, so later commands need only its path.
+
+``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data),
+the vocabulary, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
+``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv``, ``tensorboard/`` and
+``result.json``.
+"""
+
+import json
+import random
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from t2t_repro import hparams as hparam_sets
+from t2t_repro import problems
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.problems.problem import Problem
+from t2t_repro.runs.checkpoints import Checkpoint, list_checkpoints, open_checkpoint
+from t2t_repro.runs.provenance import (
+    META_FILE,
+    Provenance,
+    changed_hparams,
+    changed_provenance,
+    refuse,
+    require_model,
+)
+from t2t_repro.runs.retention import ranked
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.locks import alone_in
+from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+
+HPARAMS_FILE = "hparams.yaml"
+RESULT_FILE = "result.json"
+CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
+"""What `ModelDir.checkpoint` knows by name; a folder is written otherwise, ./latest."""
+# Beginnings of the files that are written under another name first.
+_WRITTEN_ASIDE = (
+    *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
+    *("training_log.tsv", "validation_log.tsv", "left_out.tsv"),
+)
+
+
+class ModelDir:
+    """A directory that holds a model.
+
+    Args:
+        path: the directory; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """The folder of the training's checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def averaged_dir(self) -> Path:
+        """The averaged checkpoint."""
+        return self.path / "averaged"
+
+    @property
+    def best_dir(self) -> Path:
+        """The folder of the checkpoints of the best validation BLEU, of a parser F1."""
+        return self.path / "best_bleu"
+
+    @property
+    def result_file(self) -> Path:
+        """Where the training writes its score."""
+        return self.path / RESULT_FILE
+
+    def exists(self) -> bool:
+        """Says whether a model was begun here."""
+        return (self.path / META_FILE).exists()
+
+    def hparams(self) -> HParams:
+        """Returns the resolved hyper-parameters."""
+        require_model(self.path)
+        return hparam_sets.read(self.path / HPARAMS_FILE)
+
+    def provenance(self) -> Provenance:
+        """Returns what the model learns from.
+
+        Raises:
+            UserError: the description is damaged.
+        """
+        require_model(self.path)
+        path = self.path / META_FILE
+        try:
+            found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
+            if not found.is_well_formed():
+                raise TypeError
+        except (ValueError, TypeError, RecursionError):
+            raise UserError(f"{path} is damaged; restore it from a copy") from None
+        return found
+
+    def problem(self) -> Problem:
+        """Returns the problem the model learns from.
+
+        Raises:
+            UserError: it is unknown.
+        """
+        found = self.provenance()
+        if found.problem is None:
+            raise UserError(
+                f"--model_dir {self.path} was imported, so its data are unknown; "
+                "translate with it, or train it on (python -m t2t_repro.train "
+                f"--hparams {self.path / HPARAMS_FILE} --model_dir {self.path} "
+                "--problem NAME), which makes them known"
+            )
+        return problems.create(
+            found.problem, found.data_dir, found.source_lang, found.target_lang
+        )
+
+    def tokenizer(self) -> Tokenizer:
+        """Returns the model's vocabulary.
+
+        Raises:
+            UserError: it is not the one the model was made with.
+        """
+        tokenizer = load_tokenizer(self.path)
+        if tokenizer.fingerprint != self.provenance().vocabulary_fingerprint:
+            raise UserError(
+                f"{self.path / tokenizer.file_name} is not the vocabulary that this "
+                "model was made with; restore it from a copy"
+            )
+        return tokenizer
+
+    def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
+        """Returns the vocabulary file with which the training goes on.
+
+        None where no model was begun or its vocabulary is built from the data.
+
+        Args:
+            accepted: changes that were asked for; of other data no vocabulary is
+                built, for the weights are those of the old one's subwords.
+
+        Raises:
+            UserError: it is not the one the model was made with.
+        """
+        if not self.exists():
+            return None
+        kept = self.provenance().vocabulary_given or {"data", "problem"} & {*accepted}
+        return self.path / self.tokenizer().file_name if kept else None
+
+    def make(self) -> None:
+        """Makes the directory if it is not there.
+
+        Raises:
+            UserError: it cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--model_dir {self.path}: {error.strerror}") from None
+
+    def begin(
+        self,
+        hparams: HParams,
+        provenance: Provenance,
+        tokenizer: Tokenizer,
+        accepted: Collection[str] = (),
+    ) -> None:
+        """Writes the description of a new model, or checks that of an old one.
+
+        Args:
+            hparams: the resolved set.
+            provenance: what the model learns from.
+            tokenizer: the vocabulary, which is copied into the directory.
+            accepted: changes that were asked for.
+
+        Raises:
+            UserError: the directory holds a model of other hyper-parameters, data
+                or vocabulary, or links that lead out of it, or cannot be written.
+        """
+        self.check(hparams, provenance, accepted)
+        self._refuse_links()
+        self.make()
+        tokenizer.save(self.path)
+        hparams.save(self.path / HPARAMS_FILE)
+        # Last: its presence says that the rest is there.
+        text = json.dumps(asdict(provenance), indent=2) + "\n"
+        write_text_atomically(self.path / META_FILE, text)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the directory for one training until the context ends.
+
+        What a process that was killed left half written of the directory's own files
+        is removed.
+
+        Raises:
+            UserError: another process trains in it.
+        """
+
+        def taken() -> None:
+            raise UserError(
+                f"--model_dir {self.path}: another process trains in it; wait for it, "
+                "or name another directory"
+            )
+
+        with alone_in(self.path, taken):
+            for name in _WRITTEN_ASIDE:
+                for left in self.path.glob(f".{name}.*"):
+                    left.unlink()
+            yield
+
+    def check(
+        self, hparams: HParams, provenance: Provenance, accepted: Collection[str] = ()
+    ) -> None:
+        """Refuses to go on with what makes another model.
+
+        An imported model may be trained on as one likes, but for its function.
+
+        Args:
+            hparams: the resolved set; nothing is checked where no model was begun.
+            provenance: what the model is to learn from; a vocabulary that is not
+                known yet is not compared.
+            accepted: changes that were asked for.
+
+        Raises:
+            UserError: naming what differs.
+        """
+        if not self.exists():
+            return
+        before = self.provenance()
+        changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
+        refuse(self.path, changes, accepted)
+        refuse(self.path, changed_provenance(before, provenance), accepted)
+
+    def checkpoint(self, spec: str = "best") -> Checkpoint:
+        """Returns a checkpoint by its name, or the path of its folder.
+
+        "latest", "averaged", "best_bleu" (the best validation BLEU, of a parser F1), or
+        "best": the averaged one where there is one, else the latest.
+
+        Raises:
+            UserError: there is none.
+        """
+        require_model(self.path)
+        if spec == "best":
+            spec = "averaged" if self.averaged_dir.is_dir() else "latest"
+        if spec == "averaged":
+            if not self.averaged_dir.is_dir():
+                raise UserError(
+                    f"{self.path} has no averaged checkpoint yet; run "
+                    f"python -m t2t_repro.average --model_dir {self.path}"
+                )
+            return open_checkpoint(self.averaged_dir)
+        if spec == "best_bleu":
+            best = ranked(self.best_dir)
+            if not best:
+                raise UserError(
+                    f"{self.path} has no checkpoint of a best validation BLEU yet; "
+                    "train it past its warm-up, with keep_best_checkpoints of at "
+                    "least 1"
+                )
+            return best[0]
+        if spec not in CHECKPOINT_NAMES:
+            if not Path(spec).is_dir():
+                raise UserError(
+                    f"--checkpoint {spec}: no such folder; name one, or say "
+                    "averaged, latest, best or best_bleu"
+                )
+            return open_checkpoint(Path(spec))
+        found = list_checkpoints(self.checkpoint_dir)
+        if not found:
+            raise UserError(
+                f"{self.path} has no checkpoint yet; train it with "
+                "python -m t2t_repro.train"
+            )
+        return found[-1]
+
+    def model(self, checkpoint: Checkpoint) -> Transformer:
+        """Builds the model with a checkpoint's weights.
+
+        Raises:
+            UserError: the checkpoint is damaged or belongs to another model.
+        """
+        model = build_model(self.hparams(), self.tokenizer().vocab_size)
+        with checkpoint.held():
+            checkpoint.tensors().assign_to(named_variables(model))
+        return model
+
+    def _refuse_links(self) -> None:
+        """Makes sure that nothing is written outside of the directory.
+
+        Somebody else may have packed it.
+        """
+        root = self.path.resolve()
+        for path in (*self.path.glob("*"), *self.path.glob("*/*")):
+            if path.is_symlink() and root not in path.resolve().parents:
+                raise UserError(
+                    f"{path} is a link that leads out of --model_dir {self.path}; "
+                    "put in its place what it leads to"
+                )
+
+
+def build_model(hparams: HParams, vocab_size: int) -> Transformer:
+    """Builds a model, its weights drawn from ``hparams.seed``."""
+    # Keras' initialisers draw their seeds from Python's generator. Its
+    # set_random_seed would seed TensorFlow too, which empties TensorFlow's cache of
+    # kernels, and with it the SentencePiece models that live in them.
+    random.seed(hparams.seed)
+    model = Transformer(hparams, vocab_size)
+    model.build()
+    return model

@@ -1,0 +1,200 @@
+"""What a model was made from, and what of it may change when its training goes on."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from t2t_repro.hparams import HParams
+from t2t_repro.hparams.settings import did_you_mean
+from t2t_repro.system.errors import UserError
+
+META_FILE = "model.json"
+"""The file of a model directory that says what the model was made from."""
+
+# What may differ when a training goes on: how long, how often, and how to decode.
+_FREE = {
+    "train_steps",
+    "checkpoint_steps",
+    "checkpoint_minutes",
+    "keep_checkpoints",
+    "keep_every_hours",
+    "keep_best_checkpoints",
+    "average_last",
+    "eval_steps",
+    "beam_size",
+    "alpha",
+    "decode_extra_length",
+}
+
+# What decides the function itself, which may never differ. While nothing is known of
+# how a model was trained, all else may.
+_FUNCTION = {
+    "tokenizer",
+    "vocab_size",
+    "d_model",
+    "d_ff",
+    "num_heads",
+    "d_k",
+    "d_v",
+    "num_layers",
+    "num_decoder_layers",
+    "norm",
+    "max_relative_position",
+    "self_attention_radius",
+    "position",
+    "max_position",
+    "share_embeddings",
+    "scale_embeddings",
+    "vocab_divisor",
+    "target_space_embedding",
+    "target_space_id",
+}
+
+# What of the provenance may not differ unless it is asked for, by the name that asks
+# for it, and what people call it.
+_COMPARED = {
+    "problem": ("problem", "problem"),
+    "source_lang": ("source_lang", "source language"),
+    "target_lang": ("target_lang", "target language"),
+    "data": ("problem_fingerprint", "data"),
+    "vocabulary": ("vocabulary_fingerprint", "vocabulary"),
+}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a model learns from.
+
+    Attributes:
+        problem: the problem's name; None: unknown, the model was imported.
+        source_lang: language of the sources.
+        target_lang: language of the targets.
+        data_dir: where the problem finds its data, absolute; None needs none.
+        problem_fingerprint: identifies the data; None: unknown, as the problem.
+        vocabulary_fingerprint: SHA-256 of the vocabulary file.
+        vocabulary_given: whether the vocabulary was given as a file instead of
+            being built from the data.
+    """
+
+    problem: str | None
+    source_lang: str
+    target_lang: str
+    data_dir: str | None
+    problem_fingerprint: str | None
+    vocabulary_fingerprint: str
+    vocabulary_given: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of the data the model learned from."""
+        return self.problem is None and self.problem_fingerprint is None
+
+    def is_well_formed(self) -> bool:
+        """Says whether all that is compared has its type."""
+        unknown = {"problem", "problem_fingerprint"} if self.is_unknown else set()
+        names = {field for field, _ in _COMPARED.values()} - unknown
+        if self.data_dir is not None:
+            names.add("data_dir")
+        return all(isinstance(getattr(self, name), str) for name in names)
+
+
+def require_model(path: Path) -> None:
+    """Makes sure that a model was begun in a directory.
+
+    Raises:
+        UserError: it was not.
+    """
+    if not (path / META_FILE).exists():
+        raise UserError(
+            f"--model_dir {path} holds no model ({META_FILE} is missing); "
+            "train one with python -m t2t_repro.train"
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not what it was.
+
+    Attributes:
+        name: what `--accept_changes` calls it.
+        text: what it was and is.
+    """
+
+    name: str
+    text: str
+
+
+def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
+    """Compares hyper-parameters that make another training.
+
+    Args:
+        before: what the model was trained with.
+        now: what it is to be trained with.
+        unknown: whether nothing is known of how it was trained; then only what
+            decides the function is compared.
+    """
+    old, new = before.to_dict(), now.to_dict()
+    compared = _FUNCTION if unknown else new.keys() - _FREE
+    if before.tokens_per_part == now.tokens_per_part:
+        compared = compared - {"max_tokens_per_device"}
+    return [
+        Change(key, f"{key}={old[key]} there, {new[key]} here")
+        for key in new
+        if key in compared and old[key] != new[key]
+    ]
+
+
+def changed_provenance(before: Provenance, now: Provenance) -> list[Change]:
+    """Compares what a model learned from and is to learn from, where both are known."""
+    changes = []
+    for name, (field, spoken) in _COMPARED.items():
+        there, here = getattr(before, field), getattr(now, field)
+        if there and here and there != here:
+            # The ends of fingerprints differ, their beginnings name their kind.
+            text = f"{spoken} {there[-24:]} there, {here[-24:]} here"
+            changes.append(Change(name, text))
+    return changes
+
+
+def check_accepted(names: Iterable[str]) -> frozenset[str]:
+    """Returns the changes that somebody asked for.
+
+    Raises:
+        UserError: one is unknown, or would make another function of the weights.
+    """
+    known = {field.name for field in fields(HParams)} | _COMPARED.keys()
+    accepted = frozenset(names)
+    for name in sorted(accepted):
+        if name not in known:
+            hint = did_you_mean(name, known) or "; name a hyper-parameter, or data"
+            raise UserError(f"--accept_changes {name}: there is no such thing{hint}")
+        if name in _FUNCTION:
+            raise UserError(
+                f"--accept_changes {name}: with another {name} the weights mean "
+                "nothing; train another model"
+            )
+    return accepted
+
+
+def refuse(path: Path, changes: Iterable[Change], accepted: Collection[str]) -> None:
+    """Refuses to go on with what changed, unless somebody asked for it.
+
+    Args:
+        path: the model directory.
+        changes: what changed.
+        accepted: the names of changes that were asked for.
+
+    Raises:
+        UserError: naming the differences.
+    """
+    left = [change for change in changes if change.name not in accepted]
+    if not left:
+        return
+    names = [change.name for change in left]
+    how = "name another directory"
+    if not _FUNCTION.intersection(names):
+        how += f", or go on all the same with --accept_changes {','.join(names)}"
+    told = "; ".join(change.text for change in left)
+    raise UserError(
+        f"--model_dir {path} holds a model of other settings: {told}; {how}"
+    )

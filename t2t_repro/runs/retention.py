@@ -1,0 +1,119 @@
+"""Which checkpoints stay: the newest, one every few hours, and the best."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.runs.checkpoints import (
+    ASIDE,
+    FULL_STATES_KEPT,
+    Checkpoint,
+    DamagedCheckpointError,
+    list_checkpoints,
+    save,
+)
+from t2t_repro.system.locks import if_unread
+
+_REMOVING = ".removing-"
+# What checkpoints are chosen by, in their descriptions.
+SAVED_AT = "saved_at"
+UNPLANNED = "unplanned"
+BLEU = "val_greedy_bleu"
+
+
+def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
+    """Deletes the checkpoints that are neither new nor kept for good, and debris.
+
+    Twenty checkpoints of the big model with Adam's moments are 51 GB; averaging
+    needs the weights alone, so the moments stay only beside the newest
+    `FULL_STATES_KEPT`. One that was saved because somebody stopped the training goes
+    as soon as there is a newer one: what is averaged at the end does not depend on
+    interruptions. What another process reads stays until the next time. Debris is
+    what an interrupted `save` or `prune` left.
+
+    Args:
+        directory: the folder of all checkpoints.
+        keep: how many of the newest to keep.
+        keep_every_hours: of the older ones keep one in so many hours; 0: none.
+    """
+    _sweep(directory)
+    found = list_checkpoints(directory)
+    planned = [c for c in found if c is found[-1] or not _note(c, UNPLANNED, False)]
+    kept = planned[-keep:] + _one_in(planned, keep_every_hours)
+    for checkpoint in found:
+        if checkpoint not in kept:
+            _remove(checkpoint)
+    for checkpoint in planned[:-FULL_STATES_KEPT]:
+        for file in checkpoint.path.glob("optimizer.*"):
+            file.unlink()
+
+
+def keep_best(
+    directory: Path, keep: int, step: int, weights: Mapping[str, Any], bleu: float
+) -> None:
+    """Saves the weights if they are among the best so far, and drops the worst.
+
+    Args:
+        directory: the folder of the best checkpoints.
+        keep: how many to keep; 0 saves none.
+        step: updates done.
+        weights: the model's variables by name.
+        bleu: what they reach on the validation split.
+
+    Raises:
+        UserError: the disk is full or the folder cannot be written.
+    """
+    best = ranked(directory)
+    known = any(checkpoint.step == step for checkpoint in best)
+    better = len(best) < keep or (keep > 0 and bleu > _bleu(best[keep - 1]))
+    if better and not known:
+        save(directory, step, weights, meta={BLEU: bleu})
+        best = ranked(directory)
+    _sweep(directory)
+    for checkpoint in best[max(keep, 1) :]:
+        _remove(checkpoint)
+
+
+def ranked(directory: Path) -> list[Checkpoint]:
+    """Returns the checkpoints that `keep_best` saved, the best first."""
+    found = list_checkpoints(directory)
+    return sorted(found, key=lambda checkpoint: (-_bleu(checkpoint), checkpoint.step))
+
+
+def _one_in(planned: Sequence[Checkpoint], hours: float) -> list[Checkpoint]:
+    """Returns the first checkpoint, and each that is hours younger than the last."""
+    kept: list[Checkpoint] = []
+    for checkpoint in planned if hours else ():
+        saved_at = _note(checkpoint, SAVED_AT, 0.0)
+        if not kept or saved_at >= _note(kept[-1], SAVED_AT, 0.0) + 3600 * hours:
+            kept.append(checkpoint)
+    return kept
+
+
+def _bleu(checkpoint: Checkpoint) -> float:
+    return _note(checkpoint, BLEU, 0.0)
+
+
+def _note(checkpoint: Checkpoint, name: str, default: float) -> float:
+    """Returns a number of a checkpoint's description, the default where it lacks."""
+    try:
+        found = checkpoint.meta().get(name)
+    except DamagedCheckpointError:
+        return default
+    return found if isinstance(found, int | float) else default
+
+
+def _remove(checkpoint: Checkpoint) -> None:
+    """Deletes a checkpoint unless somebody reads it; no half of one is left."""
+    with if_unread(checkpoint.path) as unread:
+        if unread:
+            gone = checkpoint.path.with_name(f"{_REMOVING}{checkpoint.path.name}")
+            shutil.rmtree(checkpoint.path.rename(gone))
+
+
+def _sweep(directory: Path) -> None:
+    """Deletes what an interrupted process left half written or half removed."""
+    for prefix in (ASIDE, _REMOVING):
+        for left in directory.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Whole files, locks and cores."""

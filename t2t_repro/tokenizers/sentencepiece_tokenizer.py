@@ -1,0 +1,99 @@
+"""SentencePiece byte-pair encoding in the graph, the paper's English-German scheme."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import tensorflow as tf
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
+
+# The byte "A", used as a mark that decoding puts before a row and takes off again.
+_MARK_PIECE, _MARK = "<0x41>", "A"
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """A SentencePiece model as a tokenizer, through keras-nlp.
+
+    Any model with pad id 0 and eos id 1 will do. The ids are those that the
+    sentencepiece library gives, plus EOS. Whether a text comes back as it was is
+    the model's matter: it does from those of `build_vocabulary` (vocabulary.py),
+    not from one with SentencePiece's default normalisation.
+
+    Source: paper section 5.1 (byte-pair encoding, shared vocabulary).
+
+    Args:
+        contents: the bytes of the model file.
+        path: where they come from; its base name becomes `file_name`.
+
+    Raises:
+        UserError: if the model is damaged or has other ids for pad and eos.
+    """
+
+    def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
+        """Reads the model, and the library that runs it in the graph."""
+        path = os.fspath(path)
+        processor, normalizer = _checked(contents, path)
+        super().__init__(contents, os.path.basename(path), processor.vocab_size())
+
+        import keras_nlp  # 3 seconds, paid only by those who use it
+
+        self._tokenizer = keras_nlp.tokenizers.SentencePieceTokenizer(
+            proto=contents, dtype="int32"
+        )
+        # The SentencePiece inside tensorflow_text drops every space before the
+        # first piece with any other text, where the library drops just the one
+        # that encoding has added. A mark in front makes both the same.
+        mark = processor.piece_to_id(_MARK_PIECE)
+        self._mark_id: int | None = None
+        keeps_spaces = not normalizer.remove_extra_whitespaces
+        if processor.is_byte(mark) and normalizer.add_dummy_prefix and keeps_spaces:
+            self._mark_id = mark
+
+    def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
+        return self._tokenizer.tokenize(text)
+
+    def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
+        if self._mark_id is None:
+            return self._tokenizer.detokenize(pieces)
+        mark = tf.fill([pieces.nrows(), 1], tf.constant(self._mark_id, tf.int32))
+        marked = tf.concat([tf.RaggedTensor.from_tensor(mark), pieces], axis=1)
+        text = self._tokenizer.detokenize(marked)
+        return tf.strings.regex_replace(text, f"^{_MARK} ?", "", replace_global=False)
+
+
+def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
+    """The library's processor of the model and the model's normalizer settings."""
+    import sentencepiece
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        proto = model_proto(contents)
+        # Both stand after the pieces, so a file that was cut short lacks them.
+        if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
+            raise ValueError("the model lacks its settings")
+        processor = sentencepiece.SentencePieceProcessor(model_proto=contents)
+    except (DecodeError, RuntimeError, ValueError) as error:
+        raise UserError(
+            f"{path}: not a SentencePiece model, or a damaged one; build it again"
+        ) from error
+    # The library says -1 also for a special symbol that a text could write (one
+    # declared as user-defined), so that this refuses such models as well.
+    found = (processor.pad_id(), processor.eos_id())
+    if found != (PAD_ID, EOS_ID):
+        raise UserError(
+            f"{path}: the model has pad id {found[0]} and eos id {found[1]}; train "
+            f"it with --pad_id={PAD_ID} --eos_id={EOS_ID} (and --unk_id=2)"
+        )
+    return processor, proto.normalizer_spec
+
+
+def model_proto(contents: bytes) -> Any:
+    """Parses a model file into its protocol buffer, `sentencepiece.ModelProto`."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    # The class is made at import from a description, where type checkers miss it.
+    message: Any = sentencepiece_model_pb2
+    return message.ModelProto.FromString(contents)

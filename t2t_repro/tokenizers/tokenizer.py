@@ -1,0 +1,150 @@
+"""What every tokenizer of this project does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import abstractmethod
+
+import tensorflow as tf
+
+from t2t_repro.system.text_files import write_bytes_atomically
+
+PAD_ID = 0
+EOS_ID = 1
+SENTENCEPIECE_SUFFIX = ".model"
+WORD_PIECE_SUFFIX = ".subwords"
+
+
+class Tokenizer(tf.Module):
+    """Text to ids and back, as TensorFlow operations only.
+
+    Both directions run inside a graph, so a `tf.Module` that holds a tokenizer can
+    be saved as a SavedModel that takes and gives raw strings (the process that
+    loads it must have imported `tensorflow_text`, whose operations are used).
+
+    Ids: 0 is padding, 1 ends a sentence, in every vocabulary.
+
+    Args:
+        contents: the bytes of the vocabulary file.
+        file_name: the vocabulary file's name, without its directory.
+        vocab_size: number of ids, the special ones included.
+
+    Attributes:
+        vocab_size: number of ids; every id is below it.
+        file_name: the name under which `save` writes the vocabulary.
+        fingerprint: SHA-256 of the vocabulary file's bytes, in hexadecimal.
+    """
+
+    def __init__(self, contents: bytes, file_name: str, vocab_size: int) -> None:
+        """Keeps the vocabulary file, so that `save` can write it again."""
+        super().__init__()
+        self.file_name = file_name
+        self.vocab_size = vocab_size
+        self.fingerprint = hashlib.sha256(contents).hexdigest()
+        self._contents = contents
+
+    def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of each text, EOS at the end of every row.
+
+        What looks like a special symbol in the text (`</s>`, `<pad>`) is plain
+        text here: ids 0 and 1 never come out of it.
+
+        Args:
+            text: string `(batch,)`, UTF-8; invalid bytes are read as U+FFFD.
+
+        Returns:
+            int32 `(batch, None)`, ragged; an empty text is `[EOS]`.
+        """
+        pieces = self._encode_graph(tf.convert_to_tensor(text, tf.string))
+        end = tf.fill([pieces.nrows(), 1], tf.constant(EOS_ID, tf.int32))
+        return tf.concat([pieces, tf.RaggedTensor.from_tensor(end)], axis=1)
+
+    def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
+        """Returns the text of each row of ids.
+
+        A row is cut at its first EOS. Padding, and ids outside the vocabulary, are
+        passed over.
+
+        Args:
+            ids: int32 `(batch, length)`, dense or ragged.
+
+        Returns:
+            string `(batch,)`, always valid UTF-8.
+        """
+        if not isinstance(ids, tf.RaggedTensor):
+            ids = tf.RaggedTensor.from_tensor(ids)
+        return self._decode_graph(tf.cast(ids.with_row_splits_dtype("int64"), tf.int32))
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes the vocabulary file `directory/file_name`, whole or not at all.
+
+        Args:
+            directory: an existing directory.
+        """
+        path = os.path.join(os.fspath(directory), self.file_name)
+        write_bytes_atomically(path, self._contents)
+
+    # Graphs, even when called eagerly: one call instead of dozens of small ones,
+    # and keras-nlp gives tensors (not Python lists) only inside a graph.
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _encode_graph(self, text: tf.Tensor) -> tf.RaggedTensor:
+        with tf.device("CPU"):  # strings live there; ids would only go to and fro
+            return self._to_pieces(text)
+
+    @tf.function(
+        input_signature=[tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)],
+        autograph=False,
+    )
+    def _decode_graph(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        with tf.device("CPU"):
+            return self._to_text(_up_to_eos(ids, self.vocab_size))
+
+    @abstractmethod
+    def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Returns int32 `(batch, None)`, without EOS, of string `(batch,)`."""
+
+    @abstractmethod
+    def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
+        """Returns string `(batch,)` of int32 `(batch, None)`, 0 < id < vocab_size."""
+
+
+def row_numbers(ragged: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the row of each value, as `value_rowids` does, but lean.
+
+    TensorFlow's own goes through a padded tensor (rows x longest row), as do
+    `tf.ragged.boolean_mask` and `tf.strings.reduce_join` after it: with one text of
+    20,000 characters in a large batch that takes gigabytes.
+
+    Args:
+        ragged: `(batch, None)`, with n values in all.
+
+    Returns:
+        int64 `(n,)`.
+    """
+    places = tf.range(tf.size(ragged.values, tf.int64))
+    return tf.searchsorted(ragged.row_splits[1:], places, "right", tf.int64)
+
+
+def _up_to_eos(ids: tf.RaggedTensor, vocab_size: int) -> tf.RaggedTensor:
+    """What stands before each row's first EOS, without padding and foreign ids.
+
+    Ragged throughout: padded, one long row would make all the others as long.
+
+    Args:
+        ids: int32 `(batch, None)`.
+        vocab_size: the first id that is foreign.
+    """
+    values = ids.values
+    # Ends seen so far in the whole batch; a row's own ones are those since its start.
+    ends = tf.cumsum(tf.cast(tf.equal(values, EOS_ID), tf.int32))
+    before_rows = tf.gather(tf.concat([[0], ends], 0), ids.row_starts())
+    rows = row_numbers(ids)
+    open_ = tf.equal(ends, tf.gather(before_rows, rows))
+    kept = open_ & (values > PAD_ID) & (values < vocab_size)
+    return tf.RaggedTensor.from_value_rowids(
+        tf.boolean_mask(values, kept),
+        tf.boolean_mask(rows, kept),
+        nrows=ids.nrows(),
+        validate=False,
+    )

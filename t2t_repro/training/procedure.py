@@ -1,0 +1,361 @@
+"""The paper's whole procedure: prepare, train, average, translate, score."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import tensorflow as tf
+
+from t2t_repro.batches import pipeline
+from t2t_repro.batches.batching import BatchingConfig, plan_epoch
+from t2t_repro.data.left_out import line_numbers, read_left_out, too_long
+from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
+from t2t_repro.evaluation.scoring import hypotheses_wanted, kind_of_score, score
+from t2t_repro.hparams import HParams
+from t2t_repro.models.precision import mixed_precision
+from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.problems.problem import Problem
+from t2t_repro.runs import retention
+from t2t_repro.runs.averaging import average_checkpoints
+from t2t_repro.runs.checkpoints import list_checkpoints
+from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.runs.provenance import Provenance
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.training import strategy as strategies
+from t2t_repro.training.loop import TrainingLoop, Validate
+from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
+from t2t_repro.training.profile import Profile
+from t2t_repro.training.validation import ValidationLoss
+from t2t_repro.translation.loading import search_of
+from t2t_repro.translation.translator import Translator
+
+VALIDATION_SENTENCES = 500
+LEFT_OUT_FILE = "left_out.tsv"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that one training needs to know.
+
+    Attributes:
+        hparams: the resolved set.
+        problem: the corpus.
+        data_dir: where vocabulary and shards are kept.
+        model_dir: where the model goes.
+        strategy: where it trains.
+        stream: where progress is told.
+        vocab_file: use this vocabulary instead of building one; None takes the
+            model's own where that was given too, or imported.
+        accepted: what may differ from the training so far (see `check_accepted`).
+        profiled: first and last update to trace; 0 for none.
+    """
+
+    hparams: HParams
+    problem: Problem
+    data_dir: Path
+    model_dir: ModelDir
+    strategy: tf.distribute.Strategy
+    stream: TextIO
+    vocab_file: Path | None = None
+    accepted: frozenset[str] = frozenset()
+    profiled: tuple[int, int] = (0, 0)
+
+    def say(self, line: str) -> None:
+        """Tells a line at once."""
+        print(line, file=self.stream, flush=True)
+
+
+def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | None:
+    """Runs the procedure from wherever it stands to its result.
+
+    Args:
+        run: what to train, and where.
+        data_dir_given: the data directory as the problem was given it, to be
+            remembered for later commands.
+
+    Returns:
+        The result, as written to ``result.json``, without a score where the last
+        step lies within the warm-up; None if the training was asked to stop before
+        its last step.
+
+    Raises:
+        UserError: the data, the directory or the numbers are not usable.
+    """
+    provenance = Provenance(
+        problem=run.problem.name,
+        source_lang=run.problem.source_lang,
+        target_lang=run.problem.target_lang,
+        data_dir=data_dir_given and str(Path(data_dir_given).resolve()),
+        problem_fingerprint=run.problem.fingerprint(),
+        vocabulary_fingerprint="",
+    )
+    run.model_dir.check(run.hparams, provenance, run.accepted)
+    # Unusable test data is noticed here, not when days of training are over.
+    test_fingerprint = fingerprint(run.problem, "test")
+    vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
+    data = prepare(
+        run.problem, run.hparams, run.data_dir, run.say, vocab_file=vocab_file
+    )
+    provenance = replace(
+        provenance,
+        vocabulary_fingerprint=data.tokenizer.fingerprint,
+        vocabulary_given=vocab_file is not None,
+    )
+    with _begun(run, provenance, data):
+        model = _build(run, data, run.hparams.precision)
+        loop = TrainingLoop(
+            model,
+            run.hparams,
+            run.strategy,
+            run.model_dir.checkpoint_dir,
+            strategies.is_chief(run.strategy),
+        )
+        if not _train(run, data, model, loop):
+            return None
+        if loop.is_chief:
+            if run.hparams.precision != "float32":
+                # As every other command translates with it.
+                model = _build(run, data, "float32")
+            result = _average_and_score(run, data, model, test_fingerprint)
+        else:
+            result = {"problem": run.problem.name, "steps": loop.step}
+            run.say("the chief averages the checkpoints and scores")
+        loop.workers.wait()
+        return result
+
+
+def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
+    """Builds the model where it is trained."""
+    with run.strategy.scope(), mixed_precision(precision):
+        return build_model(run.hparams, data.tokenizer.vocab_size)
+
+
+@contextmanager
+def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[None]:
+    """Describes the model, and keeps a second training out; both are the chief's."""
+    if not strategies.is_chief(run.strategy):
+        run.model_dir.check(run.hparams, provenance, run.accepted)
+        yield
+        return
+    run.model_dir.make()
+    with run.model_dir.locked():
+        run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
+        yield
+
+
+def batching_of(hparams: HParams) -> BatchingConfig:
+    """Returns how batches are made, wherever the training runs."""
+    return BatchingConfig(
+        tokens_per_batch=hparams.tokens_per_batch,
+        kind=hparams.batching,
+        max_length=hparams.max_length,
+        tokens_per_part=hparams.tokens_per_part,
+    )
+
+
+def _train(
+    run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
+) -> bool:
+    """Trains to the last step; says whether it got there."""
+    hparams, say, chief = run.hparams, run.say, loop.is_chief
+    config = batching_of(hparams)
+    say(strategies.describe(run.strategy))
+    start = loop.restore(say)
+    if _is_done(run, start):
+        say(
+            f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
+            "a larger --train_steps trains on"
+        )
+        return True
+    plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
+    say(f"an epoch: {plan.summary()}")
+    if chief:
+        _list_left_out(run, data, config)
+    if start:
+        say(f"going on from step {start:,} in {run.model_dir.path}")
+    if start == hparams.train_steps:
+        say("no update is left; a larger --train_steps trains on")
+    monitor = Monitor(
+        run.model_dir.path if chief else None,
+        hparams.train_steps,
+        start,
+        run.stream,
+        loop.unreported,
+        figure=kind_of_score(run.problem.target_lang).figure.lower(),
+    )
+    not_encoded = read_left_out(data.directory / "train")
+
+    def lines_of(step: int) -> Iterable[int]:
+        pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
+        return line_numbers(pairs, not_encoded)
+
+    done = loop.run(
+        lambda step: pipeline.batches(data.train, config, hparams.seed, step),
+        monitor,
+        _validation(run, data, model, loop, monitor) if chief else lambda step: None,
+        lines_of,
+        Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
+    )
+    if not done:
+        say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
+    return done
+
+
+def _is_done(run: Run, start: int) -> bool:
+    """Says whether the training reached its end, and its last validation."""
+    last = run.hparams.train_steps
+    if start != last:
+        return start > last
+    return start in validation_table(run.model_dir.path).steps()
+
+
+def _list_left_out(run: Run, data: PreparedData, config: BatchingConfig) -> None:
+    """Writes a line for every pair of the text that is not used, and says so."""
+    rows = []
+    for split, pairs, longest in (
+        ("train", data.train, config.longest_usable),
+        ("val", data.val, pipeline.LONGEST_EVALUATED),
+    ):
+        not_encoded = read_left_out(data.directory / split)
+        long = too_long(pairs.lengths, longest, not_encoded)
+        found = sorted([*not_encoded, *long])
+        rows += [f"{split}\t{line}\t{reason}" for line, reason in found]
+    path = run.model_dir.path / LEFT_OUT_FILE
+    text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))
+    write_text_atomically(path, text)
+    if rows:
+        run.say(f"{len(rows):,} pairs are not used; {path} lists them")
+
+
+def _validation(
+    run: Run,
+    data: PreparedData,
+    model: Transformer,
+    loop: TrainingLoop,
+    monitor: Monitor,
+) -> Validate:
+    """Returns what is done between updates to see how good the model is."""
+    hparams, say = run.hparams, run.say
+    config = batching_of(hparams)
+    validation_loss = ValidationLoss(model)
+    translator = Translator(model, data.tokenizer, search_of(hparams, beam_size=1))
+    sample = _first(run.problem, "val", VALIDATION_SENTENCES)
+
+    def validate(step: int) -> None:
+        loss = validation_loss(pipeline.eval_batches(data.val, config))
+        told = f"step {step:,}: validation loss {loss:.4f}"
+        reached = None
+        if not _still_warming_up(hparams, step):
+            found, _ = score(
+                translator, sample, run.problem.target_lang, show_progress=False
+            )
+            reached = found.value
+            told += (
+                f", greedy {found.figure} {reached:.2f} of {len(sample):,} sentences"
+            )
+            retention.keep_best(
+                run.model_dir.best_dir,
+                hparams.keep_best_checkpoints,
+                step,
+                loop.weights,
+                reached,
+            )
+        monitor.validated(step, loss, reached)
+        say(told)
+
+    return validate
+
+
+def _average_and_score(
+    run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
+) -> dict[str, Any]:
+    """Averages the last checkpoints, scores the test split, writes the result."""
+    directory, hparams, say = run.model_dir, run.hparams, run.say
+    found = list_checkpoints(directory.checkpoint_dir)
+    last = found[-min(hparams.average_last, len(found)) :]
+    steps = [checkpoint.step for checkpoint in last]
+    wanted = {
+        "steps": steps[-1],
+        "averaged_steps": steps,
+        "beam_size": hparams.beam_size,
+        "alpha": hparams.alpha,
+        "decode_extra_length": hparams.decode_extra_length,
+        "test_fingerprint": test_fingerprint,
+    }
+    scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}
+    earlier = _earlier_result(directory, wanted, scored)
+    if earlier is not None:
+        say(f"reusing the score in {directory.result_file}")
+        return earlier
+    which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
+    say(f"averaging the {which} {', '.join(map(str, steps))}")
+    averaged = average_checkpoints(last, directory.averaged_dir)
+    if _still_warming_up(hparams, steps[-1]):
+        say(
+            f"not scored: {steps[-1]:,} steps are fewer than the "
+            f"{hparams.warmup_steps:,} of the warm-up (python -m t2t_repro.evaluate "
+            "scores any model)"
+        )
+        return {"problem": run.problem.name, "checkpoint": "averaged", **wanted}
+    averaged.tensors().assign_to(named_variables(model))
+    pairs = list(run.problem.pairs("test"))
+    say(f"translating {run.problem.description('test')}")
+    nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
+    translator = Translator(model, data.tokenizer, search_of(hparams, nbest=nbest))
+    reached, _ = score(translator, pairs, run.problem.target_lang)
+    result = {
+        "problem": run.problem.name,
+        "split": run.problem.description("test"),
+        "checkpoint": "averaged",
+        **wanted,
+        **reached.to_dict(),
+    }
+    write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def _still_warming_up(hparams: HParams, step: int) -> bool:
+    """Says whether a model is too young to be worth translating with.
+
+    It would babble up to the length limit for every sentence: with the big model on
+    a small machine, hours for a score of zero.
+    """
+    return step < hparams.warmup_steps
+
+
+def _earlier_result(
+    directory: ModelDir, wanted: dict[str, Any], scored: set[str]
+) -> dict[str, Any] | None:
+    """Returns the result of an earlier run if that did the very same, or None.
+
+    Args:
+        directory: the model's.
+        wanted: what the result is of.
+        scored: the names of the score's fields.
+    """
+    try:
+        found = json.loads(directory.result_file.read_text(encoding="utf-8"))
+        averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
+    except (OSError, ValueError, KeyError, UserError):
+        return None
+    # The average may have been made anew by hand, from other checkpoints.
+    if not isinstance(found, dict) or averaged != wanted["averaged_steps"]:
+        return None
+    whole = scored <= found.keys() and wanted.items() <= found.items()
+    return found if whole else None
+
+
+def _first(problem: Problem, split: str, count: int) -> list[tuple[str, str]]:
+    """Returns the first pairs of a split.
+
+    Raises:
+        UserError: the split is empty.
+    """
+    pairs = [pair for _, pair in zip(range(count), problem.pairs(split), strict=False)]
+    if not pairs:
+        raise UserError(f"{problem.name}: the {split} split is empty")
+    return pairs

@@ -1,0 +1,146 @@
+"""From model directories and checkpoints to a translator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.hparams import HParams
+from t2t_repro.models.precision import precision as models_in
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.checkpoints import Checkpoint
+from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.translation.translator import Translator
+
+
+def search_of(hparams: HParams, **changes: Any) -> Search:
+    """Returns the search that the hyper-parameters ask for.
+
+    Args:
+        hparams: of the model.
+        **changes: fields of `Search` that differ; None takes the model's own.
+    """
+    settings: dict[str, Any] = {
+        "beam_size": hparams.beam_size,
+        "alpha": hparams.alpha,
+        "extra_length": hparams.decode_extra_length,
+    }
+    asked = {name: value for name, value in changes.items() if value is not None}
+    return Search(**(settings | asked))
+
+
+class Loaded(NamedTuple):
+    """Models that translate as one, or a single one.
+
+    Attributes:
+        models: over one vocabulary, with softmax tables of one size.
+        tokenizer: the vocabulary.
+        hparams: the directory's, which say how to translate.
+        homes: the model directory of each model's weights.
+        checkpoints: the folder of each model's weights.
+    """
+
+    models: list[Transformer]
+    tokenizer: Tokenizer
+    hparams: HParams
+    homes: list[ModelDir]
+    checkpoints: list[str]
+
+    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+        """Makes them translate.
+
+        Args:
+            compiled: as `Translator` takes it.
+            **changes: as `search_of` takes them.
+        """
+        search = search_of(self.hparams, **changes)
+        return Translator(self.models, self.tokenizer, search, compiled=compiled)
+
+
+def load_translator(
+    directory: ModelDir,
+    checkpoints: str = "best",
+    precision: str = "float32",
+    **changes: Any,
+) -> tuple[Translator, str]:
+    """Loads a model, or several, and makes them translate.
+
+    Args:
+        directory: the model's.
+        checkpoints: as `checkpoint_names` splits them, and as `load` takes them.
+        precision: one of `PRECISIONS`.
+        **changes: fields of `Search` that differ; None takes the model's own.
+
+    Returns:
+        The translator, and the folders of the weights as text.
+
+    Raises:
+        UserError: as `load`.
+    """
+    loaded = load(directory, checkpoint_names(checkpoints), precision)
+    return loaded.translator(**changes), ", ".join(loaded.checkpoints)
+
+
+def checkpoint_names(text: str) -> list[str]:
+    """Splits what `--checkpoint` says at its commas; a folder may have some itself."""
+    return [text] if Path(text).exists() else text.split(",")
+
+
+def load(
+    directory: ModelDir, checkpoints: Sequence[str], precision: str = "float32"
+) -> Loaded:
+    """Loads models over one vocabulary.
+
+    Args:
+        directory: whose checkpoints have names, and whose model says how to
+            translate.
+        checkpoints: at least one: one of `CHECKPOINT_NAMES` of the directory (see
+            `ModelDir.checkpoint`), another model's directory, whose best is taken, or
+            the folder of any checkpoint inside of a model's directory.
+        precision: one of `PRECISIONS`.
+
+    Returns:
+        The models.
+
+    Raises:
+        UserError: there is no such model or checkpoint, it is damaged, or the
+            vocabularies or the sizes of the softmax tables differ.
+    """
+    members = [_member(directory, name) for name in checkpoints]
+    tokenizer = directory.tokenizer()
+    for name, (home, _) in zip(checkpoints, members, strict=True):
+        if home.tokenizer().fingerprint != tokenizer.fingerprint:
+            raise UserError(
+                f"{directory.path} and {name} have different vocabularies; give "
+                "models over one vocabulary"
+            )
+    with models_in(precision):
+        models = [home.model(checkpoint) for home, checkpoint in members]
+    for name, model in zip(checkpoints, models, strict=True):
+        if model.vocab_size != models[0].vocab_size:
+            raise UserError(
+                f"{checkpoints[0]} and {name} have softmax tables of "
+                f"{models[0].vocab_size:,} and {model.vocab_size:,} rows (their "
+                "vocab_divisor differs); models that translate as one need tables of "
+                "one size"
+            )
+    homes = [home for home, _ in members]
+    folders = [str(checkpoint.path) for _, checkpoint in members]
+    return Loaded(models, tokenizer, directory.hparams(), homes, folders)
+
+
+def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:
+    """Finds a checkpoint, and the model directory that it belongs to."""
+    if name in CHECKPOINT_NAMES:
+        # Where another model lies in the current folder, this is none of its own.
+        return directory, directory.checkpoint(name)
+    path = Path(name)
+    if ModelDir(path).exists():
+        return ModelDir(path), ModelDir(path).checkpoint()
+    # DIRECTORY/averaged or DIRECTORY/checkpoints/step-00001000.
+    for parent in path.absolute().parents[:2]:
+        if path.exists() and ModelDir(parent).exists():
+            return ModelDir(parent), ModelDir(parent).checkpoint(name)
+    return directory, directory.checkpoint(name)

@@ -1,0 +1,238 @@
+"""The arithmetic of batches, against numbers worked out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from t2t_repro.batches.batching import (
+    KINDS,
+    BatchingConfig,
+    plan_epoch,
+    plan_evaluation,
+)
+from t2t_repro.system.errors import UserError
+
+
+def some_lengths(pairs=3000, seed=5, longest=60):
+    """Correlated source and target lengths, int (pairs, 2)."""
+    rng = np.random.default_rng(seed)
+    source = np.clip(rng.gamma(4.0, 4.0, pairs), 2, longest)
+    target = np.clip(source * rng.uniform(0.7, 1.4, pairs), 2, longest)
+    return np.stack([source, target], axis=1).astype(np.int32)
+
+
+def members(plan):
+    """The batches of a plan as a set of frozen sets of pair numbers."""
+    return {frozenset(plan.indices(b).tolist()) for b in range(plan.batches)}
+
+
+def test_each_side_is_padded_to_its_own_longest():
+    lengths = np.array([[2, 5], [3, 4], [9, 1]])
+    plan = plan_epoch(lengths, BatchingConfig(tokens_per_batch=10), seed=1, epoch=0)
+    # Longer sides 5, 4, 9: two pairs in 2 x 5, one in 1 x 9.
+    assert sorted(map(tuple, plan.shapes.tolist())) == [(1, 9, 1), (2, 3, 5)]
+    # 24 tokens over 2 x (3 + 5) + 1 x (9 + 1) = 26 positions.
+    assert plan.tokens == 24
+    assert plan.positions == 26
+    assert plan.share == pytest.approx(24 / 26)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tokens_per_part", [0, 250])
+def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_part):
+    lengths = some_lengths()
+    config = BatchingConfig(1000, kind, tokens_per_part=tokens_per_part)
+    plan = plan_epoch(lengths, config, seed=3, epoch=2)
+    used = np.concatenate([plan.indices(b) for b in range(plan.batches)])
+    assert sorted(used) == list(range(len(lengths)))
+    for batch in range(plan.batches):
+        parts = plan.parts_of(batch)
+        shapes, counts = plan.shapes[parts], plan.counts[parts]
+        sides = shapes[:, :1] * shapes[:, 1:]
+        assert sides.sum(axis=0).max() <= 1000
+        assert sides.max() <= (tokens_per_part or 1000)
+        assert (shapes[:, 0] - counts <= 1).all()
+        indices = plan.indices(batch)
+        assert (lengths[indices] <= np.repeat(shapes[:, 1:], counts, axis=0)).all()
+    assert (plan.parts > plan.batches) is (tokens_per_part > 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_seed_and_epoch_give_the_same_batches(kind):
+    config = BatchingConfig(500, kind)
+    one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
+    two = plan_epoch(some_lengths(), config, seed=3, epoch=7)
+    np.testing.assert_array_equal(one.order, two.order)
+    np.testing.assert_array_equal(one.starts, two.starts)
+    np.testing.assert_array_equal(one.shapes, two.shapes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", [{"seed": 4, "epoch": 7}, {"seed": 3, "epoch": 8}])
+@pytest.mark.parametrize("tokens_per_part", [0, 125])
+def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
+    kind, other, tokens_per_part
+):
+    config = BatchingConfig(500, kind, tokens_per_part=tokens_per_part)
+    one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
+    two = plan_epoch(some_lengths(), config, **other)
+    assert len(members(one) & members(two)) <= 0.1 * one.batches
+    assert one.batches == two.batches
+    assert one.shapes.tolist() != two.shapes.tolist()
+    if kind != "sorted" or tokens_per_part:
+        assert sorted(one.shapes.tolist()) == sorted(two.shapes.tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_with_one_long_side_are_dropped_and_counted(kind):
+    lengths = np.array([[3, 300], [257, 2], [256, 256], [4, 4]])
+    plan = plan_epoch(lengths, BatchingConfig(1000, kind), seed=1, epoch=0)
+    assert plan.dropped == 2
+    assert sorted(plan.order.tolist()) == [2, 3]
+    assert "2 too long left out" in plan.summary()
+
+
+def test_a_pair_that_one_part_cannot_hold_is_dropped_too():
+    config = BatchingConfig(tokens_per_batch=64, tokens_per_part=8)
+    plan = plan_epoch(np.array([[8, 8], [9, 2]]), config, seed=1, epoch=0)
+    assert plan.order.tolist() == [0]
+    assert plan.shapes.tolist() == [[1, 8, 8]]
+
+
+def test_t2t_buckets_have_few_static_shapes():
+    plan = plan_epoch(some_lengths(), BatchingConfig(500, "t2t_buckets"), 1, 0)
+    # 26 boundaries lie in 8..60, and 60 tokens themselves belong to the next bucket.
+    assert plan.distinct_shapes <= 27
+    assert plan.batches > plan.distinct_shapes
+
+
+def test_a_bucket_of_ten_pairs_becomes_three_equal_batches():
+    # Width 7 is the first bucket; 28 tokens hold four rows; ten pairs need three
+    # batches of 3, 3 and 4 pairs, all four rows high.
+    config = BatchingConfig(28, "t2t_buckets")
+    plan = plan_epoch(np.full((10, 2), 5), config, seed=1, epoch=0)
+    assert plan.shapes.tolist() == [[4, 7, 7]] * 3
+    assert sorted(plan.counts.tolist()) == [3, 3, 4]
+
+
+def test_chosen_buckets_keep_their_number_of_shapes_and_pad_less_than_t2t_buckets():
+    lengths = some_lengths(pairs=20_000)
+    shares = {}
+    for kind in KINDS:
+        plan = plan_epoch(lengths, BatchingConfig(5000, kind, max_shapes=24), 1, 0)
+        shares[kind] = plan.share
+        if kind == "buckets":
+            assert plan.distinct_shapes <= 24
+    assert shares["buckets"] > shares["t2t_buckets"]
+
+
+def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
+    # 40 buckets for 2,000 short pairs and 25,000 tokens: one batch each.
+    lengths = some_lengths(pairs=2000)
+    config = BatchingConfig(25_000, "buckets", max_shapes=40, parts_per_shape=0)
+    one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
+    assert one.batches == 40
+    unchanged = [len(batch) for batch in members(one) & members(two)]
+    # What stays is at most a few pairs at the edge of the plane of lengths.
+    assert sum(unchanged) <= 0.02 * len(lengths)
+
+
+def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
+    lengths = some_lengths(pairs=2000)
+    batches = int(lengths.max(axis=1).sum()) // 2500
+    config = BatchingConfig(2500)
+    full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
+    many = replace(config, kind="buckets", parts_per_shape=0)
+    assert full.distinct_shapes <= batches // 2
+    assert full.fullness > 0.75 > plan_epoch(lengths, many, 1, 0).fullness
+
+
+def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
+    # 16 positions are four rows of 4 or two of 8. One pair of 4 goes to the four of 8
+    # so that these change; five are three parts of two rows, so a second one follows.
+    # The other eight are two parts without filler rows.
+    lengths = np.array([[4, 4]] * 10 + [[8, 8]] * 4)
+    config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
+    plan = plan_epoch(lengths, config, seed=1, epoch=0)
+    assert sorted(plan.shapes.tolist()) == [[2, 8, 8]] * 3 + [[4, 4, 4]] * 2
+    assert plan.share == pytest.approx(144 / 160)
+    wide = [
+        {pair for pair in plan_epoch(lengths, config, 1, epoch).order[8:] if pair < 10}
+        for epoch in range(20)
+    ]
+    assert {len(moved) for moved in wide} == {2}
+    assert len(set.union(*wide)) > 5  # New pairs in every epoch.
+
+
+def test_a_batch_of_parts_mixes_short_and_long_pairs():
+    lengths = some_lengths(pairs=5000)
+    whole, parts = (
+        plan_epoch(lengths, BatchingConfig(4000, tokens_per_part=size), 1, 0)
+        for size in (0, 500)
+    )
+    means = [
+        [lengths[plan.indices(b)].mean() for b in range(plan.batches)]
+        for plan in (whole, parts)
+    ]
+    # About ten parts are a sample of all lengths.
+    assert np.std(means[1]) < 0.5 * np.std(means[0])
+    assert parts.fullness > 0.9
+    assert f"{parts.batches} batches of {parts.parts} parts and" in parts.summary()
+
+
+def test_evaluation_leaves_nothing_out_and_goes_from_short_to_long():
+    lengths = np.array([[4, 300], [2, 3], [5, 5], [3, 2]])
+    plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10))
+    # 2 x 3, 1 x 5 (with the three shortest 3 x 5 = 15 would be too many), 1 x 300.
+    assert [plan.indices(b).tolist() for b in range(3)] == [[1, 3], [2], [0]]
+    assert plan.shapes.tolist() == [[2, 3, 3], [1, 5, 5], [1, 4, 300]]
+    assert plan.dropped == 0
+
+
+def test_a_corpus_of_long_pairs_only_is_refused():
+    with pytest.raises(UserError, match="none of 1 pairs is at most 256 tokens"):
+        plan_epoch(np.array([[300, 3]]), BatchingConfig(1000), seed=1, epoch=0)
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones():
+    with pytest.raises(UserError, match=r"'bucket' is unknown.*t2t_buckets"):
+        BatchingConfig(1000, "bucket")
+
+
+def test_numbers_below_one_are_refused():
+    with pytest.raises(UserError, match="tokens_per_batch is 0"):
+        BatchingConfig(0)
+    with pytest.raises(UserError, match="tokens_per_part is -1"):
+        BatchingConfig(10, tokens_per_part=-1)
+
+
+def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
+    tokenizer = sentencepiece.SentencePieceProcessor(
+        model_file=str(shared_dir / "t2t" / "multi30k_reference" / "spm6k.model")
+    )
+    corpus = shared_dir / "corpora" / "multi30k"
+    sides = [
+        [len(ids) + 1 for ids in tokenizer.encode(text.split("\n")[:-1])]
+        for text in (
+            (corpus / f"train.{lang}").read_text(encoding="utf-8")
+            for lang in ("en", "de")
+        )
+    ]
+    lengths = np.array(sides).T
+    config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
+    static = plan_epoch(lengths, config, 1, 0)
+    assert static.distinct_shapes <= 48
+    assert static.share >= 0.93
+    free = plan_epoch(lengths, replace(config, kind="sorted"), 1, 0)
+    assert free.share >= 0.96
+    assert static.dropped == free.dropped == 0
+    assert min(static.fullness, free.fullness) > 0.9
+
+
+def test_evaluation_can_leave_out_what_no_memory_would_hold():
+    lengths = np.array([[4, 300], [2, 3], [400_000, 5], [3, 300]])
+    plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10), longest=300)
+    assert sorted(plan.order.tolist()) == [0, 1, 3]
+    assert (plan.dropped, plan.tokens) == (1, 304 + 5 + 303)

@@ -1,0 +1,256 @@
+"""The commands' shared manners: flags, errors, exit codes, results."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def parser() -> cli.ArgumentParser:
+    made = cli.ArgumentParser("Does nothing.")
+    made.add_argument("--model_dir", required=True, help="folder of the model")
+    made.add_argument("--beam_size", type=int, default=4, help="hypotheses")
+    return made
+
+
+def status_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple:
+    """Runs a command that raises `error`; returns its status and its output."""
+
+    def main(argv: Sequence[str] | None) -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as stopped:
+        cli.run(main, [])
+    return stopped.value.code, capsys.readouterr().err
+
+
+def run_python(code: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("T2T_REPRO_VERBOSE", None)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment | kwargs.pop("env", {}),  # type: ignore[operator]
+        check=False,
+    )
+
+
+def test_a_misspelt_flag_names_the_nearest_even_when_another_is_missing(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(["--modeldir", "m"])
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "unknown flag --modeldir; did you mean '--model_dir'?" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "required: --model_dir"),
+        (["--model_dir", "m", "--beam_size", "four"], "invalid int value: 'four'"),
+        (["--model_dir", "m", "--beam", "4"], "did you mean '--beam_size'?"),
+        (["--model_dir", "m", "stray"], "unrecognized arguments: stray"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(arguments)
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "good", "bad"),
+    [
+        ("--beam_size", {"1": 1, "12": 12}, ("0", "-1", "1.0", "x", "", "2147483648")),
+        ("--batch_size", {"1": 1}, ("0", "1e3")),
+        ("--alpha", {"0": 0.0, "0.6": 0.6}, ("-0.1", "nan", "inf", "x", "10.1")),
+    ],
+)
+def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
+    made = parser_of_decoding()
+    for text, value in good.items():
+        assert vars(made.parse_args([flag, text]))[flag[2:]] == value
+    for text in bad:
+        with pytest.raises(SystemExit) as stopped:
+            made.parse_args([f"{flag}={text}"])
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: argument {flag}: must be a ")
+        assert error.count("\n") == 1
+
+
+def parser_of_decoding() -> cli.ArgumentParser:
+    made = cli.ArgumentParser("Translates nothing.")
+    cli.add_decoding_flags(made)
+    return made
+
+
+def test_good_arguments_are_parsed():
+    args = parser().parse_args(["--model_dir=m", "--beam_size", "2", "--json"])
+    assert (args.model_dir, args.beam_size, args.json) == ("m", 2, True)
+
+
+def test_help_shows_each_default_that_says_something(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert "hypotheses (default: 4)" in text
+    assert "default: None" not in text
+    assert "default: False" not in text
+
+
+def test_a_users_mistake_is_one_line_and_status_2(capsys):
+    assert status_of(UserError("x.en does not exist."), capsys) == (
+        2,
+        "error: x.en does not exist.\n",
+    )
+
+
+def test_ctrl_c_is_one_line_and_status_130(capsys):
+    assert status_of(KeyboardInterrupt(), capsys) == (130, "interrupted.\n")
+
+
+def test_a_full_disk_names_the_file(capsys):
+    full = OSError(errno.ENOSPC, "No space left on device", "m/ckpt")
+    status, error = status_of(full, capsys)
+    assert status == 2
+    assert error.startswith("error: no space left on device: m/ckpt")
+    assert error.count("\n") == 1
+
+
+def test_a_full_disk_under_tensorflow_names_the_file(capsys):
+    class ResourceExhaustedError(Exception):
+        __module__ = "tensorflow.python.framework.errors_impl"
+
+    full = ResourceExhaustedError("{{node Save}} /m/ckpt; No space left on device")
+    status, error = status_of(full, capsys)
+    assert status == 2
+    assert error.startswith("error: no space left on device: /m/ckpt;")
+
+
+def test_a_file_that_the_system_refuses_is_one_line(capsys):
+    refused = PermissionError(errno.EACCES, "Permission denied", "/m")
+    assert status_of(refused, capsys) == (2, "error: /m: Permission denied.\n")
+
+
+def test_a_fault_of_the_program_keeps_its_traceback():
+    def main(argv: Sequence[str] | None) -> None:
+        raise ValueError("a fault")
+
+    with pytest.raises(ValueError, match="a fault"):
+        cli.run(main, [])
+
+
+def test_verbose_shows_the_traceback_of_a_users_mistake():
+    def main(argv: Sequence[str] | None) -> None:
+        raise UserError("a mistake")
+
+    with pytest.raises(UserError):
+        cli.run(main, ["--verbose"])
+
+
+def test_a_result_is_text_or_one_json_object(capsys):
+    cli.print_result("Ergebnis: fünf", {"wert": "fünf"}, as_json=False)
+    assert capsys.readouterr().out == "Ergebnis: fünf\n"
+    cli.print_result("Ergebnis: fünf", {"wert": "fünf"}, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"wert": "fünf"}
+
+
+def test_output_is_utf8_in_any_locale():
+    code = (
+        "from t2t_repro.command_line import cli; cli.run(lambda argv: print('zwölf €'))"
+    )
+    done = run_python(code, env={"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stdout) == (0, "zwölf €\n")
+
+
+def test_the_name_of_a_file_need_not_be_utf8():
+    code = (
+        "import os; from t2t_repro.command_line import cli\n"
+        "from t2t_repro.system.errors import UserError\n"
+        "name = os.fsdecode(b'z\\xff')\n"
+        "def main(argv):\n"
+        "    print(name); raise UserError(name + ' does not exist.')\n"
+        "cli.run(main)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"z\xff\n")
+    assert done.stderr == b"error: z\\udcff does not exist.\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "out", "err", "status"),
+    [
+        ("<&-", "''\n", "", 0),
+        (">&-", "", "error: standard output is closed; send it to /dev/null", 2),
+        ("2>&-", "''\n", "", 0),
+    ],
+)
+def test_streams_may_be_closed(closed, out, err, status):
+    code = (
+        "import sys; from t2t_repro.command_line import cli\n"
+        "cli.run(lambda argv: print(repr(sys.stdin.read())))"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (status, out)
+    assert done.stderr.startswith(err)
+    assert done.stderr.count("\n") == bool(err)
+
+
+def test_a_reader_that_went_away_ends_the_command_silently():
+    code = (
+        "import os; from t2t_repro.command_line import cli\n"
+        "def main(argv):\n"
+        "    read, write = os.pipe(); os.close(read); os.dup2(write, 1)\n"
+        "    print('text')\n"
+        "cli.run(main)"
+    )
+    done = run_python(code)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_the_package_imports_no_tensorflow_before_it_is_asked_to():
+    code = "import sys, t2t_repro.command_line.cli; print('tensorflow' in sys.modules)"
+    assert run_python(code).stdout == "False\n"
+
+
+@pytest.mark.medium
+def test_tensorflow_starts_without_a_word():
+    code = (
+        "import sys; from t2t_repro.command_line import cli\n"
+        "cli.start_tensorflow()\n"
+        "print('tensorflow' in sys.modules); print('still here', file=sys.stderr)"
+    )
+    done = run_python(code)
+    assert (done.stdout, done.stderr) == ("True\n", "still here\n")

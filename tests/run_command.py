@@ -1,0 +1,110 @@
+"""Commands as a person runs them: in this process, or in one of their own."""
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from t2t_repro.command_line import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Done(NamedTuple):
+    """A command that ended.
+
+    Attributes:
+        status: its exit status.
+        out: its standard output.
+        err: its standard error.
+    """
+
+    status: int
+    out: str
+    err: str
+
+
+def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
+    """Runs a command in this process: a new one needs seconds to start.
+
+    Args:
+        command: `t2t_repro.COMMAND`, or the file of a tool.
+        *arguments: its flags.
+        stdin: what is on standard input.
+    """
+    main = _main(command)
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.run(main, arguments)
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        return Done(ended.code, out.getvalue(), err.getvalue())
+    finally:
+        sys.stdin = before
+
+
+def _main(command: str) -> Callable[[Sequence[str] | None], None]:
+    """Returns the `main` of a command or a tool."""
+    if not command.endswith(".py"):
+        return importlib.import_module(f"t2t_repro.{command}").main
+    name = f"tool_{Path(command).stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / command)
+        assert spec is not None
+        assert spec.loader is not None
+        # Where its dataclasses look for their module.
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name].main
+
+
+def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:
+    """Starts `python -m t2t_repro.COMMAND` with pipes for what it prints.
+
+    SIGINT reaches it even where the tests run in a shell's background, which is
+    started with that signal ignored and hands this down.
+    """
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("T2T_REPRO_VERBOSE", None)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"t2t_repro.{command}", *arguments],
+            encoding="utf-8",
+            env=environment,
+            **(pipes | settings),  # type: ignore[call-overload]
+        )
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def run_alone(command: str, *arguments: str, **settings: object) -> Done:
+    """Runs `python -m t2t_repro.COMMAND` to its end."""
+    text = settings.pop("input", "")
+    process = start(command, *arguments, stdin=subprocess.PIPE, **settings)
+    out, err = process.communicate(text)
+    return Done(process.returncode, out, err)
+
+
+def is_one_clear_line(done: Done) -> bool:
+    """Says whether a command was refused as it shall be.
+
+    Standard output may hold progress from before.
+    """
+    return (
+        done.status == 2
+        and done.err.startswith("error: ")
+        and done.err.endswith("\n")
+        and done.err.count("\n") == 1
+        and "Traceback" not in done.err
+    )

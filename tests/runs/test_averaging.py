@@ -1,0 +1,95 @@
+"""Averages are arithmetic means in float64, as tensor2tensor's are."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.runs import checkpoints
+from t2t_repro.runs.averaging import average_checkpoints, mean
+from t2t_repro.system.errors import UserError
+from tests.training import toy
+
+
+def test_every_variable_is_averaged_as_by_tensor2tensor(shared_dir):
+    folder = shared_dir / "t2t/golden/avg_ckpts"
+    parts = [
+        tf.train.load_checkpoint(str(folder / f"model.ckpt-{step}"))
+        for step in (1000, 2000, 3000)
+    ]
+    averaged = tf.train.load_checkpoint(str(folder / "averaged.ckpt-0"))
+    names = set(averaged.get_variable_to_shape_map()) - {"global_step"}
+    assert len(names) > 100
+    for name in names:
+        ours = mean(part.get_tensor(name) for part in parts)
+        theirs = averaged.get_tensor(name)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, err_msg=name)
+
+
+def test_the_sum_is_taken_in_double():
+    # In float32, 2^24 + 1 is 2^24, and the ones would be lost.
+    arrays = [np.array([x], "float32") for x in (2.0**24, 1, 1, -(2.0**24))]
+    average = mean(iter(arrays))
+    assert average == [0.5]
+    assert average.dtype == "float32"
+
+
+def test_one_array_is_its_own_mean_and_none_has_none():
+    np.testing.assert_array_equal(mean([np.array([0.1], "float32")]), np.float32(0.1))
+    with pytest.raises(ValueError, match="no arrays"):
+        mean([])
+
+
+def test_the_inputs_are_left_as_they_were():
+    arrays = [np.ones(2, "float64"), np.zeros(2, "float64")]
+    mean(arrays)
+    np.testing.assert_array_equal(arrays[0], [1, 1])
+
+
+def test_the_average_of_checkpoints_fills_a_fresh_model(tmp_path):
+    models = [toy.model(toy.HPARAMS.replace(seed=seed)) for seed in (1, 2, 3)]
+    saved = [
+        checkpoints.save(tmp_path / "checkpoints", 10 * step, named_variables(model))
+        for step, model in enumerate(models, 1)
+    ]
+    averaged = average_checkpoints(saved, tmp_path / "averaged")
+    assert averaged.step == 30
+    assert averaged.meta()["averaged_steps"] == [10, 20, 30]
+    assert not averaged.has_optimizer
+    fresh = toy.model(toy.HPARAMS.replace(seed=4))
+    averaged.tensors().assign_to(named_variables(fresh))
+    for name, variable in named_variables(fresh).items():
+        parts = [named_variables(model)[name].numpy() for model in models]
+        expected = np.mean(np.array(parts, "float64"), axis=0)
+        np.testing.assert_allclose(
+            variable.numpy(), expected, rtol=1e-6, atol=1e-9, err_msg=name
+        )
+
+
+def test_an_average_is_replaced_by_the_next(tmp_path):
+    saved = [
+        checkpoints.save(tmp_path, step, {"w": np.array([step], "float32")})
+        for step in (2, 4, 9)
+    ]
+    average_checkpoints(saved[:2], tmp_path / "averaged")
+    averaged = average_checkpoints(saved[1:], tmp_path / "averaged")
+    assert averaged.tensors().read("w") == [6.5]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"w": np.zeros([3])},
+        {"v": np.zeros([2])},
+        {"w": np.zeros([2]), "v": np.zeros([2])},
+    ],
+)
+def test_checkpoints_of_other_models_are_refused(tmp_path, other):
+    saved = [
+        checkpoints.save(tmp_path, 1, {"w": np.zeros([2])}),
+        checkpoints.save(tmp_path, 2, other),
+    ]
+    with pytest.raises(UserError, match=r"step-00000002.*step-00000001.*different"):
+        average_checkpoints(saved, tmp_path / "averaged")
+    assert not (tmp_path / "averaged").exists()

@@ -1,0 +1,280 @@
+"""What a checkpoint says was saved is what a fresh model gets back."""
+
+import hashlib
+import json
+import resource
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.runs import checkpoints
+from t2t_repro.system.errors import UserError
+from tests.training import toy
+
+DATA = "weights.data-00000-of-00001"
+
+
+def arrays(variables):
+    return {name: v.numpy() for name, v in variables.items()}
+
+
+@contextmanager
+def files_no_longer_than(size):
+    """Makes every write beyond a size fail, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return toy.model()
+
+
+@pytest.fixture
+def saved(tmp_path, model):
+    """A checkpoint of the toy model without its optimizer."""
+    return checkpoints.save(tmp_path, 7, named_variables(model))
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Saves checkpoints of one tensor, with an optimizer's state of one tensor."""
+
+    def save(step, **options):
+        value = {"w": np.full(3, step, "float32")}
+        options = {"optimizer": value, **options}
+        return checkpoints.save(tmp_path, step, value, **options)
+
+    return save
+
+
+def test_a_fresh_model_gets_every_variable_back_by_name(saved, model):
+    fresh = toy.model(toy.HPARAMS.replace(seed=2))
+    theirs, ours = named_variables(model), named_variables(fresh)
+    kernel = "encoder/layer_0/self_attention/query/kernel"
+    assert not np.array_equal(theirs[kernel].numpy(), ours[kernel].numpy())
+    saved.tensors().assign_to(ours)
+    for name, value in arrays(theirs).items():
+        np.testing.assert_array_equal(ours[name].numpy(), value, err_msg=name)
+
+
+def test_every_variable_is_listed_under_its_name(saved):
+    attention = [f"{part}/kernel" for part in ("query", "key", "value", "output")]
+    dense = [f"{part}/{x}" for part in ("hidden", "output") for x in ("kernel", "bias")]
+    norm = ["layer_norm/scale", "layer_norm/bias"]
+    expected = {"embedding/table", "target_space/table"}
+    for side, attentions in (
+        ("encoder", ["self_attention"]),
+        ("decoder", ["self_attention", "cross_attention"]),
+    ):
+        layer = f"{side}/layer_0"
+        expected |= {f"{layer}/feed_forward/{name}" for name in dense}
+        expected |= {f"{layer}/{a}/{name}" for a in attentions for name in attention}
+        residuals = [f"{name}_residual" for name in (*attentions, "feed_forward")]
+        expected |= {f"{layer}/{r}/{name}" for r in residuals for name in norm}
+    shapes = saved.tensors().shapes()
+    assert set(shapes) == expected
+    assert shapes["embedding/table"] == (toy.VOCAB_SIZE, 16)
+
+
+def test_the_step_and_the_notes_come_back(small, tmp_path):
+    small(3, meta={"averaged_steps": [1, 2]}, name="averaged")
+    found = checkpoints.open_checkpoint(tmp_path / "averaged")
+    assert found.step == 3
+    assert found.meta() == {"step": 3, "averaged_steps": [1, 2]}
+    assert checkpoints.list_checkpoints(tmp_path) == []
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
+    for text in (None, "", "[1]", "{}"):
+        if text is not None:
+            (tmp_path / "checkpoint.json").write_text(text)
+        with pytest.raises(UserError, match=r"is not a checkpoint.*checkpoint\.json"):
+            checkpoints.open_checkpoint(tmp_path)
+
+
+def test_checkpoints_are_listed_by_step_and_not_by_name(small, tmp_path):
+    for step in (20, 100_000_000, 3):
+        small(step)
+    found = checkpoints.list_checkpoints(tmp_path)
+    assert [c.step for c in found] == [3, 20, 100_000_000]
+    assert found[0].path.name == "step-00000003"
+    assert checkpoints.list_checkpoints(tmp_path / "absent") == []
+
+
+def test_a_checkpoint_saved_again_is_replaced_whole(small, tmp_path):
+    small(5)
+    small(5, optimizer=None, meta={"again": True})
+    (found,) = checkpoints.list_checkpoints(tmp_path)
+    assert not found.has_optimizer
+    assert found.meta()["again"]
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+
+
+def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
+    assert checkpoints.full_states(tmp_path) == []
+    for step in (1, 2, 3):
+        small(step)
+    (tmp_path / "step-00000003" / "checkpoint.json").unlink()
+    assert [c.step for c in checkpoints.full_states(tmp_path)] == [3, 2]
+    assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
+
+
+def test_an_interrupted_save_does_not_hinder_the_next(small, tmp_path):
+    aside = tmp_path / ".writing-step-00000002"
+    aside.mkdir()
+    (aside / "junk").write_bytes(b"half")
+    found = small(2)
+    assert not aside.exists()
+    assert not (found.path / "junk").exists()
+
+
+def test_a_full_disk_is_told_and_leaves_what_was_there(small, tmp_path, model):
+    small(1)
+    with (
+        files_no_longer_than(4096),
+        pytest.raises(UserError, match=r"cannot write .*step-00000001"),
+    ):
+        checkpoints.save(tmp_path, 1, named_variables(model))
+    (found,) = checkpoints.list_checkpoints(tmp_path)
+    np.testing.assert_array_equal(found.tensors().read("w"), [1, 1, 1])
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(UserError, match=r"cannot write .*checkpoints/step-00000001"):
+        checkpoints.save(tmp_path / "checkpoints", 1, {"w": np.zeros(3)})
+
+
+@pytest.mark.parametrize("name", [DATA, "weights.index"])
+def test_a_truncated_file_is_told_by_name(saved, model, name):
+    content = (saved.path / name).read_bytes()
+    (saved.path / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match=r"step-00000007/weights: .*another checkpoint"):
+        saved.tensors().assign_to(named_variables(model))
+
+
+def test_one_wrong_byte_is_noticed(saved, model):
+    content = bytearray((saved.path / DATA).read_bytes())
+    content[len(content) // 2] ^= 1
+    (saved.path / DATA).write_bytes(content)
+    with pytest.raises(UserError, match="step-00000007/weights: cannot read"):
+        saved.tensors().assign_to(named_variables(model))
+
+
+def test_a_missing_file_is_told_by_name(saved):
+    with pytest.raises(UserError, match="step-00000007/optimizer: missing"):
+        saved.tensors("optimizer")
+
+
+@pytest.mark.parametrize(
+    ("changes", "vocab_size", "name"),
+    [
+        ({}, 31, "embedding/table"),
+        ({"d_ff": 32}, 30, "decoder/layer_0/feed_forward/hidden/bias"),
+        ({"num_decoder_layers": 2}, 30, "decoder/layer_1/cross_attention/key/kernel"),
+        ({"target_space_embedding": False}, 30, "target_space/table"),
+    ],
+)
+def test_another_model_or_vocabulary_is_refused(saved, changes, vocab_size, name):
+    other = toy.model(toy.HPARAMS.replace(**changes), vocab_size)
+    variables = named_variables(other)
+    before = arrays(variables)
+    with pytest.raises(UserError, match=rf"weights: {name} is .* in the checkpoint"):
+        saved.tensors().assign_to(variables)
+    # Nothing was assigned before the refusal.
+    for key, value in arrays(variables).items():
+        np.testing.assert_array_equal(value, before[key])
+
+
+def test_the_last_few_are_selected_or_refused(small, tmp_path):
+    for step in (1, 2, 3):
+        small(step)
+    found = checkpoints.list_checkpoints(tmp_path)
+    assert [c.step for c in checkpoints.select_last(found, 2)] == [2, 3]
+    with pytest.raises(UserError, match=r"--last 4 .* there are 3"):
+        checkpoints.select_last(found, 4)
+
+
+def test_the_description_is_plain_json_with_a_checksum(small):
+    found = small(12, meta={"loss": [0.1, 1e-9]})
+    path = found.path / "checkpoint.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    digest = values.pop("sha256")
+    assert values == {"step": 12, "loss": [0.1, 1e-9]} == found.meta()
+    text = json.dumps(values, sort_keys=True)
+    assert digest == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("change", [('"step": 12', '"step": 13'), ("0.25", "0.75")])
+def test_an_altered_description_is_noticed(small, change):
+    found = small(12, meta={"loss": 0.25})
+    path = found.path / "checkpoint.json"
+    path.write_text(path.read_text(encoding="utf-8").replace(*change))
+    for ask in (found.meta, lambda: checkpoints.open_checkpoint(found.path)):
+        with pytest.raises(UserError, match=r"checkpoint\.json was altered"):
+            ask()
+
+
+def test_a_description_of_before_has_no_checksum_and_is_read(small):
+    found = small(12)
+    (found.path / "checkpoint.json").write_text('{"step": 12, "note": 1}')
+    assert found.meta() == {"step": 12, "note": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"step": "12"}', '{"step": 1e999}', '{"step": true}', "\xff"],
+)
+def test_a_description_that_makes_no_sense_is_refused(small, text):
+    found = small(12)
+    (found.path / "checkpoint.json").write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match="is not a checkpoint"):
+        checkpoints.open_checkpoint(found.path)
+
+
+def test_the_description_of_another_step_is_noticed(small, tmp_path):
+    small(12).path.rename(tmp_path / "step-00000013")
+    (found,) = checkpoints.full_states(tmp_path)
+    with pytest.raises(checkpoints.DamagedCheckpointError, match="is of step 12"):
+        checkpoints.require_whole(found)
+
+
+def test_links_to_checkpoints_are_passed_over(small, tmp_path):
+    """What lies elsewhere is another training's, which this one must not prune."""
+    elsewhere = small(5).path.rename(tmp_path / "elsewhere")
+    (tmp_path / "step-00000005").symlink_to(elsewhere)
+    assert checkpoints.list_checkpoints(tmp_path) == []
+    assert checkpoints.full_states(tmp_path) == []
+
+
+def test_what_is_gone_cannot_be_held(small):
+    found = small(5)
+    with found.held():
+        pass
+    shutil.rmtree(found.path)
+    with pytest.raises(UserError, match="is gone: a training removed it"), found.held():
+        pass
+
+
+def test_a_checkpoint_is_not_replaced_while_somebody_reads_it(small, tmp_path):
+    saved = small(5, name="averaged")
+    with ThreadPoolExecutor(1) as pool:
+        with saved.held():
+            replaced = pool.submit(small, 6, name="averaged")
+            time.sleep(0.2)
+            assert saved.meta()["step"] == 5
+            np.testing.assert_array_equal(saved.tensors().read("w"), [5, 5, 5])
+        replaced.result(timeout=60)
+    assert saved.meta()["step"] == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["averaged"]

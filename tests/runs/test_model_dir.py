@@ -1,0 +1,395 @@
+"""A model directory describes itself, and refuses to become another model."""
+
+import json
+
+import numpy as np
+import pytest
+
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.problems.files import FilesProblem
+from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.runs.provenance import Provenance
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from tests import tiny
+
+HPARAMS = HParams(
+    problem="files", vocab_size=300, d_model=8, d_ff=8, num_heads=2, num_layers=1
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    """Two vocabularies, of 300 and of 290 subwords."""
+    folder = tmp_path_factory.mktemp("vocabularies")
+    lines = [side for pair in tiny.pairs("train") for side in pair]
+    made = []
+    for size in (300, 290):
+        path = folder / str(size) / "vocab.model"
+        path.parent.mkdir()
+        build_vocabulary("sentencepiece", lines, size, path)
+        made.append(load_tokenizer(path))
+    return made
+
+
+def provenance(tokenizer, **changes):
+    values = {
+        "problem": "files",
+        "source_lang": "en",
+        "target_lang": "de",
+        "data_dir": None,
+        "problem_fingerprint": "files:en-de:" + "0" * 64,
+        "vocabulary_fingerprint": tokenizer.fingerprint,
+    }
+    return Provenance(**(values | changes))
+
+
+@pytest.fixture
+def begun(tmp_path, tokenizers):
+    """A directory in which a training was begun."""
+    directory = ModelDir(tmp_path / "models" / "m")
+    directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    return directory
+
+
+def contents(directory):
+    files = (path for path in directory.path.rglob("*") if path.is_file())
+    return {path.name: path.read_bytes() for path in files}
+
+
+def save(directory, step, value, name=None):
+    """Saves a checkpoint whose every weight is `value`."""
+    variables = named_variables(build_model(HPARAMS, 300))
+    weights = {k: np.full(v.shape, value, "float32") for k, v in variables.items()}
+    parent = directory.checkpoint_dir if name is None else directory.path
+    return checkpoints.save(parent, step, weights, name=name)
+
+
+def test_what_is_written_is_read_back(begun, tokenizers):
+    again = ModelDir(begun.path)
+    assert again.hparams() == HPARAMS
+    assert again.provenance() == provenance(tokenizers[0])
+    assert again.tokenizer().fingerprint == tokenizers[0].fingerprint
+    assert sorted(contents(begun)) == ["hparams.yaml", "model.json", "vocab.model"]
+
+
+def test_the_problem_is_found_again(tmp_path, tokenizers):
+    data_dir = tiny.write_corpus(tmp_path / "data")
+    directory = ModelDir(tmp_path / "m")
+    told = provenance(tokenizers[0], data_dir=str(data_dir))
+    directory.begin(HPARAMS, told, tokenizers[0])
+    problem = directory.problem()
+    assert isinstance(problem, FilesProblem)
+    assert list(problem.pairs("test")) == tiny.pairs("test")
+
+
+def test_the_same_training_may_go_on(begun, tokenizers):
+    before = contents(begun)
+    begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert contents(begun) == before
+
+
+def test_a_training_may_go_on_longer_and_decode_otherwise(begun, tokenizers):
+    longer = HPARAMS.replace(train_steps=200_000, eval_steps=7, beam_size=1, alpha=1.0)
+    begun.check(longer, provenance(tokenizers[0]))
+    begun.begin(longer, provenance(tokenizers[0]), tokenizers[0])
+    assert begun.hparams() == longer
+
+
+@pytest.fixture
+def imported(tmp_path, tokenizers):
+    """The directory of a model whose data nobody knows."""
+    directory = ModelDir(tmp_path / "imported")
+    unknown = {"problem": None, "problem_fingerprint": None, "vocabulary_given": True}
+    told = provenance(tokenizers[0], **unknown)
+    directory.begin(HPARAMS, told, tokenizers[0])
+    return directory
+
+
+def test_an_imported_model_takes_the_first_data_that_it_is_given(imported, tokenizers):
+    assert imported.given_vocabulary() == imported.path / "vocab.model"
+    with pytest.raises(UserError, match=r"was imported, so its data are unknown"):
+        imported.problem()
+    told = provenance(tokenizers[0], vocabulary_given=True)
+    imported.begin(HPARAMS, told, tokenizers[0])
+    assert imported.provenance() == told
+    other = provenance(tokenizers[0], problem_fingerprint="files:en-de:" + "1" * 64)
+    with pytest.raises(UserError, match=r"data 0{24} there, 1{24} here"):
+        imported.begin(HPARAMS, other, tokenizers[0])
+
+
+def test_an_imported_model_may_learn_otherwise_but_not_become_another(
+    imported, tokenizers
+):
+    otherwise = HPARAMS.replace(problem="other", dropout=0.3, warmup_steps=7)
+    told = provenance(tokenizers[0], vocabulary_given=True)
+    imported.check(otherwise, told)
+    with pytest.raises(UserError, match="d_ff=8 there, 9 here; name"):
+        imported.check(otherwise.replace(d_ff=9), told)
+    french = provenance(tokenizers[0], target_lang="fr")
+    with pytest.raises(UserError, match="target language de there, fr here"):
+        imported.begin(HPARAMS, french, tokenizers[0])
+    with pytest.raises(UserError, match="vocabulary "):
+        imported.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
+
+
+def test_a_vocabulary_that_was_built_is_not_given(begun, tmp_path):
+    assert begun.given_vocabulary() is None
+    assert ModelDir(tmp_path / "none").given_vocabulary() is None
+
+
+@pytest.mark.parametrize("field", ["problem", "problem_fingerprint"])
+def test_a_description_that_is_half_unknown_is_refused(begun, field):
+    path = begun.path / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | {field: None}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
+def test_other_hyper_parameters_are_refused_by_name(begun, tokenizers):
+    before = contents(begun)
+    other = HPARAMS.replace(d_model=10, dropout=0.2, train_steps=7)
+    with pytest.raises(UserError) as refused:
+        begun.begin(other, provenance(tokenizers[0]), tokenizers[0])
+    message = str(refused.value)
+    assert "d_model=8 there, 10 here; dropout=0.1 there, 0.2 here" in message
+    assert "train_steps" not in message
+    assert contents(begun) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"problem": "other"}, "problem files there, other here"),
+        ({"target_lang": "fr"}, "target language de there, fr here"),
+        ({"problem_fingerprint": "files:en-de:" + "1" * 64}, "data 0{24} there, 1{24}"),
+    ],
+)
+def test_other_data_are_refused(begun, tokenizers, changes, words):
+    with pytest.raises(UserError, match=words):
+        begun.begin(HPARAMS, provenance(tokenizers[0], **changes), tokenizers[0])
+
+
+def test_another_vocabulary_is_refused_and_not_written(begun, tokenizers):
+    before = contents(begun)
+    with pytest.raises(UserError, match=r"vocabulary [0-9a-f]{24} there"):
+        begun.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
+    assert contents(begun) == before
+
+
+def test_a_vocabulary_that_was_exchanged_is_noticed(begun, tokenizers):
+    tokenizers[1].save(begun.path)
+    with pytest.raises(UserError, match="not the vocabulary that this model"):
+        begun.tokenizer()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", '{"problem": "files"}', "\xff", '{"x": 1}']
+)
+def test_a_damaged_description_is_refused(begun, text):
+    path = begun.path / "model.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
+def test_a_description_of_wrong_types_is_refused(begun):
+    path = begun.path / "model.json"
+    values = json.loads(path.read_text(encoding="utf-8")) | {"problem": 7}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(UserError, match=r"model\.json is damaged"):
+        begun.provenance()
+
+
+def test_damaged_hyper_parameters_are_refused(begun):
+    (begun.path / "hparams.yaml").write_text("d_model: [", encoding="utf-8")
+    with pytest.raises(UserError, match=r"hparams\.yaml:1: not valid YAML"):
+        begun.hparams()
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    directory = ModelDir(tmp_path)
+    for ask in (directory.hparams, directory.provenance, directory.checkpoint):
+        with pytest.raises(UserError, match="holds no model"):
+            ask()
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path, tokenizers):
+    (tmp_path / "m").write_text("x", encoding="utf-8")
+    with pytest.raises(UserError, match=r"--model_dir .*File exists"):
+        ModelDir(tmp_path / "m").begin(
+            HPARAMS, provenance(tokenizers[0]), tokenizers[0]
+        )
+
+
+def test_checkpoints_are_found_by_name_and_by_folder(begun):
+    with pytest.raises(UserError, match="has no checkpoint yet"):
+        begun.checkpoint()
+    save(begun, 5, 0.5)
+    last = save(begun, 10, 1.0)
+    assert begun.checkpoint() == begun.checkpoint("latest") == last
+    with pytest.raises(UserError, match=r"no averaged checkpoint.*t2t_repro\.average"):
+        begun.checkpoint("averaged")
+    averaged = save(begun, 10, 0.75, name="averaged")
+    assert begun.checkpoint() == begun.checkpoint("averaged") == averaged
+    assert begun.checkpoint("latest") == last
+    assert begun.checkpoint(str(begun.checkpoint_dir / "step-00000005")).step == 5
+
+
+@pytest.mark.parametrize("spec", ["averged", "step-00000005"])
+def test_an_unknown_checkpoint_is_refused(begun, spec):
+    with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):
+        begun.checkpoint(spec)
+
+
+def test_a_folder_that_is_no_checkpoint_is_refused(begun):
+    with pytest.raises(UserError, match=r"is not a checkpoint: it needs"):
+        begun.checkpoint(str(begun.path))
+
+
+def test_a_damaged_average_is_not_passed_over(begun):
+    save(begun, 5, 0.5)
+    averaged = save(begun, 5, 0.5, name="averaged")
+    (averaged.path / "checkpoint.json").unlink()
+    with pytest.raises(UserError, match="averaged is not a checkpoint"):
+        begun.checkpoint()
+
+
+def test_a_model_has_the_weights_of_its_checkpoint(begun):
+    model = begun.model(save(begun, 5, 0.25))
+    for name, variable in named_variables(model).items():
+        assert np.all(variable.numpy() == 0.25), name
+
+
+def test_a_checkpoint_of_another_model_is_refused(begun):
+    weights = {"embedding/table": np.zeros((300, 9), "float32")}
+    other = checkpoints.save(begun.checkpoint_dir, 5, weights)
+    with pytest.raises(UserError, match="made with other hyper-parameters"):
+        begun.model(other)
+
+
+def test_a_model_is_drawn_from_its_seed():
+    first, again, other = (
+        build_model(HPARAMS.replace(seed=seed), 20) for seed in (1, 1, 2)
+    )
+    for name, variable in named_variables(first).items():
+        same, differs = (named_variables(m)[name].numpy() for m in (again, other))
+        np.testing.assert_array_equal(variable.numpy(), same)
+        # Scales and offsets start at 1 and 0.
+        assert len(variable.shape) == 1 or np.abs(variable.numpy() - differs).max() > 0
+
+
+def test_what_decides_the_parts_of_a_batch_is_compared(begun, tokenizers):
+    told = provenance(tokenizers[0])
+    # 25,000 in parts of 4,096 are seven of 3,571 at most; so they are in 4,000.
+    begun.check(HPARAMS.replace(max_tokens_per_device=4000), told)
+    eight = HPARAMS.replace(max_tokens_per_device=3125)
+    with pytest.raises(UserError, match="max_tokens_per_device=4096 there, 3125 here"):
+        begun.check(eight, told)
+    begun.check(eight, told, {"max_tokens_per_device"})
+
+
+def test_a_second_training_in_the_same_directory_is_refused(begun):
+    directory = begun
+    with directory.locked():
+        again = ModelDir(directory.path).locked()
+        with pytest.raises(UserError, match="another process trains in it"), again:
+            pass
+    with directory.locked():
+        pass
+
+
+def test_what_changed_can_be_accepted_by_name(begun, tokenizers):
+    told = provenance(tokenizers[0], problem_fingerprint="files:en-de:" + "1" * 64)
+    changed = HPARAMS.replace(dropout=0.3, warmup_steps=7)
+    ways = "or go on all the same with --accept_changes dropout,warmup_steps"
+    with pytest.raises(UserError, match=ways):
+        begun.check(changed, told)
+    with pytest.raises(UserError, match="warmup_steps=4000 there, 7 here; name"):
+        begun.check(changed, told, {"dropout", "data"})
+    with pytest.raises(UserError, match=r"data 0{24} there.*--accept_changes data"):
+        begun.check(changed, told, {"dropout", "warmup_steps"})
+    accepted = {"dropout", "warmup_steps", "data"}
+    begun.begin(changed, told, tokenizers[0], accepted)
+    assert (begun.hparams(), begun.provenance()) == (changed, told)
+    # From now on it is a training of these.
+    begun.check(changed, told)
+
+
+def test_with_other_data_the_vocabulary_stays(begun):
+    assert begun.given_vocabulary({"dropout"}) is None
+    assert begun.given_vocabulary({"data"}) == begun.path / "vocab.model"
+
+
+def test_what_makes_another_function_is_not_offered(begun, tokenizers):
+    changed = HPARAMS.replace(d_ff=9, dropout=0.3)
+    with pytest.raises(UserError, match=r"d_ff=8 there, 9 here.*directory$"):
+        begun.check(changed, provenance(tokenizers[0]))
+
+
+def test_the_best_by_bleu_is_found_by_name(begun):
+    with pytest.raises(UserError, match="no checkpoint of a best validation BLEU"):
+        begun.checkpoint("best_bleu")
+    variables = named_variables(build_model(HPARAMS, 300))
+    for step, bleu in ((5, 20.0), (10, 30.0), (15, 25.0)):
+        retention.keep_best(begun.best_dir, 2, step, variables, bleu)
+    assert begun.checkpoint("best_bleu").step == 10
+    # What translates without being told otherwise is what it was.
+    save(begun, 15, 0.5)
+    assert begun.checkpoint().path == begun.checkpoint_dir / "step-00000015"
+
+
+def test_a_checkpoint_is_held_while_its_weights_are_read(begun, monkeypatch):
+    """A training prunes just then."""
+    chosen = save(begun, 5, 0.25)
+    save(begun, 10, 0.5)
+    assign = checkpoints.TensorFile.assign_to
+
+    def prune_and_assign(file, variables):
+        retention.prune(begun.checkpoint_dir, keep=1)
+        assign(file, variables)
+
+    monkeypatch.setattr(checkpoints.TensorFile, "assign_to", prune_and_assign)
+    for name, variable in named_variables(begun.model(chosen)).items():
+        assert np.all(variable.numpy() == 0.25), name
+    assert chosen.path.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hparams.yaml", "checkpoints", "training_log.tsv", ".x.tmp", "checkpoints/a"],
+)
+def test_links_that_lead_out_are_refused(begun, tokenizers, tmp_path, name):
+    """Of a directory that somebody else packed."""
+    outside = tmp_path / "precious"
+    outside.write_text("mine", encoding="utf-8")
+    path = begun.path / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    if name == "hparams.yaml":
+        outside.write_text(HPARAMS.to_yaml(), encoding="utf-8")
+    before = outside.read_bytes()
+    with pytest.raises(UserError, match="is a link that leads out of --model_dir"):
+        begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert outside.read_bytes() == before
+
+
+def test_links_inside_and_to_the_directory_are_welcome(begun, tokenizers, tmp_path):
+    (begun.path / "latest").symlink_to(begun.path / "checkpoints")
+    (tmp_path / "link").symlink_to(begun.path)
+    again = ModelDir(tmp_path / "link")
+    again.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+
+
+def test_what_a_killed_process_left_half_written_is_removed(begun):
+    left = (".hparams.yaml.77.tmp", ".vocab.model.x8s2", ".training_log.tsv.7.tmp")
+    for name in (*left, ".mine"):
+        (begun.path / name).write_text("half")
+    before = contents(begun).keys() - {*left}
+    with begun.locked():
+        assert contents(begun).keys() == before

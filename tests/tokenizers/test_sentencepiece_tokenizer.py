@@ -1,0 +1,83 @@
+"""SentencePiece in the graph against the sentencepiece library itself."""
+
+import io
+
+import pytest
+import sentencepiece
+import tensorflow as tf
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
+
+LINES = ["the dog sees a cat", "a cat sees the dog", "</s> the dog <pad>"] * 5
+
+
+def trained(**settings) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES),
+        model_writer=model,
+        model_type="bpe",
+        hard_vocab_limit=False,
+        vocab_size=400,  # more than these lines give; the limit is soft
+        minloglevel=2,
+        **settings,
+    )
+    return model.getvalue()
+
+
+def test_a_model_with_default_normalisation_gives_the_ids_of_the_library(shared_dir):
+    path = shared_dir / "t2t/multi30k_reference/spm6k.model"
+    lines = read_lines(shared_dir / "corpora/multi30k/val.de")
+    lines += read_lines(shared_dir / "corpora/multi30k/val.en")
+    lines += ["</s> <pad> <unk>", "  two  spaces ", "\uff46\uff55ll", "日本語 😀", ""]
+    library = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    tokenizer = load_tokenizer(path)
+
+    ids = tokenizer.encode(tf.constant(lines))
+    texts = [text.decode() for text in tokenizer.decode(ids).numpy()]
+
+    pieces = library.encode(lines)
+    assert ids.to_list() == [[*row, 1] for row in pieces]
+    assert texts == [library.decode(row) for row in pieces]
+    assert tokenizer.vocab_size == 6000
+
+
+@pytest.mark.parametrize("dummy_prefix", [True, False])
+def test_a_foreign_model_with_bytes_decodes_as_the_library_does(dummy_prefix):
+    model = trained(
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        byte_fallback=True,
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=dummy_prefix,
+    )
+    library = sentencepiece.SentencePieceProcessor(model_proto=model)
+    tokenizer = SentencePieceTokenizer(model, "foreign.model")
+    texts = ["the dog", "A cat", " A", "é A", "dog  "]
+    ids = tokenizer.encode(tf.constant(texts))
+    assert ids.to_list() == [[*row, 1] for row in library.encode(texts)]
+    assert [text.decode() for text in tokenizer.decode(ids).numpy()] == texts
+
+
+def test_a_model_without_pad_and_eos_where_we_need_them_is_refused():
+    with pytest.raises(UserError, match="has pad id -1 and eos id 2; train it with"):
+        SentencePieceTokenizer(trained(), "foreign.model")
+
+
+def test_a_model_in_which_a_text_can_write_eos_is_refused():
+    model = trained(
+        pad_id=0, eos_id=1, unk_id=2, bos_id=-1, user_defined_symbols="</s>"
+    )
+    with pytest.raises(UserError, match="has pad id 0 and eos id -1"):
+        SentencePieceTokenizer(model, "foreign.model")
+
+
+@pytest.mark.parametrize("contents", [b"hello", b"\x00" * 50, b"\n\x00"])
+def test_what_is_no_model_is_refused(contents):
+    with pytest.raises(UserError, match=r"foreign\.model: not a SentencePiece model"):
+        SentencePieceTokenizer(contents, "foreign.model")

@@ -1,0 +1,227 @@
+"""What both kinds of tokenizer promise, and the ways of loading one."""
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
+
+LINES = [
+    f"{subject} {verb} {number} {thing} ." if number % 3 else f"Grüße, {subject}!"
+    for number in range(40)
+    for subject in ("the dog", "a man", "der Hund", "eine Frau")
+    for verb in ("sees", "sieht")
+    for thing in ("cats", "Katzen")
+]
+SIZES = {"sentencepiece": 340, "wordpiece": 120}
+ODD_TEXTS = [
+    "",
+    " ",
+    "   ",
+    " the dog ",
+    "  the   dog  ",
+    "\tthe\tdog\t",
+    "the\u00a0dog\u3000\u2028\x85",
+    "a\nb\r\n",
+    "\x00 \x7f",
+    "</s> <pad> <unk> <s> <EOS> <pad>_ <EOS>_ <0x41>",
+    "</s>",
+    "<pad>",
+    "<pad>_",
+    "under_score __ \\u \\\\ \\92; \\1114112; &#92;",
+    "▁ ▁the▁dog",
+    "\ue000\ue001\ue002 \ue000▁",
+    "日本語 テスト 😀👨‍👩‍👧 e\u0301 \ufeff\ufffd\uffff\U0010ffff",
+    " \u2047 ",
+    "x" * 500,
+    "日" * 100,
+]
+
+
+def random_texts(count: int) -> list[str]:
+    """Texts of characters that need care, and of any others."""
+    generator = random.Random(1)
+    special = " ▁\ue000\ue001\ue002_\\u;09az\t\n"
+
+    def character() -> str:
+        if generator.random() < 0.5:
+            return generator.choice(special)
+        code = generator.randrange(generator.choice([0x80, 0x3000, 0x110000]))
+        return " " if 0xD800 <= code <= 0xDFFF else chr(code)
+
+    return [
+        "".join(character() for _ in range(generator.randrange(30)))
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module", params=sorted(SUFFIXES))
+def path(request, tmp_path_factory):
+    kind = request.param
+    path = tmp_path_factory.mktemp(kind) / f"vocabulary{SUFFIXES[kind]}"
+    build_vocabulary(kind, LINES, SIZES[kind], path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(path):
+    return load_tokenizer(path)
+
+
+def strings(texts: tf.Tensor) -> list[str]:
+    return [text.decode("utf-8") for text in texts.numpy()]
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_every_text_comes_back_exactly(tokenizer, dense):
+    texts = LINES + ODD_TEXTS + random_texts(1000)
+    ids = tokenizer.encode(tf.constant(texts))
+    assert strings(tokenizer.decode(ids.to_tensor() if dense else ids)) == texts
+
+
+def test_every_row_ends_with_the_only_eos_and_holds_no_padding(tokenizer):
+    ids = tokenizer.encode(tf.constant(ODD_TEXTS + random_texts(200)))
+    assert ids.dtype == tf.int32
+    for row in ids.to_list():
+        assert row[-1] == 1
+        assert all(2 <= number < tokenizer.vocab_size for number in row[:-1])
+
+
+def test_an_empty_text_is_eos_alone(tokenizer):
+    assert tokenizer.encode(tf.constant(["", ""])).to_list() == [[1], [1]]
+
+
+def test_an_empty_batch_is_possible_both_ways(tokenizer):
+    assert tokenizer.encode(tf.constant([], tf.string)).shape == (0, None)
+    assert tokenizer.decode(tf.zeros([0, 3], tf.int32)).shape == (0,)
+    assert strings(tokenizer.decode(tf.zeros([2, 0], tf.int32))) == ["", ""]
+
+
+def test_decoding_stops_at_the_first_eos_and_passes_over_padding(tokenizer):
+    dog, man = tokenizer.encode(tf.constant(["the dog", "a man"])).to_list()
+    ids = tf.ragged.constant(
+        [[0, 0, *dog, *man], [1, *dog], [dog[0], 0, *dog[1:]], [0, 0, 0]],
+        dtype=tf.int32,
+    )
+    assert strings(tokenizer.decode(ids)) == ["the dog", "", "the dog", ""]
+
+
+def test_one_very_long_text_costs_its_own_length_only(tokenizer):
+    # Were the batch padded to its longest row, this would take gigabytes.
+    texts = ["the dog"] * 10_000 + ["日" * 20_000]
+    assert strings(tokenizer.decode(tokenizer.encode(tf.constant(texts)))) == texts
+
+
+def test_ids_outside_the_vocabulary_are_passed_over(tokenizer):
+    (dog,) = tokenizer.encode(tf.constant(["the dog"])).to_list()
+    ids = tf.constant([[-1, *dog[:-1], tokenizer.vocab_size, 2**31 - 1]])
+    assert strings(tokenizer.decode(ids)) == ["the dog"]
+
+
+def test_decoding_any_ids_gives_valid_utf8(tokenizer):
+    generator = random.Random(2)
+    rows = [
+        [generator.randrange(tokenizer.vocab_size) for _ in range(20)]
+        for _ in range(300)
+    ]
+    assert len(strings(tokenizer.decode(tf.constant(rows)))) == 300
+
+
+def test_invalid_utf8_is_read_as_replacement_characters(tokenizer):
+    ids = tokenizer.encode(tf.constant([b"dog \xff cat"]))
+    assert strings(tokenizer.decode(ids)) == ["dog \ufffd cat"]
+
+
+def test_encoding_works_inside_a_dataset(tokenizer):
+    dataset = tf.data.Dataset.from_tensor_slices(LINES).batch(50)
+    rows = [row for ids in dataset.map(tokenizer.encode) for row in ids.to_list()]
+    assert rows == tokenizer.encode(tf.constant(LINES)).to_list()
+
+
+def test_a_saved_tokenizer_is_the_same_one(tokenizer, path, tmp_path):
+    tokenizer.save(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+    again = load_tokenizer(tmp_path)
+    assert again.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert again.vocab_size == tokenizer.vocab_size
+
+
+@pytest.mark.medium
+def test_an_exported_tokenizer_runs_without_this_package(tokenizer, tmp_path):
+    module = tf.Module()
+    module.tokenizer = tokenizer
+    text = tf.TensorSpec([None], tf.string, name="text")
+    ids = tf.TensorSpec([None, None], tf.int32, name="ids")
+    signatures = {
+        "encode": tf.function(
+            lambda text: {"ids": tokenizer.encode(text).to_tensor()}, [text]
+        ),
+        "decode": tf.function(lambda ids: {"text": tokenizer.decode(ids)}, [ids]),
+    }
+    tf.saved_model.save(module, str(tmp_path), signatures=signatures)
+    texts = [text for text in ODD_TEXTS + LINES if len(text) <= 100]
+    program = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+texts = json.loads(sys.argv[2])
+ids = model.signatures["encode"](text=tf.constant(texts))["ids"]
+back = model.signatures["decode"](ids=ids)["text"]
+assert not any(name.split(".")[0] == "t2t_repro" for name in sys.modules)
+print(json.dumps([ids.numpy().tolist(), [text.decode() for text in back.numpy()]]))
+"""
+
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), json.dumps(texts)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr
+    loaded_ids, loaded_texts = json.loads(run.stdout)
+    expected = tokenizer.encode(tf.constant(texts)).to_tensor().numpy().tolist()
+    assert loaded_ids == expected
+    assert loaded_texts == texts
+
+
+def test_a_missing_vocabulary_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere\.model: no such vocabulary"):
+        load_tokenizer(tmp_path / "nowhere.model")
+
+
+def test_an_empty_vocabulary_is_named(tmp_path):
+    (tmp_path / "a.model").touch()
+    with pytest.raises(UserError, match=r"a\.model: the vocabulary file is empty"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(UserError, match=r"a\.txt: a vocabulary file is named \*\.mod"):
+        load_tokenizer(tmp_path / "a.txt")
+
+
+def test_a_directory_must_hold_exactly_one_vocabulary(tmp_path):
+    with pytest.raises(UserError, match="found none"):
+        load_tokenizer(tmp_path)
+    (tmp_path / "a.model").touch()
+    (tmp_path / "b.subwords").touch()
+    with pytest.raises(UserError, match=r"found a\.model, b\.subwords"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("length", [100, 1000, 2000])
+def test_a_vocabulary_cut_short_is_named(path, tmp_path, length):
+    damaged = tmp_path / path.name
+    contents = path.read_bytes()
+    damaged.write_bytes(contents[: len(contents) * length // 4000])
+    with pytest.raises(UserError, match=rf"{path.name}: "):
+        load_tokenizer(damaged)

@@ -1,0 +1,285 @@
+"""The whole procedure: what is done is reused, what was interrupted goes on."""
+
+import io
+import json
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import hparams
+from t2t_repro.models.transformer import named_variables
+from t2t_repro.problems.files import FilesProblem
+from t2t_repro.runs.averaging import average_checkpoints
+from t2t_repro.runs.checkpoints import list_checkpoints
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
+from t2t_repro.training import procedure
+from t2t_repro.training.procedure import Run, batching_of, train_and_score
+
+pytestmark = pytest.mark.medium
+
+
+class Interrupting(io.StringIO):
+    """A terminal whose person presses Ctrl-C on reading some words."""
+
+    def __init__(self, words):
+        super().__init__()
+        self.words = words
+
+    def write(self, text):
+        if self.words in text:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().write(text)
+
+
+def run(trained, overrides="", stream=None, **settings):
+    """Runs the procedure; returns its result and the lines that it said."""
+    stream = stream or io.StringIO()
+    data_dir = str(trained.data_dir)
+    result = train_and_score(
+        Run(
+            hparams=hparams.load(f"{trained.hparams},{overrides}"),
+            problem=FilesProblem(data_dir, None, None),
+            data_dir=trained.data_dir,
+            model_dir=ModelDir(trained.model_dir),
+            strategy=tf.distribute.get_strategy(),
+            stream=stream,
+            **settings,
+        ),
+        data_dir,
+    )
+    return result, stream.getvalue().splitlines()
+
+
+def weights(path):
+    (checkpoint,) = [c for c in list_checkpoints(path.parent) if c.path == path]
+    file = checkpoint.tensors()
+    return {name: file.read(name) for name in file.shapes()}
+
+
+def test_the_result_is_written_and_the_average_is_of_the_last(trained):
+    written = json.loads((trained.model_dir / "result.json").read_text("utf-8"))
+    assert written == trained.result
+    assert written["averaged_steps"] == [2, 4]
+    folder = trained.model_dir / "checkpoints"
+    first, last = (weights(folder / f"step-0000000{step}") for step in (2, 4))
+    averaged = ModelDir(trained.model_dir).checkpoint("averaged").tensors()
+    for name, value in first.items():
+        mean = (value.astype("float64") + last[name]) / 2
+        np.testing.assert_allclose(averaged.read(name), mean, atol=1e-7)
+
+
+def test_a_second_run_reuses_everything_and_says_so(trained_copy):
+    before = (trained_copy.model_dir / "averaged/weights.index").stat().st_mtime_ns
+    result, said = run(trained_copy)
+    assert result == trained_copy.result
+    told = [line for line in said if not line.startswith(("strategy", "warning"))]
+    assert [line.split(" in ")[0] for line in told] == [
+        f"reusing {trained_copy.data_dir}/encoded/files.en-de.sentencepiece-300/{name}"
+        for name in ("vocab.model", "train", "val")
+    ] + ["reusing the training", "reusing the score"]
+    after = (trained_copy.model_dir / "averaged/weights.index").stat().st_mtime_ns
+    assert before == after
+
+
+def change_test_split(trained):
+    path = trained.data_dir / "test.de"
+    path.write_text(path.read_text("utf-8").replace("n", "m"), encoding="utf-8")
+
+
+def damage_result(trained):
+    (trained.model_dir / "result.json").write_text('{"bleu": 99', encoding="utf-8")
+
+
+def strip_result(trained):
+    path = trained.model_dir / "result.json"
+    values = json.loads(path.read_text("utf-8"))
+    del values["signature"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def average_by_hand(trained):
+    directory = ModelDir(trained.model_dir)
+    last = list_checkpoints(directory.checkpoint_dir)[-1:]
+    average_checkpoints(last, directory.averaged_dir)
+
+
+def remove_average(trained):
+    shutil.rmtree(trained.model_dir / "averaged")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [change_test_split, damage_result, strip_result, average_by_hand, remove_average],
+)
+def test_a_score_that_no_longer_holds_is_not_reused(trained_copy, change):
+    change(trained_copy)
+    result, said = run(trained_copy)
+    assert any(line.startswith("reusing the training") for line in said)
+    assert "averaging the checkpoints of steps 2, 4" in said
+    assert result["averaged_steps"] == [2, 4]
+    if change is change_test_split:
+        assert result["test_fingerprint"] != trained_copy.result["test_fingerprint"]
+    else:
+        assert result["bleu"] == trained_copy.result["bleu"]
+
+
+def test_a_training_can_be_made_longer(trained_copy):
+    result, said = run(trained_copy, "train_steps=6,beam_size=1")
+    assert any(line.startswith("going on from step 4") for line in said)
+    assert (result["averaged_steps"], result["beam_size"]) == ([4, 6], 1)
+
+
+@pytest.mark.medium
+def test_an_interrupted_training_goes_on_to_the_same_weights(trained, tmp_path):
+    copy = trained.copy_to(tmp_path / "copy")
+    shutil.rmtree(copy.model_dir)
+    # After step 1, between two checkpoints.
+    result, said = run(copy, "eval_steps=1", Interrupting("step 1: validation loss"))
+    assert result is None
+    assert said[-1] == "stopped at step 1, all is saved; the same command goes on"
+    assert not (copy.model_dir / "result.json").exists()
+    result, said = run(copy)
+    assert f"going on from step 1 in {copy.model_dir}" in said
+    assert {**result, "seconds": 0} == {**trained.result, "seconds": 0}
+    last = "checkpoints/step-00000004"
+    theirs = weights(trained.model_dir / last)
+    for name, value in weights(copy.model_dir / last).items():
+        np.testing.assert_allclose(value, theirs[name], atol=1e-6, err_msg=name)
+
+
+def test_other_hyper_parameters_are_refused_before_data_are_prepared(trained_copy):
+    with pytest.raises(UserError, match="vocab_size=300 there, 290 here"):
+        run(trained_copy, "vocab_size=290")
+    assert len(list((trained_copy.data_dir / "encoded").iterdir())) == 1
+
+
+def test_a_missing_test_split_is_noticed_before_the_training(trained_copy):
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    (trained_copy.data_dir / "test.de").unlink()
+    with pytest.raises(UserError, match=r"test\.de does not exist"):
+        run(trained_copy)
+    assert not trained_copy.model_dir.exists()
+    assert not (trained_copy.data_dir / "encoded").exists()
+
+
+def change_training_data(trained):
+    path = trained.data_dir / "train.de"
+    path.write_text(path.read_text("utf-8").replace("n", "m"), encoding="utf-8")
+
+
+def test_changed_training_data_are_refused_before_they_are_prepared(trained_copy):
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    change_training_data(trained_copy)
+    with pytest.raises(UserError, match=r"other settings: data [0-9a-f]{24} there"):
+        run(trained_copy)
+    assert not (trained_copy.data_dir / "encoded").exists()
+
+
+def test_changed_training_data_do_not_make_use_of_old_shards(trained_copy):
+    change_training_data(trained_copy)
+    shutil.rmtree(trained_copy.model_dir)
+    with pytest.raises(UserError, match="made from other data"):
+        run(trained_copy)
+
+
+@pytest.mark.medium
+def test_changed_data_and_hyper_parameters_are_taken_where_somebody_says_so(
+    trained_copy,
+):
+    change_training_data(trained_copy)
+    vocabulary = (trained_copy.model_dir / "vocab.model").read_bytes()
+    changes = "train_steps=6,dropout=0.5"
+    accepted = {"accepted": frozenset({"data", "dropout"})}
+    result, said = run(trained_copy, changes, **accepted)
+    assert any(line.startswith("going on from step 4") for line in said)
+    assert "bleu" in result
+    # The weights are those of the old subwords.
+    assert (trained_copy.model_dir / "vocab.model").read_bytes() == vocabulary
+    # It is a training on these data now.
+    _, said = run(trained_copy, changes)
+    assert any(line.startswith("reusing the training") for line in said)
+
+
+@pytest.mark.medium
+def test_pairs_that_are_not_used_are_listed(trained_copy):
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    for lang in ("en", "de"):
+        path = trained_copy.data_dir / f"train.{lang}"
+        lines = path.read_text("utf-8").split("\n")
+        lines[2] = "" if lang == "en" else lines[2]
+        lines[4] = "one " * 50 if lang == "en" else lines[4]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    _, said = run(trained_copy)
+    path = trained_copy.model_dir / "left_out.tsv"
+    assert f"2 pairs are not used; {path} lists them" in said
+    head, first, second, end = path.read_text("utf-8").split("\n")
+    assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
+    assert second.startswith("train\t5\tsource of ")
+    assert second.endswith("subwords, the longest is 32")
+
+
+@pytest.mark.medium
+def test_a_line_of_a_million_characters_costs_nothing_but_its_pair(trained_copy):
+    """In the training split, and in the validation split, of which all is read."""
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    for split in ("train", "val"):
+        for lang, word in (("en", "one"), ("de", "eins")):
+            path = trained_copy.data_dir / f"{split}.{lang}"
+            lines = path.read_text("utf-8").split("\n")
+            lines[1] = word * (1_000_000 // len(word))
+            path.write_text("\n".join(lines), encoding="utf-8")
+    result, _ = run(trained_copy)
+    assert "bleu" in result
+    path = trained_copy.model_dir / "left_out.tsv"
+    rows = [row.split("\t")[:2] for row in path.read_text("utf-8").splitlines()[1:]]
+    assert rows == [["train", "2"], ["val", "2"]]
+
+
+@pytest.mark.medium
+def test_an_update_that_is_skipped_is_told_with_the_lines_of_its_pairs(
+    trained_copy, monkeypatch
+):
+    """Line 1 is empty, so the first pair that was encoded is line 2."""
+    shutil.rmtree(trained_copy.data_dir / "encoded")
+    shutil.rmtree(trained_copy.model_dir)
+    path = trained_copy.data_dir / "train.en"
+    path.write_text("\n" + path.read_text("utf-8").partition("\n")[2], "utf-8")
+    build = procedure.build_model
+
+    def spoilt(*arguments):
+        model = build(*arguments)
+        named_variables(model)["embedding/table"].assign(np.full((300, 16), np.nan))
+        return model
+
+    monkeypatch.setattr(procedure, "build_model", spoilt)
+    _, said = run(trained_copy, "warmup_steps=5,tokens_per_batch=2048")
+    told = [line for line in said if line.startswith("skipped: ")]
+    assert len(told) == 4
+    numbers = [int(n) for n in told[0].partition("sentence pairs ")[2].split(", ")]
+    # All pairs are in one batch.
+    assert sorted(numbers) == list(range(2, 61))
+
+
+def test_batches_are_made_as_the_hyper_parameters_say():
+    config = batching_of(hparams.load("multi30k,max_length=99"))
+    assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
+    assert (config.max_length, config.is_one_part) == (99, True)
+    # The fewest equal parts that a device holds: seven.
+    assert batching_of(hparams.load("base")).part_bound == 3571
+
+
+def test_a_model_that_is_still_warming_up_is_not_scored(trained_copy):
+    shutil.rmtree(trained_copy.model_dir)
+    result, said = run(trained_copy, "warmup_steps=5")
+    assert result["averaged_steps"] == [2, 4]
+    assert "bleu" not in result
+    assert any(line.startswith("not scored: 4 steps are fewer than") for line in said)
+    assert not (trained_copy.model_dir / "result.json").exists()

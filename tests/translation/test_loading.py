@@ -1,0 +1,117 @@
+"""From a model directory to a translator, and from several to an ensemble."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation.loading import checkpoint_names, load, load_translator
+from tests import tiny
+
+pytestmark = pytest.mark.medium
+
+
+def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
+    directory = ModelDir(trained.model_dir)
+    translator, path = load_translator(directory)
+    assert path == str(trained.model_dir / "averaged")
+    assert translator.search == Search(beam_size=2, alpha=0.6, extra_length=2)
+    translator, path = load_translator(directory, "latest", beam_size=3, alpha=0.0)
+    assert path == str(trained.model_dir / "checkpoints" / "step-00000004")
+    assert translator.search == Search(beam_size=3, alpha=0.0, extra_length=2)
+
+
+def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
+    directory = ModelDir(trained.model_dir)
+    texts, scores = {}, {}
+    for name in ("averaged", "latest"):
+        translator, _ = load_translator(directory, name, beam_size=1)
+        (found,) = translator.translate_lines(["one two"])
+        texts[name], scores[name] = found.text, found.score
+    assert scores["averaged"] != scores["latest"]
+
+
+def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
+    directory = ModelDir(trained.model_dir)
+    folders = [trained.model_dir / f"checkpoints/step-0000000{n}" for n in (2, 4)]
+    names = ["averaged", "latest", str(folders[0]), str(trained_copy.model_dir)]
+    found = load(directory, names)
+    averaged = [
+        each / "averaged" for each in (trained.model_dir, trained_copy.model_dir)
+    ]
+    expected = [averaged[0], folders[1], folders[0], averaged[1]]
+    assert found.checkpoints == list(map(str, expected))
+    assert found.tokenizer.fingerprint == directory.tokenizer().fingerprint
+    assert found.hparams == directory.hparams()
+    values = [[v.numpy() for v in model.trainable_variables] for model in found.models]
+    for one, other in zip(values[0], values[3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
+    alone, _ = load_translator(directory, "averaged")
+    both, text = load_translator(directory, f"averaged,{trained_copy.model_dir}")
+    assert text == f"{averaged[0]}, {averaged[1]}"
+    (one,), (two,) = (each.translate_lines(["one two"]) for each in (alone, both))
+    assert one.text == two.text
+    assert one.score == pytest.approx(two.score, abs=1e-5)
+
+
+def test_a_folder_may_have_a_comma_in_its_name(tmp_path):
+    folder = tmp_path / "a,b"
+    assert checkpoint_names(str(folder)) == [str(tmp_path / "a"), "b"]
+    folder.mkdir()
+    assert checkpoint_names(str(folder)) == [str(folder)]
+
+
+def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
+    other = trained_copy.model_dir
+    (vocabulary,) = other.glob("*.model")
+    lines = [target for _, target in tiny.pairs("train")]
+    build_vocabulary("sentencepiece", lines, 300, vocabulary)
+    meta = json.loads((other / "model.json").read_text(encoding="utf-8"))
+    meta["vocabulary_fingerprint"] = load_tokenizer(other).fingerprint
+    (other / "model.json").write_text(json.dumps(meta), encoding="utf-8")
+    words = re.escape(f"{trained.model_dir} and {other} have different vocabularies;")
+    with pytest.raises(UserError, match=words):
+        load(ModelDir(trained.model_dir), ["best", str(other)])
+
+
+def test_names_are_the_directorys_own_wherever_the_command_runs(
+    trained, trained_copy, monkeypatch
+):
+    """A model directory holds folders of the same names."""
+    monkeypatch.chdir(trained_copy.model_dir)
+    directory = ModelDir(trained.model_dir)
+    for name in ("averaged", "best_bleu"):
+        assert (trained_copy.model_dir / name).is_dir()
+        found = load(directory, [name])
+        assert found.homes == [directory]
+        (checkpoint,) = found.checkpoints
+        assert checkpoint.startswith(str(trained.model_dir))
+
+
+def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
+    """The directory says how to translate, the checkpoint's own what the model is."""
+    other = trained_copy.model_dir
+    text = (other / "hparams.yaml").read_text(encoding="utf-8")
+    changed = text.replace("num_heads: 2", "num_heads: 4")
+    assert changed != text
+    (other / "hparams.yaml").write_text(changed, encoding="utf-8")
+    found = load(ModelDir(trained.model_dir), [str(other / "averaged")])
+    assert found.homes[0].hparams().num_heads == 4
+    layer = next(iter(found.models[0].decoder.layers_in_order()))
+    assert layer.self_attention.num_heads == 4
+    assert found.hparams.num_heads == 2
+
+
+def test_a_member_that_is_no_model_is_named(trained, tmp_path):
+    directory = ModelDir(trained.model_dir)
+    with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):
+        load(ModelDir(tmp_path), ["best"])
+    with pytest.raises(UserError, match="--checkpoint step-9: no such folder"):
+        load(directory, ["best", "step-9"])

@@ -1,0 +1,134 @@
+"""Given translations get the probability that the model gives them."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.system.errors import UserError
+from t2t_repro.translation import pair_scores
+from t2t_repro.translation.pair_scores import CorpusScore, PairScore, PairScorer
+from t2t_repro.translation.translator import Translator
+from tests import tiny
+
+PAIRS = [*tiny.pairs("test"), ("", "eins"), ("one €", ""), ("ten " * 9, "zehn  日 x ")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny.random_model()
+
+
+@pytest.fixture(scope="module")
+def scorer(model, tokenizer):
+    return PairScorer(model, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def expected(model, tokenizer):
+    """The log probabilities of each pair's symbols alone, by NumPy in float64."""
+    found = []
+    for pair in PAIRS:
+        inputs, targets = (
+            tokenizer.encode(tf.constant([text])).to_tensor() for text in pair
+        )
+        logits = np.asarray(model(inputs, targets), np.float64)[0]
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        log_probs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        found.append(np.take_along_axis(log_probs, targets.numpy().T, axis=1)[:, 0])
+    return found
+
+
+@pytest.mark.parametrize("settings", [{}, {"window": 4, "tokens_per_batch": 30}])
+def test_scores_are_the_models_in_the_order_of_the_pairs(scorer, expected, settings):
+    told = []
+    found = list(scorer.score_pairs(PAIRS, progress=told.append, **settings))
+    assert [score.symbols for score in found] == [len(each) for each in expected]
+    sums = [each.sum() for each in expected]
+    np.testing.assert_allclose([score.log_prob for score in found], sums, atol=1e-4)
+    assert {score.tokens for score in found} == {()}
+    assert sum(told) == len(PAIRS)
+
+
+def test_tokens_spell_the_target_and_their_scores_add_up(scorer, expected):
+    found = scorer.score_pairs(PAIRS, per_token=True)
+    for (_, target), score, values in zip(PAIRS, found, expected, strict=True):
+        texts, log_probs = zip(*score.tokens, strict=True)
+        assert "".join(texts) == target + "<EOS>"
+        np.testing.assert_allclose(log_probs, values, atol=1e-5)
+        assert score.log_prob == pytest.approx(sum(log_probs), abs=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_hypothesis_has_the_score_that_beam_search_gave_it(
+    model, tokenizer, scorer, alpha
+):
+    translator = Translator(
+        model, tokenizer, Search(beam_size=3, alpha=alpha, extra_length=3)
+    )
+    inputs = translator.encode(tf.constant([source for source, _ in PAIRS]))
+    ids, scores = translator.translate_ids(inputs)
+    best = ids[:, 0].numpy()
+    lengths = (best != 0).sum(axis=1)
+    assert len(set(lengths)) > 3
+    # Wu et al. 2016, equation 14.
+    penalty = ((5 + lengths) / 6) ** alpha
+    sums = scorer.log_probs(inputs, best).numpy().sum(axis=1)
+    np.testing.assert_allclose(sums, scores[:, 0] * penalty, atol=1e-4)
+
+
+def test_a_window_is_given_back_before_the_next_is_read(scorer):
+    read = []
+
+    def pairs():
+        for pair in PAIRS[:4]:
+            read.append(pair)
+            yield pair
+
+    next(scorer.score_pairs(pairs(), window=2))
+    assert len(read) == 2
+    assert list(scorer.score_pairs([])) == []
+
+
+def test_long_sources_are_cut_as_a_translator_cuts_them(model, tokenizer, scorer):
+    short = PairScorer(model, tokenizer, max_input_length=4)
+    translator = Translator(model, tokenizer, max_input_length=4)
+    pairs = [("one two three four five", "eins zwei"), ("t", "eins")]
+    found = list(short.score_pairs(pairs))
+    assert [score.cut for score in found] == [True, False]
+    inputs = translator.encode(tf.constant([source for source, _ in pairs]))
+    targets = tokenizer.encode(tf.constant([target for _, target in pairs]))
+    sums = scorer.log_probs(inputs, targets.to_tensor()).numpy().sum(axis=1)
+    np.testing.assert_allclose([score.log_prob for score in found], sums, atol=1e-5)
+
+
+def test_a_target_that_would_exhaust_memory_is_refused(scorer, monkeypatch):
+    pairs = [("one", "eins"), ("one", "eins " * 9)]
+    short, long = (score.symbols for score in scorer.score_pairs(pairs))
+    monkeypatch.setattr(pair_scores, "MAX_TARGET_LENGTH", short)
+    words = f"line 2 of the targets has {long} subwords, more than the {short} "
+    with pytest.raises(UserError, match=words):
+        list(scorer.score_pairs(pairs))
+    with pytest.raises(UserError, match=words):
+        list(scorer.score_pairs(pairs, window=1))
+
+
+def test_perplexity_is_per_symbol_over_the_whole_corpus():
+    corpus = CorpusScore()
+    assert corpus.perplexity == 1
+    # Three symbols of 1/2 and one of 1/16: 2 ** (7 / 4) by hand.
+    corpus.add(PairScore(3 * math.log(1 / 2), 3, (), cut=False))
+    corpus.add(PairScore(math.log(1 / 16), 1, (), cut=True))
+    assert (corpus.pairs, corpus.tokens, corpus.cut) == (2, 4, 1)
+    assert corpus.perplexity == pytest.approx(3.3635857)
+    assert corpus.text() == "2 pairs, 4 tokens, perplexity 3.3636 per token"
+    assert PairScore(math.log(1 / 4), 2, (), cut=False).normalized == pytest.approx(
+        math.log(1 / 2)
+    )
