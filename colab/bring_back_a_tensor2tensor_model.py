@@ -73,7 +73,7 @@ def write_small_model(folder: Path) -> None:
     from t2t_repro.hparams import HParams
     from t2t_repro.interop.t2t_sets import BASE
     from t2t_repro.interop.variable_names import to_t2t
-    from t2t_repro.models.transformer import named_variables
+    from t2t_repro.models.variables import named_variables
     from t2t_repro.problems import create
     from t2t_repro.runs.checkpoints import write_tensors
     from t2t_repro.runs.model_dir import build_model
@@ -128,7 +128,7 @@ for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
 # Every variable is used or named as unused, and every weight of the model was found. What this package does not have (mixtures of experts, area attention and the like) would have been refused by name. `imported/hparams.yaml` has the model's settings in the paper's words, each with its meaning:
 
 # %%
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 
 directory = ModelDir(Path("imported"))

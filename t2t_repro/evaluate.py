@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates the split and prints its score."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from t2t_repro.evaluation.scoring import hypotheses_wanted, score
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.system.text_files import new_text_file

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, then the lines of the input, to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     made: list[Parser] = []
 
     def load(args: Any) -> tuple[Parser, None]:

@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     _check(args.source_file, args.target_file)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from tqdm import tqdm
 
     from t2t_repro.runs.model_dir import ModelDir

@@ -103,11 +103,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from t2t_repro.evaluation.scoring import figures_of
+    from t2t_repro.fast.memory import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import strategy
-    from t2t_repro.training.memory import keep_freed_memory
     from t2t_repro.training.procedure import Run, train_and_score
 
     keep_freed_memory()

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     translate(args, _load)
 
 
@@ -209,6 +209,7 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
         UserError: there is no such model, or the flags ask for what it cannot do.
     """
     from t2t_repro.analysis.alignments import Aligner
+    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import checkpoint_names, load
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
@@ -221,7 +222,8 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     if args.alignment:
         # Of several models the first.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    return loaded.translator(args.xla, **changes), align
+    for_one = CompiledSearch if args.xla else None
+    return loaded.translator(for_one, **changes), align
 
 
 def _record(args: Any) -> Record:

@@ -43,7 +43,7 @@ class Aligner:
     def __init__(
         self, model: Transformer, tokenizer: Tokenizer, layer: int | None = None
     ) -> None:
-        layers = model.decoder.shape.num_layers
+        layers = model.decoder.num_layers
         if layer is None:
             layer = max(layers - 2, 0)
         if not 0 <= layer < layers:

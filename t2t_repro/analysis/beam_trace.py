@@ -12,7 +12,7 @@ from t2t_repro.decoding.batch import Progress
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
 from t2t_repro.decoding.decoder import State
 from t2t_repro.decoding.search import Search
-from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.ensemble import ModelDecoder
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
 Ids = tuple[int, ...]
@@ -60,7 +60,7 @@ class BeamTrace(NamedTuple):
     results: tuple[Hypothesis, ...]
 
 
-def trace_beam(decoder: CachedDecoder, inputs: Ids, search: Search) -> BeamTrace:
+def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
     """Searches the best translation of a sentence and writes down every step.
 
     The steps are those of the search that translates (`BeamMethod`), taken one after
@@ -119,7 +119,7 @@ class _Recorder:
         log_probs: float32 (beam, V), of the next symbol of each hypothesis.
     """
 
-    def __init__(self, decoder: CachedDecoder) -> None:
+    def __init__(self, decoder: ModelDecoder) -> None:
         self._decoder = decoder
         self.log_probs: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
 

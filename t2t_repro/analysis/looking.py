@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.analysis.beam_trace import BeamTrace, Ids, trace_beam
 from t2t_repro.analysis.pair_attention import PairAttention, pair_attention
 from t2t_repro.decoding.search import Search
-from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.searching import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.piece_names import piece_names
@@ -100,7 +100,7 @@ def look(
     check_sentence(text, "--text")
     cuts: list[str] = []
     source = _encoded(tokenizer, text, "the text", cuts)
-    decoder = CachedDecoder(model, search.beam_size)
+    decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
     found = tokenizer.decode(tf.constant([best]))[0].numpy().decode()

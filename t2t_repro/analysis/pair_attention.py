@@ -50,8 +50,8 @@ def pair_attention(
         names = (f"{side}/layer_{index}/{attention}" for index in range(count))
         return np.stack([tf.cast(maps[name][0], tf.float32) for name in names])
 
-    encoder = model.encoder.shape.num_layers
-    decoder = model.decoder.shape.num_layers
+    encoder = model.encoder.num_layers
+    decoder = model.decoder.num_layers
     return PairAttention(
         encoder=layers("encoder", "self_attention", encoder),
         decoder=layers("decoder", "self_attention", decoder),

@@ -289,6 +289,18 @@ class HParams:
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
 
     @property
+    def variant(self) -> dict[str, Any] | None:
+        """The self-attention, if not the paper's; see `layers.EncoderLayer`."""
+        far, radius = self.max_relative_position, self.self_attention_radius
+        if far:
+            config = {"max_relative_position": far, "radius": radius}
+            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
+        if radius:
+            config = {"radius": radius}
+            return {"class_name": "t2t_repro>NeighbourhoodAttention", "config": config}
+        return None
+
+    @property
     def tokens_per_part(self) -> int:
         """Most positions per side of one of the parts that make up a batch.
 

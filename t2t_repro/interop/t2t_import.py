@@ -11,7 +11,8 @@ from typing import Any
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance

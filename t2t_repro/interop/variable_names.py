@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 
 _ATTENTION = {
     "query": "q",

@@ -25,7 +25,8 @@ def log_probabilities(
     """
     found = []
     for model in models:
-        logits = tf.cast(model(inputs, targets), tf.float32)
+        logits = model({"inputs": inputs, "targets": targets})
+        logits = tf.cast(logits, tf.float32)
         found.append(-tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits))
     log_probs = tf.reduce_logsumexp(tf.stack(found), axis=0) - math.log(len(models))
     is_symbol = tf.not_equal(targets, PAD_ID)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.pair_batches import pair_batches
 from t2t_repro.batches.parts import BATCH_SIGNATURE
-from t2t_repro.models.losses import smoothed_cross_entropy
+from t2t_repro.layers.formulas import smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import spell
@@ -134,11 +134,9 @@ class PairScorer:
 
         @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def log_probs(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-            logits = model(inputs, targets)
-            # (batch, target, V) -> (batch * target, V)
-            rows = tf.reshape(logits, [-1, logits.shape[-1]])
-            losses = smoothed_cross_entropy(rows, tf.reshape(targets, [-1]), 0.0)
-            found = -tf.reshape(losses, tf.shape(targets))
+            logits = model({"inputs": inputs, "targets": targets})
+            logits = tf.cast(logits, tf.float32)
+            found = -smoothed_cross_entropy(logits, targets, 0.0)
             return tf.where(tf.equal(targets, 0), 0.0, found)
 
         self._log_probs = log_probs

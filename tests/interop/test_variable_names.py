@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.interop.variable_names import from_t2t, to_t2t
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from tests import golden
 
 

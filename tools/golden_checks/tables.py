@@ -14,8 +14,8 @@ from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.layers.position import sinusoid
-from t2t_repro.models.losses import smoothed_cross_entropy
-from t2t_repro.training.schedule import Schedule
+from t2t_repro.training.losses import smoothed_cross_entropy
+from t2t_repro.training.schedules import Schedule
 
 RATES = 1e-6
 SIGNALS = 2e-5  # The sine of a large float32 angle.
