@@ -115,31 +115,6 @@ class Aligner:
         ]
 
 
-def align(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    layer: int | None = None,
-) -> list[str]:
-    """Aligns the words of sentence pairs; see `Aligner`, which can be used again.
-
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        sources: sentences.
-        targets: their translations, as many.
-        layer: number of the decoder layer, from 0; None is the last but one.
-
-    Returns:
-        One line per pair in Pharaoh format.
-
-    Raises:
-        UserError: there is no such layer, or the numbers of lines differ.
-    """
-    return Aligner(model, tokenizer, layer)(sources, targets)
-
-
 def align_words(
     weights: npt.NDArray[np.floating], source_words: Words, target_words: Words
 ) -> set[tuple[int, int]]:

@@ -33,9 +33,6 @@ Array = npt.NDArray[np.float32]
 POSITIONS = 4096
 """Longer sequences (subwords) are refused: their positions are a table there."""
 
-QUANTIZATIONS = ("float32", "int8", "int16", "float16")
-"""How CTranslate2 can be told to keep the weights; vectors stay float32 in int8."""
-
 
 def write_ctranslate2(
     model: Transformer,
@@ -49,7 +46,8 @@ def write_ctranslate2(
         model: the model, already built.
         tokenizer: its vocabulary.
         output_dir: an existing, empty folder.
-        quantization: one of `QUANTIZATIONS`.
+        quantization: of the weights: "float32", "int8", "int16" or "float16"; vectors
+            stay float32 in int8.
 
     Raises:
         UserError: ctranslate2 is not installed, or it has no such model.

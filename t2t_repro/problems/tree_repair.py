@@ -85,7 +85,7 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     Args:
         words: the sentence, at least one word, without white space or brackets (see
             `escaped`).
-        tags: the output, as `trees.words_and_tags` writes it or not at all like that.
+        tags: the output: as in trees.py, or not at all like that.
 
     Raises:
         ValueError: there is no word, or one is empty or has white space or brackets.
@@ -107,7 +107,6 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     if unsuitable:
         marks = _fitted(marks, words)
     return Repair(spell(_without_empty(marks), words), brackets, unsuitable)
-    return Repair(spell(marks, words), brackets, unsuitable)
 
 
 def escaped(word: str) -> str:
