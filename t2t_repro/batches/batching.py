@@ -16,12 +16,11 @@ import numpy.typing as npt
 from t2t_repro.batches.buckets import chosen_buckets
 from t2t_repro.batches.dealing import deal, fewest_batches
 from t2t_repro.batches.grouping import Groups, fill_buckets, sort_and_cut
-from t2t_repro.batches.t2t_boundaries import t2t_widths
 from t2t_repro.system.errors import UserError
 
 IntArray = npt.NDArray[np.integer]
 
-KINDS = ("sorted", "buckets", "t2t_buckets")
+KINDS = ("sorted", "buckets")
 # More shapes hardly save padding, and take long to choose.
 MOST_FREE_SHAPES = 512
 
@@ -40,8 +39,7 @@ class BatchingConfig:
             sorted by their longer side, as full as the bound allows, padded to its
             own longest source and target; where there are several parts, as many
             shapes are chosen as there are full parts. `buckets`: at most `max_shapes`
-            static shapes, chosen for the corpus. `t2t_buckets`: static shapes at
-            tensor2tensor's boundaries.
+            static shapes, chosen for the corpus.
         max_length: Longest side in tokens, EOS included, of a pair that is used.
         tokens_per_part: The same bound for each part; 0, or no less than
             `tokens_per_batch`: a batch is one part.
@@ -266,16 +264,12 @@ def _group(
     if config.kind == "sorted" and config.is_one_part:
         return sort_and_cut(shuffled, lengths, config.part_bound)
     used = lengths[shuffled]
-    if config.kind == "t2t_buckets":
-        widths: IntArray = t2t_widths(config.longest_usable)
-        bucket: IntArray = np.searchsorted(widths[:, 0], used.max(axis=1))
-    else:
-        bucket, widths = chosen_buckets(
-            used,
-            config.longest_usable,
-            _shapes_for(used, config),
-            0 if config.is_one_part else config.part_bound,
-        )
+    bucket, widths = chosen_buckets(
+        used,
+        config.longest_usable,
+        _shapes_for(used, config),
+        0 if config.is_one_part else config.part_bound,
+    )
     return fill_buckets(shuffled, bucket, widths, config.part_bound)
 
 

@@ -69,7 +69,7 @@ class ParseWsj(Problem):
             split: "train", "val" or "test".
 
         Yields:
-            The words, separated by spaces, and the tags, as `trees.words_and_tags`.
+            The words, separated by spaces, and the tags, as in trees.py.
 
         Raises:
             UserError: a file of the split is missing, or holds what is no tree.

@@ -35,7 +35,7 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
         path: the file; `.gz` is decompressed.
 
     Yields:
-        The words and the tags of each, as `trees.words_and_tags`, in their clean form.
+        The words and the tags of each, as in trees.py, in their clean form.
 
     Raises:
         UserError: the file cannot be read, or holds something that is no tree; the

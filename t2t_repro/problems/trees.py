@@ -57,26 +57,8 @@ class Mark(NamedTuple):
     label: str
 
 
-def words_and_tags(tree: str) -> tuple[str, str]:
-    """Takes a bracketed tree apart.
-
-    Args:
-        tree: one tree in the Penn Treebank's brackets, as in this file's example,
-            with a part of speech around every word. White space between brackets is
-            free; the outermost label may be missing, as in the treebank's own files.
-
-    Returns:
-        The words and the tags, each separated by single spaces.
-
-    Raises:
-        UserError: brackets do not match, or it is no tree of this kind.
-    """
-    marks, words = read_tree(tree)
-    return " ".join(words), " ".join(tags_of(marks[1:-1]))
-
-
 def tree_of(words: str, tags: str) -> str:
-    """Puts a tree together again: the inverse of `words_and_tags`.
+    """Puts a tree together of its words and its tags.
 
     Args:
         words: the words, separated by white space.
@@ -108,13 +90,15 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
     """Takes a bracketed tree apart, the outermost label included.
 
     Args:
-        tree: as `words_and_tags` takes it.
+        tree: one tree in the Penn Treebank's brackets, as in this file's example,
+            with a part of speech around every word. White space between brackets is
+            free; the outermost label may be missing, as in the treebank's own files.
 
     Returns:
         The marks, at least three, and the words, one for each `Kind.WORD`.
 
     Raises:
-        UserError: as `words_and_tags`.
+        UserError: brackets do not match, or it is no tree of this kind.
     """
     words: list[str] = []
     marks: list[Mark] = []
