@@ -14,7 +14,7 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from t2t_repro.system.errors import UserError
 
@@ -33,6 +33,9 @@ class Rule:
         maximum: largest allowed number; None: of whole numbers `INT32_MAX`.
         below: every allowed number is less than this, or None.
         choices: the allowed strings; empty when any is.
+        changes: what another value changes of a model that is there: its "function",
+            so that its weights mean nothing; its "training", which goes on only if
+            that is asked for; or "nothing".
     """
 
     doc: str
@@ -41,6 +44,7 @@ class Rule:
     maximum: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
+    changes: Literal["function", "training", "nothing"] = "training"
 
     def complaint(self, value: object) -> str | None:
         """Says what is wrong with a value of the right type, or None."""
@@ -63,19 +67,19 @@ class Rule:
         return None
 
 
-def setting(default: Any, doc: str, source: str, **limits: Any) -> Any:
+def setting(default: Any, doc: str, source: str, **others: Any) -> Any:
     """Declares a dataclass field with its rule.
 
     Args:
         default: the value of the field when nothing else is said.
         doc: see `Rule`.
         source: see `Rule`.
-        **limits: `minimum`, `maximum`, `below` or `choices` of the `Rule`.
+        **others: what else the `Rule` says.
 
     Returns:
         The dataclass field; typed Any, as `dataclasses.field` is for a checker.
     """
-    rule = Rule(doc, source, **limits)
+    rule = Rule(doc, source, **others)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 

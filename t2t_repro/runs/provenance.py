@@ -5,50 +5,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from t2t_repro.hparams import HParams
+from t2t_repro.hparams.fields import that_change
 from t2t_repro.hparams.settings import did_you_mean
 from t2t_repro.system.errors import UserError
 
 META_FILE = "model.json"
 """The file of a model directory that says what the model was made from."""
 
-# What may differ when a training goes on: how long, how often, and how to decode.
-_FREE = {
-    "train_steps",
-    "checkpoint_steps",
-    "checkpoint_minutes",
-    "keep_checkpoints",
-    "keep_every_hours",
-    "keep_best_checkpoints",
-    "average_last",
-    "eval_steps",
-    "beam_size",
-    "alpha",
-    "decode_extra_length",
-}
-
-# What decides the function itself, which may never differ. While nothing is known of
-# how a model was trained, all else may.
-_FUNCTION = {
-    "tokenizer",
-    "vocab_size",
-    "d_model",
-    "d_ff",
-    "num_heads",
-    "d_k",
-    "d_v",
-    "num_layers",
-    "num_decoder_layers",
-    "norm",
-    "max_relative_position",
-    "self_attention_radius",
-    "position",
-    "max_position",
-    "share_embeddings",
-    "scale_embeddings",
-    "vocab_divisor",
-    "target_space_embedding",
-    "target_space_id",
-}
+_FUNCTION = that_change("function")
 
 # What of the provenance may not differ unless it is asked for, by the name that asks
 # for it, and what people call it.
@@ -134,7 +98,7 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change
             decides the function is compared.
     """
     old, new = before.to_dict(), now.to_dict()
-    compared = _FUNCTION if unknown else new.keys() - _FREE
+    compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
     if before.tokens_per_part == now.tokens_per_part:
         compared = compared - {"max_tokens_per_device"}
     return [
