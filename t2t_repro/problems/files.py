@@ -19,9 +19,6 @@ class FilesProblem(Problem):
     """Sentence pairs in plain text files that agree line by line.
 
     A split is two files `SPLIT.LANGUAGE`, each plain or compressed (`.gz`).
-
-    Attributes:
-        data_dir: the folder that holds the files.
     """
 
     name = "files"
@@ -48,8 +45,9 @@ class FilesProblem(Problem):
                 "--problem files needs --data_dir, the folder with train.*, val.* and "
                 "test.* files."
             )
-        self.data_dir = Path(data_dir)
-        if not self.data_dir.is_dir():
+        super().__init__(data_dir)
+        self._folder = Path(data_dir)
+        if not self._folder.is_dir():
             raise UserError(f"--data_dir {data_dir} is not an existing folder.")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
 
@@ -117,7 +115,7 @@ class FilesProblem(Problem):
             listed = ", ".join(f"train.{lang}" for lang in found) or "no train.* file"
             raise UserError(
                 "--problem files needs --source_lang and --target_lang: "
-                f"{self.data_dir} holds {listed}."
+                f"{self._folder} holds {listed}."
             )
         if source_lang == target_lang:
             raise UserError(
@@ -128,7 +126,7 @@ class FilesProblem(Problem):
 
     def _found_languages(self, split: str) -> list[str]:
         """Returns the languages that the folder has a file for, sorted."""
-        files = (p.name.removesuffix(".gz") for p in self.data_dir.iterdir())
+        files = (p.name.removesuffix(".gz") for p in self._folder.iterdir())
         pattern = re.compile(re.escape(split) + r"\.([A-Za-z0-9_-]+)")
         return sorted(
             {match[1] for name in files if (match := pattern.fullmatch(name))}
@@ -142,8 +140,8 @@ class FilesProblem(Problem):
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        plain = self.data_dir / f"{split}.{lang}"
-        compressed = self.data_dir / f"{split}.{lang}.gz"
+        plain = self._folder / f"{split}.{lang}"
+        compressed = self._folder / f"{split}.{lang}.gz"
         if plain.exists() and compressed.exists():
             raise UserError(f"{plain} and {compressed} both exist; remove one of them.")
         for path in (plain, compressed):

@@ -34,9 +34,6 @@ class ParseWsj(Problem):
 
     The semi-supervised problem learns from all `semi*.trees` besides, trees that a
     parser made (the paper: 17 million sentences).
-
-    Attributes:
-        data_dir: the data directory.
     """
 
     source_lang = "en"
@@ -59,7 +56,8 @@ class ParseWsj(Problem):
                 "val.trees and test.trees or with the treebank's sections"
                 + (f"; {data_dir} is none." if data_dir is not None else ".")
             )
-        self.data_dir = Path(data_dir)
+        super().__init__(data_dir)
+        self._folder = Path(data_dir)
         self._treebank = self._find_treebank()
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
@@ -109,13 +107,13 @@ class ParseWsj(Problem):
 
     def _find_treebank(self) -> Path | None:
         """Returns the folder of the sections, or None where there are plain files."""
-        if any((self.data_dir / f"train.trees{end}").exists() for end in ("", ".gz")):
+        if any((self._folder / f"train.trees{end}").exists() for end in ("", ".gz")):
             return None
-        for folder in (self.data_dir, self.data_dir / "wsj"):
+        for folder in (self._folder, self._folder / "wsj"):
             if any((folder / section).is_dir() for section in _all_sections()):
                 return folder
         raise UserError(
-            f"--data_dir {self.data_dir} holds neither train.trees (or .gz) nor the "
+            f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
             "treebank's sections (folders 02 to 23 of *.mrg files, there or in wsj/)."
         )
 
@@ -131,7 +129,7 @@ class ParseWsj(Problem):
 
     def _plain_file(self, split: str) -> Path:
         """Returns `SPLIT.trees`, plain or compressed."""
-        plain = self.data_dir / f"{split}.trees"
+        plain = self._folder / f"{split}.trees"
         found = [p for p in (plain, Path(f"{plain}.gz")) if p.exists()]
         if len(found) == 2:
             raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
@@ -161,10 +159,10 @@ class ParseWsj(Problem):
         """Returns the files of automatic parses, which are learned from."""
         if self.name != SEMI_SUPERVISED or split != "train":
             return []
-        found = sorted(p for p in self.data_dir.iterdir() if _SEMI.fullmatch(p.name))
+        found = sorted(p for p in self._folder.iterdir() if _SEMI.fullmatch(p.name))
         if not found:
             raise UserError(
-                f"--problem {self.name}: {self.data_dir} holds no semi*.trees (or .gz) "
+                f"--problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
                 f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
             )
         return found

@@ -69,6 +69,7 @@ class WmtProblem(Problem):
             name: a problem name of this module.
             data_dir: the data directory, or None for TFDS's own folder.
         """
+        super().__init__(data_dir)
         self._corpus = _CORPORA[name]
         self.name = name
         self.source_lang = self._corpus.source_lang
