@@ -71,7 +71,7 @@ def test_a_module_in_a_package_is_found(tmp_path, write):
 
 
 def test_other_languages_than_its_own_are_refused(write):
-    with pytest.raises(UserError, match=r"--target_lang de: own_.* translates en to ne"):
+    with pytest.raises(UserError, match=r"--target_lang de: own_.* en to ne"):
         problems.create(f"{write(GOOD)}:Reverse", None, "en", "de")
 
 
