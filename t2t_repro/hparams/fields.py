@@ -298,8 +298,8 @@ class HParams:
     def tokens_per_part(self) -> int:
         """Most positions per side of one of the parts that make up a batch.
 
-        The batch is divided into as few equal parts as `max_tokens_per_device` allows;
-        into parts of just as many where equal ones could not hold every sentence.
+        As few equal parts as `max_tokens_per_device` allows; where these could not
+        hold every sentence, parts of just as many.
         """
         whole = self.tokens_per_batch
         most = min(self.max_tokens_per_device or whole, whole)
@@ -335,11 +335,7 @@ class HParams:
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the whole set to a file that is complete or absent.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
+        """Writes the whole set to a file, or raises UserError and leaves none."""
         write_text_atomically(path, self.to_yaml())
 
 

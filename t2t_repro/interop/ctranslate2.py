@@ -62,14 +62,9 @@ def write_ctranslate2(
 
 
 def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
-    """Describes a model with its weights and vocabulary in CTranslate2's terms.
+    """Describes a built model and its vocabulary in CTranslate2's terms.
 
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-
-    Returns:
-        The specification, neither validated nor optimised.
+    The specification is neither validated nor optimised.
 
     Raises:
         UserError: as `write_ctranslate2`.

@@ -71,24 +71,14 @@ def t2t_name(name: str, norm: str) -> str:
 
 
 def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
-    """Returns the scope that holds the shards of an embedding table.
-
-    Args:
-        name: our name of the table.
-        vocab_size: V of that table.
-        d_model: the number of channels.
-
-    Raises:
-        KeyError: ``name`` is no embedding table.
-    """
-    scope = TABLES[name]
-    return f"transformer/symbol_modality_{vocab_size}_{d_model}/{scope}"
+    """Returns the scope of the shards of a table, one of `TABLES`."""
+    return f"transformer/symbol_modality_{vocab_size}_{d_model}/{TABLES[name]}"
 
 
 def t2t_variables_of(
     shapes: Mapping[str, tuple[int, ...]], norm: str, found: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the variables of tensor2tensor that make up a model.
+    """Returns the variables of tensor2tensor that make up a model, name -> shape.
 
     A table lies in shards, contiguous blocks of rows of which the first ones have
     one row more where they cannot be equal (modalities.py:get_weights).
@@ -97,9 +87,6 @@ def t2t_variables_of(
         shapes: our variables' shapes by name.
         norm: "post" or "pre".
         found: names of the checkpoint's variables, to count a table's shards.
-
-    Returns:
-        tensor2tensor's name -> the shape it must have.
     """
     wanted = {}
     for name, shape in shapes.items():
@@ -118,8 +105,6 @@ def from_t2t(
     t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
     """Returns the model's values out of tensor2tensor's variables.
-
-    Embedding shards are contiguous blocks of rows (modalities.py:get_weights).
 
     Args:
         t2t: tensor2tensor's variables by name.

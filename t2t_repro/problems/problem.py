@@ -4,6 +4,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+from t2t_repro.system.errors import UserError
+
 SPLITS = ("train", "val", "test")
 
 
@@ -34,15 +36,12 @@ class Problem(ABC):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in an order that never changes.
 
-        Args:
-            split: "train", "val" or "test".
-
         Raises:
-            UserError: `split` is none of the three, or its data cannot be read.
+            UserError: `split` is none of `SPLITS`, or its data cannot be read.
         """
 
     def description(self, split: str) -> str:
-        """Says in a few words what a split is, e.g. its name and number of lines."""
+        """Returns what a split is in a few words, e.g. its name and number of lines."""
         return f"{self.name}, {split}"
 
     def fingerprint(self) -> str:
@@ -55,3 +54,9 @@ class Problem(ABC):
         for source, target in self.pairs("train"):
             digest.update(f"{source}\n{target}\n".encode())
         return digest.hexdigest()
+
+
+def check_split(split: str) -> None:
+    """Raises UserError if a split is none of `SPLITS`."""
+    if split not in SPLITS:
+        raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")

@@ -30,7 +30,7 @@ class Provenance:
     """What a model learns from.
 
     Attributes:
-        problem: the problem's name; None: unknown, the model was imported.
+        problem: the problem's name; None: unknown, for the model was imported.
         source_lang: language of the sources.
         target_lang: language of the targets.
         data_dir: where the problem finds its data, absolute; None needs none.
@@ -54,7 +54,7 @@ class Provenance:
         return self.problem is None and self.problem_fingerprint is None
 
     def is_well_formed(self) -> bool:
-        """Says whether all that is compared has its type."""
+        """Whether all that is compared has its type."""
         unknown = {"problem", "problem_fingerprint"} if self.is_unknown else set()
         names = {field for field, _ in _COMPARED.values()} - unknown
         if self.data_dir is not None:
@@ -63,11 +63,7 @@ class Provenance:
 
 
 def require_model(path: Path) -> None:
-    """Makes sure that a model was begun in a directory.
-
-    Raises:
-        UserError: it was not.
-    """
+    """Raises UserError unless a model was begun in a directory."""
     if not (path / META_FILE).exists():
         raise UserError(
             f"--model_dir {path} holds no model ({META_FILE} is missing); "
@@ -89,13 +85,9 @@ class Change:
 
 
 def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
-    """Compares hyper-parameters that make another training.
+    """Compares what a model was trained with and is to be trained with.
 
-    Args:
-        before: what the model was trained with.
-        now: what it is to be trained with.
-        unknown: whether nothing is known of how it was trained; then only what
-            decides the function is compared.
+    Where it is `unknown` how it was trained, only what decides the function counts.
     """
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
@@ -141,16 +133,7 @@ def check_accepted(names: Iterable[str]) -> frozenset[str]:
 
 
 def refuse(path: Path, changes: Iterable[Change], accepted: Collection[str]) -> None:
-    """Refuses to go on with what changed, unless somebody asked for it.
-
-    Args:
-        path: the model directory.
-        changes: what changed.
-        accepted: the names of changes that were asked for.
-
-    Raises:
-        UserError: naming the differences.
-    """
+    """Raises UserError that names the changes that nobody asked for, if any."""
     left = [change for change in changes if change.name not in accepted]
     if not left:
         return
