@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from golden_checks.t2t_variables import assign_from_t2t, vocab_sizes
 
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.interop.variable_names import assign_from_t2t, vocab_sizes
 from t2t_repro.models.transformer import Transformer
 
 

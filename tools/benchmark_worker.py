@@ -22,6 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from golden_checks.t2t_variables import to_t2t
 
 from t2t_repro import fast, problems
 from t2t_repro import hparams as hparam_sets
@@ -32,7 +33,6 @@ from t2t_repro.data.prepared_data import PreparedData, prepare
 from t2t_repro.decoding.search import Search
 from t2t_repro.fast.memory import keep_freed_memory
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.variable_names import to_t2t
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.system.errors import UserError

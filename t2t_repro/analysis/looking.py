@@ -1,4 +1,4 @@
-"""All that is to be seen of one sentence's translation: attention and search."""
+"""All that is shown of one sentence's translation: attention and search."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Look:
         attention: the weights of this pair.
         beam: the model's own search for a translation of the sentence.
         found: the text of the search's result.
-        search: how was searched.
+        search: how it was searched.
         names: the vocabulary's name of every id.
-        cuts: what was left away, a sentence each.
+        cuts: what was left out, a sentence each.
     """
 
     text: str
@@ -59,15 +59,7 @@ class Look:
 
 
 def check_sentence(text: str, flag: str) -> None:
-    """Refuses what is no sentence.
-
-    Args:
-        text: what was given.
-        flag: by which flag.
-
-    Raises:
-        UserError: it is blank, of several lines, or not valid UTF-8.
-    """
+    """Raises UserError if what a flag gives is blank, several lines, or not UTF-8."""
     if not text.strip():
         raise UserError(f"{flag} is blank; give a sentence")
     if any(mark in text for mark in "\n\r\0"):
@@ -85,13 +77,13 @@ def look(
     translation: str | None,
     search: Search,
 ) -> Look:
-    """Translates a sentence and keeps what the model looked at on the way.
+    """Translates a sentence and keeps what the model attended to on the way.
 
     Args:
-        model: the model, already built.
+        model: already built.
         tokenizer: its vocabulary.
         text: the sentence; of a long one the first `MOST_SUBWORDS` are used.
-        translation: whose attention is shown; None: that of the model's own.
+        translation: whose attention is shown; None: the model's own.
         search: how the model translates.
 
     Raises:

@@ -35,9 +35,6 @@ Array = npt.NDArray[np.float32]
 POSITIONS = 4096
 """Longer sequences (subwords) are refused: their positions are a table there."""
 
-QUANTIZATIONS = ("float32", "int8", "int16", "float16")
-"""How CTranslate2 can be told to keep the weights; vectors stay float32 in int8."""
-
 
 def write_ctranslate2(
     model: Transformer,
@@ -51,7 +48,8 @@ def write_ctranslate2(
         model: the model, already built.
         tokenizer: its vocabulary.
         output_dir: an existing, empty folder.
-        quantization: one of `QUANTIZATIONS`.
+        quantization: of the weights: "float32", "int8", "int16" or "float16"; vectors
+            stay float32 in int8.
 
     Raises:
         UserError: ctranslate2 is not installed, or it has no such model.
@@ -66,14 +64,9 @@ def write_ctranslate2(
 
 
 def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
-    """Describes a model with its weights and vocabulary in CTranslate2's terms.
+    """Describes a built model and its vocabulary in CTranslate2's terms.
 
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-
-    Returns:
-        The specification, neither validated nor optimised.
+    The specification is neither validated nor optimised.
 
     Raises:
         UserError: as `write_ctranslate2`.

@@ -42,10 +42,8 @@ class _Sides:
 def findings(problem: Problem, held_out: Sequence[str]) -> list[str]:
     """Looks for sides that are swapped and for pairs that are learned by heart.
 
-    Reads the training split once.
-
     Args:
-        problem: the corpus.
+        problem: the corpus; its training split is read once.
         held_out: the splits to compare with the training split.
 
     Returns:
@@ -96,7 +94,7 @@ def _grams(text: str) -> list[str]:
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:
-    """Says whether two sides resemble the training split's only when swapped.
+    """Whether two sides resemble the training split's more when swapped.
 
     Cavnar and Trenkle 1994 tell languages apart by the same counts.
     """

@@ -9,10 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Array, Sheet
+from golden_checks.t2t_variables import assign_from_t2t, to_t2t
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.interop.variable_names import assign_from_t2t, t2t_name, to_t2t
+from t2t_repro.interop.variable_names import t2t_name
 from t2t_repro.layers.formulas import smoothed_cross_entropy
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder

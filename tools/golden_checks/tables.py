@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Sheet
-from t2t_repro.batches.t2t_boundaries import t2t_batching
+from golden_checks.t2t_batching import t2t_batching
 from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams

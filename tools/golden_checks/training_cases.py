@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from golden_checks.model_cases import LOSSES, build
 from golden_checks.sheet import Array, Sheet
+from golden_checks.t2t_variables import to_t2t, vocab_sizes
 from t2t_repro.batches import parts
-from t2t_repro.interop.variable_names import to_t2t, vocab_sizes
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep

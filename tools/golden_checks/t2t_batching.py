@@ -1,4 +1,4 @@
-"""tensor2tensor's bucket boundaries, and what follows from them."""
+"""tensor2tensor's batching of training pairs by length."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 class Batching(NamedTuple):
-    """tensor2tensor's batching of training pairs by length.
+    """Buckets of pairs.
 
     Attributes:
         boundaries: int64 (buckets - 1,), tokens; a pair of length L falls into the
@@ -23,21 +23,6 @@ class Batching(NamedTuple):
     shuffle_queue_size: int
 
 
-def t2t_boundaries(max_length: int, shortest: int = 8, step: float = 1.1) -> list[int]:
-    """Returns tensor2tensor's bucket boundaries (utils/data_reader.py:43-62).
-
-    Args:
-        max_length: Length in tokens below which boundaries lie.
-        shortest: First boundary in tokens.
-        step: Ratio of consecutive boundaries; they grow by at least 1.
-    """
-    boundaries, boundary = [], shortest
-    while boundary < max_length:
-        boundaries.append(boundary)
-        boundary = max(boundary + 1, int(boundary * step))
-    return boundaries
-
-
 def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching:
     """Computes tensor2tensor's batching (utils/data_reader.py:batching_scheme).
 
@@ -51,18 +36,26 @@ def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching
         devices: how many devices share a batch.
     """
     longest = max_length or batch_size
-    boundaries = t2t_boundaries(longest)
+    boundaries = _boundaries(longest)
     full = [max(1, batch_size // length) for length in (*boundaries, longest)]
     window = _highly_composite(3 * max(full))
     divisors = np.array([n for n in range(1, window + 1) if window % n == 0])
-    places = np.searchsorted(divisors, full, side="right") - 1
-    sizes = divisors[places]
+    sizes = divisors[np.searchsorted(divisors, full, side="right") - 1]
     return Batching(
         boundaries=np.array(boundaries),
         batch_sizes=sizes * devices,
         max_length=longest,
         shuffle_queue_size=3 * int(window // sizes.min()),
     )
+
+
+def _boundaries(longest: int) -> list[int]:
+    """Returns 8 and what grows from it by a tenth, at least by 1, below `longest`."""
+    boundaries, boundary = [], 8
+    while boundary < longest:
+        boundaries.append(boundary)
+        boundary = max(boundary + 1, int(boundary * 1.1))
+    return boundaries
 
 
 def _highly_composite(bound: int) -> int:
@@ -72,15 +65,3 @@ def _highly_composite(bound: int) -> int:
         divisors[n::n] += 1
     # Of equal counts argmax takes the first, which is the highly composite one.
     return int(divisors.argmax())
-
-
-def t2t_widths(max_length: int) -> npt.NDArray[np.int64]:
-    """Returns the square widths of tensor2tensor's buckets, int64 (buckets, 2).
-
-    A boundary b closes the bucket of the lengths below b; the last bucket ends at
-    `max_length`.
-    """
-    # T2T: pads to the longest of the batch. The widths here are static, so a batch is
-    # padded to the longest that its bucket can hold.
-    longest = np.array([b - 1 for b in t2t_boundaries(max_length)] + [max_length])
-    return np.stack([longest, longest], axis=1)

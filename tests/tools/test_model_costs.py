@@ -1,9 +1,9 @@
 """Counts by arithmetic are those of real models, and of the literature."""
 
 import pytest
+from model_costs import parameters, training_flops
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import parameters, training_flops
 from t2t_repro.hparams import HParams
 from t2t_repro.runs.model_dir import build_model
 

