@@ -14,7 +14,7 @@ from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import spell, words_of_tokens
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
@@ -95,8 +95,8 @@ class Aligner:
 
     def _encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Encodes lines, each ending in EOS and cut to what can be attended to."""
-        rows = self.tokenizer.encode(tf.constant(lines, tf.string)).to_list()
-        return [[*row[:-1][: _MOST_TOKENS - 1], EOS_ID] for row in rows]
+        rows = self.tokenizer.encode(tf.constant(lines, tf.string))
+        return cut_rows(rows, _MOST_TOKENS).to_list()
 
     def _words(
         self,

@@ -16,8 +16,8 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention import PairAttention
 from t2t_repro.serving.pairs import log_probabilities
 from t2t_repro.serving.parts import in_parts, rows_within
-from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
-from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.serving.texts import beginning, check_pairs, is_blank
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Positions that are searched at once: sentences times their longest possible output.
@@ -139,7 +139,8 @@ class Answers:
         check_pairs(text, translation)
         longest = self.best.max_input_length + self.best.search.extra_length
         inputs = self.best.encode(beginning(text))
-        targets = encode(self.best.tokenizer, beginning(translation), longest)
+        targets = self.best.tokenizer.encode(beginning(translation))
+        targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (found,) = in_parts(
             lambda *pairs: [log_probabilities(self._models, *pairs)],

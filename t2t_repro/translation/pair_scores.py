@@ -17,7 +17,7 @@ from t2t_repro.models.losses import smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import spell
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 MAX_TARGET_LENGTH = 4096
@@ -202,11 +202,9 @@ class PairScorer:
 
     def _encode_sources(self, lines: list[str]) -> tuple[list[list[int]], list[bool]]:
         """Encodes sources as a translator does, and says which were cut."""
-        most = self.max_input_length
-        rows = self.tokenizer.encode(tf.constant(lines)).to_list()
-        cut = [len(row) > most for row in rows]
-        shortened = [[*row[:-1][: most - 1], EOS_ID] for row in rows]
-        return shortened, cut
+        rows = self.tokenizer.encode(tf.constant(lines))
+        cut = (rows.row_lengths() > self.max_input_length).numpy().tolist()
+        return cut_rows(rows, self.max_input_length).to_list(), cut
 
     def _encode_targets(self, lines: list[str], before: int) -> list[list[int]]:
         """Encodes targets; `before` is how many pairs came before them."""

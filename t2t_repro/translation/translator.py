@@ -17,7 +17,7 @@ from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.compiled_search import CompiledSearch
 from t2t_repro.models.ensemble import one_or_ensemble
 from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
@@ -182,10 +182,7 @@ class Translator(tf.Module):
         Returns:
             int32 (batch, source), each row ending in EOS, 0-padded.
         """
-        ids = self.tokenizer.encode(text)
-        symbols = ids[:, :-1][:, : self.max_input_length - 1]
-        end = tf.fill([ids.nrows(), 1], EOS_ID)
-        return tf.concat([symbols, end], axis=1).to_tensor()
+        return cut_rows(self.tokenizer.encode(text), self.max_input_length).to_tensor()
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes what translations begin with: int32 (batch, prefix), 0-padded."""
@@ -290,7 +287,9 @@ class Translator(tf.Module):
         texts = [line[:MOST_CHARACTERS] for line in lines]
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
-        lengths = self.tokenizer.encode(tf.constant(texts)).row_lengths().numpy()
+        ids = self.tokenizer.encode(tf.constant(texts))
+        lengths = ids.row_lengths().numpy()
+        ids = cut_rows(ids, self.max_input_length)
         done = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
@@ -304,7 +303,7 @@ class Translator(tf.Module):
         if not self.search.tensor2tensor_rules:
             size = rows_at_once(len(full), batch_size)
         groups = [full[n : n + size] for n in range(0, len(full), size)]
-        inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
+        inputs = (tf.gather(ids, group).to_tensor() for group in groups)
         begun = None
         if prefixes is not None:
             begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)

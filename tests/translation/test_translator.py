@@ -112,6 +112,18 @@ def test_few_sentences_occupy_all_cores(
     assert rows_at_once(sentences, batch_size) == expected
 
 
+def test_every_line_is_tokenised_once(translator, tokenizer, monkeypatch):
+    encode, given = tokenizer.encode, []
+
+    def recorded(text):
+        given.extend(text.numpy())
+        return encode(text)
+
+    monkeypatch.setattr(tokenizer, "encode", recorded)
+    translator.translate_window(LINES, batch_size=2)
+    assert [text.decode() for text in given] == LINES
+
+
 def test_a_window_is_given_back_before_the_next_is_read(translator):
     read = []
 
