@@ -2,7 +2,10 @@
 
 import tensorflow as tf
 
-from t2t_repro.translation.translator import BLANK, MOST_CHARACTERS
+from t2t_repro.translation.translator import MOST_CHARACTERS
+
+# What `str.strip` takes away.
+_BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
 def beginning(text: tf.Tensor) -> tf.Tensor:
@@ -19,7 +22,7 @@ def beginning(text: tf.Tensor) -> tf.Tensor:
 
 def is_blank(text: tf.Tensor) -> tf.Tensor:
     """Tells which texts are empty or only spaces: bool (batch,)."""
-    return tf.strings.regex_full_match(text, BLANK)
+    return tf.strings.regex_full_match(text, _BLANK)
 
 
 def check_pairs(text: tf.Tensor, translation: tf.Tensor) -> None:

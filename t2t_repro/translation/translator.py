@@ -27,10 +27,6 @@ MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
-# What Python calls space, for the graph and for lists of lines alike.
-BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
-
-
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
@@ -154,24 +150,6 @@ class Translator(tf.Module):
             state = self._decoder.start(inputs)
             found = self.search.run(self._decoder, state, inputs, prefixes)
         return found.ids, found.scores
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Translates sentences; an empty or blank one becomes empty.
-
-        Args:
-            text: string (batch,), UTF-8.
-
-        Returns:
-            translations, string (batch,), and scores, float32 (batch,).
-        """
-        ids, scores = self.translate_ids(self.encode(text))
-        blank = tf.strings.regex_full_match(text, BLANK)
-        translations = self.decode(ids[:, 0])
-        return (
-            tf.where(blank, "", translations),
-            tf.where(blank, 0.0, scores[:, 0]),
-        )
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
         """Encodes sentences, cut to `max_input_length`.
