@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.pair_batches import pair_batches
 from t2t_repro.batches.parts import BATCH_SIGNATURE
-from t2t_repro.models.losses import smoothed_cross_entropy
+from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.token_spans import spell
@@ -121,6 +122,9 @@ class PairScorer:
         tokenizer: its vocabulary.
         max_input_length: longer sources are cut to as many subwords, EOS included,
             as a translator does.
+
+    Attributes:
+        log_probs: the graph of `models.log_probs.log_probs`.
     """
 
     def __init__(
@@ -131,29 +135,9 @@ class PairScorer:
     ) -> None:
         self.tokenizer = tokenizer
         self.max_input_length = max_input_length
-
-        @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
-        def log_probs(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-            logits = model(inputs, targets)
-            # (batch, target, V) -> (batch * target, V)
-            rows = tf.reshape(logits, [-1, logits.shape[-1]])
-            losses = smoothed_cross_entropy(rows, tf.reshape(targets, [-1]), 0.0)
-            found = -tf.reshape(losses, tf.shape(targets))
-            return tf.where(tf.equal(targets, 0), 0.0, found)
-
-        self._log_probs = log_probs
-
-    def log_probs(self, inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-        """Computes the log probability of every symbol, given those before it.
-
-        Args:
-            inputs: int32 (batch, source), ending in EOS, 0-padded.
-            targets: int32 (batch, target), 0-padded.
-
-        Returns:
-            float32 (batch, target), nats; 0 at padding.
-        """
-        return self._log_probs(inputs, targets)
+        self.log_probs = tf.function(
+            partial(log_probs, model), input_signature=BATCH_SIGNATURE, autograph=False
+        )
 
     def score_pairs(
         self,
