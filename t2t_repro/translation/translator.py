@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.compiled_search import CompiledSearch
 from t2t_repro.models.ensemble import one_or_ensemble
@@ -330,7 +331,7 @@ class Translator(tf.Module):
 
         tensor2tensor leaves those of what did not end as they are.
         """
-        penalties = ((5 + tokens) / 6) ** self.search.score_alpha
+        penalties = length_penalty(tokens, self.search.score_alpha)
         if self.search.tensor2tensor_rules:
             return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
         return penalties
