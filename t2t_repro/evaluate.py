@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.evaluation.scoring import hypotheses_wanted, score
+    from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.system.text_files import new_text_file
     from t2t_repro.translation.loading import load_translator
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             alpha=args.alpha,
             nbest=hypotheses_wanted(problem.target_lang, beam_size),
         )
-        found, translations = score(
+        found, translations = evaluate(
             translator, pairs, problem.target_lang, args.batch_size
         )
         output.writelines(f"{translation.text}\n" for translation in translations)

@@ -79,7 +79,7 @@ def translate(args: Any, load: Load) -> None:
     Raises:
         UserError: the flags, the text or the model cannot be used.
     """
-    from t2t_repro.command_line.progress import Progress
+    from t2t_repro.command_line.progress_bar import ProgressBar
     from t2t_repro.translation.translation_files import (
         Done,
         InputText,
@@ -103,7 +103,7 @@ def translate(args: Any, load: Load) -> None:
             _say(f"going on after line {done.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
-            Progress(text.lines, done.lines, shown) as bar,
+            ProgressBar(text.lines, done.lines, shown) as bar,
         ):
             for records in translate_windows(
                 translator,

@@ -13,7 +13,7 @@ from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import spell, words_of_tokens
+from t2t_repro.tokenizers.token_spans import spell_tokens, words_of_tokens
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -105,7 +105,7 @@ class Aligner:
         places: npt.NDArray[np.integer],
     ) -> list[Words]:
         """Finds the words of the tokens of some lines, EOS left out."""
-        spelled = spell(self.tokenizer, [ids[n][:-1] for n in places])
+        spelled = spell_tokens(self.tokenizer, [ids[n][:-1] for n in places])
         return [
             # What was cut is known by its tokens alone.
             words_of_tokens(

@@ -82,7 +82,7 @@ class ShardWriter:
             shards=[self._named(shard) for shard in range(len(self._written))],
         )
         write_left_out(self._directory, self.left_out)
-        path = self._directory / manifest.FILE_NAME
+        path = self._directory / manifest.MANIFEST_FILE
         path.write_text(found.to_json(), encoding="utf-8")
         return found
 

@@ -117,7 +117,7 @@ def _refuse_foreign(directory: Path) -> None:
         return
     if not directory.is_dir():
         raise UserError(f"{directory} is a file: name a directory for the shards")
-    if any(directory.iterdir()) and not (directory / manifest.FILE_NAME).exists():
+    if any(directory.iterdir()) and not (directory / manifest.MANIFEST_FILE).exists():
         raise UserError(
             f"{directory} holds files that are no shards: name another directory, "
             "or empty it"

@@ -15,8 +15,8 @@ from t2t_repro.decoding.batch import NO_HYPOTHESIS
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.attention import PairAttention
-from t2t_repro.serving.parts import in_parts, rows_within
+from t2t_repro.serving.attention_answer import AttentionAnswer
+from t2t_repro.serving.in_parts import in_parts, rows_within
 from t2t_repro.serving.texts import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
@@ -71,7 +71,7 @@ class ServingModule(tf.Module):
             "score": _graph(answers.score, _TEXT, _TRANSLATION),
         }
         if len(models) == 1:
-            attention = PairAttention(models[0], answers.best)
+            attention = AttentionAnswer(models[0], answers.best)
             self.functions["attention"] = _graph(attention, _TEXT, _TRANSLATION)
 
 

@@ -17,7 +17,7 @@ from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import spell
+from t2t_repro.tokenizers.token_spans import spell_tokens
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -211,7 +211,7 @@ class PairScorer:
             targets: ids that end in EOS.
             log_probs: float32 (batch, target).
         """
-        spelled = spell(self.tokenizer, [target[:-1] for target in targets])
+        spelled = spell_tokens(self.tokenizer, [target[:-1] for target in targets])
         return [
             tuple(
                 TokenScore(text, float(value))

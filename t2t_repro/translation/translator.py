@@ -31,7 +31,7 @@ _MOST_WINDOW_CHARACTERS = 1 << 22
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
-class Hypothesis(NamedTuple):
+class ScoredText(NamedTuple):
     """One of the translations that were found for a sentence.
 
     Attributes:
@@ -66,7 +66,7 @@ class Translation(NamedTuple):
     tokens: int
     log_prob: float
     cut: bool
-    others: tuple[Hypothesis, ...] = ()
+    others: tuple[ScoredText, ...] = ()
     alignment: str | None = None
 
 
@@ -297,7 +297,7 @@ class Translator(tf.Module):
                 progress(len(places), tokens)
         return done
 
-    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[Hypothesis]]:
+    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
         """Returns the `nbest` hypotheses of each sentence, or as many as there are.
 
         Args:
@@ -319,7 +319,7 @@ class Translator(tf.Module):
         )
         return [
             [
-                Hypothesis(text.decode(), float(score), int(length), float(log_prob))
+                ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A place that no hypothesis fills holds padding alone.
             ]

@@ -16,7 +16,7 @@ MAX_PAIRS = 64
 """More pairs at once are refused."""
 
 
-class PairAttention:
+class AttentionAnswer:
     """Attention maps of texts and their translations.
 
     Args:
