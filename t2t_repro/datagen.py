@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     chosen = hparams.load(args.hparams or set_of(problem.name))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.data.prepared_data import describe, prepare
+    from t2t_repro.data.prepared_data import manifests, prepare
 
     stream = sys.stderr if args.json else sys.stdout
     prepared = prepare(
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     splits = {
         split: asdict(manifest)
-        for split, manifest in describe(prepared.directory).items()
+        for split, manifest in manifests(prepared.directory).items()
     }
     cli.print_result(
         f"{prepared.directory} is ready: vocabulary of "

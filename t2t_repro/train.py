@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
     cli.start_models(args.verbose)
-    from t2t_repro.evaluation.scoring import figures_of
+    from t2t_repro.evaluation.split_scores import figures_of
     from t2t_repro.fast.memory import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import strategy

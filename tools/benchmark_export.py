@@ -164,14 +164,19 @@ def measure(
     version = export(ServingModule([model], tokenizer, search), folder)
     exported = time.monotonic() - started
     translator = Translator(model, tokenizer, search)
-    translator.translate(tf.constant(batches[0]))
+
+    def translate(texts: Sequence[str]) -> tuple[np.ndarray, tf.Tensor]:
+        ids, _ = translator.translate_ids(translator.encode(tf.constant(texts)))
+        return translator.decode(ids[:, 0]).numpy(), ids[:, 0]
+
+    translate(batches[0])
     worker = Worker(version, batches)
     here, there = np.zeros((2, rounds, len(batches)))
     processor = np.zeros(2)
     equal, tokens = 0, 0
     for turn, batch in itertools.product(range(rounds), range(len(batches))):
         started, used = time.monotonic(), time.process_time()
-        texts = translator.translate(tf.constant(batches[batch]))[0].numpy()
+        texts, ids = translate(batches[batch])
         here[turn, batch] = time.monotonic() - started
         used = time.process_time() - used
         other = worker.translate(batch)
@@ -180,10 +185,7 @@ def measure(
         if turn == 0:
             lines = [text.decode() for text in texts]
             equal += sum(map(str.__eq__, lines, other["lines"]))
-            ids, _ = translator.translate_ids(
-                translator.encode(tf.constant(batches[batch]))
-            )
-            tokens += int(tf.math.count_nonzero(ids[:, 0]))
+            tokens += int(tf.math.count_nonzero(ids))
     worker.close()
     own = worker.loaded["memory_before"]
     rates = [tokens / np.median(times, axis=0).sum() for times in (there, here)]

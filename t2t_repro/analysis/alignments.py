@@ -13,8 +13,8 @@ from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import spell, words_of_tokens
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.token_spans import spell_tokens, words_of_tokens
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
@@ -88,9 +88,9 @@ class Aligner:
         return lines
 
     def _encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encodes lines, each ending in EOS and cut to `_MOST_TOKENS`."""
-        rows = self.tokenizer.encode(tf.constant(lines, tf.string)).to_list()
-        return [[*row[:-1][: _MOST_TOKENS - 1], EOS_ID] for row in rows]
+        """Encodes lines, each ending in EOS and cut to what can be attended to."""
+        rows = self.tokenizer.encode(tf.constant(lines, tf.string))
+        return cut_rows(rows, _MOST_TOKENS).to_list()
 
     def _words(
         self,
@@ -99,7 +99,7 @@ class Aligner:
         places: npt.NDArray[np.integer],
     ) -> list[Words]:
         """Finds the words of the tokens of some lines, EOS left out."""
-        spelled = spell(self.tokenizer, [ids[n][:-1] for n in places])
+        spelled = spell_tokens(self.tokenizer, [ids[n][:-1] for n in places])
         return [
             # What was cut is known by its tokens alone.
             words_of_tokens(

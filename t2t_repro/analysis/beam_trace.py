@@ -12,6 +12,7 @@ from t2t_repro.decoding.batch import Progress
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
 from t2t_repro.decoding.decoder import State
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.models.ensemble import ModelDecoder
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
@@ -150,7 +151,7 @@ def _alive(
         if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
             continue
         log_prob = float(log_probs[tuple(before)][last])
-        score = log_prob / _penalty(length, alpha)
+        score = log_prob / length_penalty(length, alpha)
         found.append(Hypothesis((*before, last), log_prob, score))
     return tuple(found)
 
@@ -165,11 +166,6 @@ def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
     ):
         if np.isfinite(score):
             ids = tuple(int(symbol) for symbol in row if symbol != PAD_ID)
-            log_prob = float(score) * _penalty(len(ids), alpha)
+            log_prob = float(score) * length_penalty(len(ids), alpha)
             found.append(Hypothesis(ids, log_prob, float(score)))
     return tuple(found)
-
-
-def _penalty(length: int, alpha: float) -> float:
-    """Returns the length penalty (`decoding.stopping.length_penalty`) of a length."""
-    return float(((5 + length) / 6) ** alpha)

@@ -13,7 +13,7 @@ from t2t_repro.models.searching import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.piece_names import piece_names
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
@@ -120,10 +120,11 @@ def look(
 
 def _encoded(tokenizer: Tokenizer, text: str, what: str, cuts: list[str]) -> Ids:
     """Encodes a sentence, cut to `MOST_SUBWORDS` with EOS."""
-    ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]])).to_list()[0]
-    if len(ids) > MOST_SUBWORDS:
-        cuts.append(_cut(what, len(ids)))
-    return (*ids[:-1][: MOST_SUBWORDS - 1], EOS_ID)
+    ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]]))
+    length = int(ids.row_lengths()[0])
+    if length > MOST_SUBWORDS:
+        cuts.append(_cut(what, length))
+    return tuple(cut_rows(ids, MOST_SUBWORDS).to_list()[0])
 
 
 def _cut(what: str, length: int) -> str:

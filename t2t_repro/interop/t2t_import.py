@@ -18,6 +18,7 @@ from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import alone_in
+from t2t_repro.system.whole_folders import put_in_place
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
 _VOCABULARY_NAME = "vocab.subwords"
@@ -222,7 +223,7 @@ def _aside(model_dir: Path) -> Iterator[ModelDir]:
                 for left in aside.iterdir():
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
                 yield ModelDir(aside)
-                aside.rename(final)
+                put_in_place(aside, final)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:

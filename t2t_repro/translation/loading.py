@@ -1,5 +1,6 @@
 """From model directories and checkpoints to a translator."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,55 +65,32 @@ class Loaded(NamedTuple):
         return Translator(self.models, self.tokenizer, search, for_one=alone)
 
 
-def load_translator(
-    directory: ModelDir,
-    checkpoints: str = "best",
-    precision: str = "float32",
-    **changes: Any,
-) -> tuple[Translator, str]:
-    """Loads a model, or several, and makes them translate.
-
-    Args:
-        directory: the model's.
-        checkpoints: as `checkpoint_names` splits them, and as `load` takes them.
-        precision: one of `PRECISIONS`.
-        **changes: fields of `Search` that differ; None takes the model's own.
-
-    Returns:
-        The translator, and the folders of the weights as text.
-
-    Raises:
-        UserError: as `load`.
-    """
-    loaded = load(directory, checkpoint_names(checkpoints), precision)
-    return loaded.translator(**changes), ", ".join(loaded.checkpoints)
-
-
-def checkpoint_names(text: str) -> list[str]:
-    """Splits what `--checkpoint` says at its commas; a folder may have some itself."""
-    return [text] if Path(text).exists() else text.split(",")
-
-
 def load(
-    directory: ModelDir, checkpoints: Sequence[str], precision: str = "float32"
+    model_dir: ModelDir | str | os.PathLike[str],
+    checkpoints: str | Sequence[str] = "best",
+    precision: str = "float32",
 ) -> Loaded:
     """Loads models over one vocabulary.
 
     Args:
-        directory: whose checkpoints have names, and whose model says how to
-            translate.
-        checkpoints: at least one: one of `CHECKPOINT_NAMES` of the directory (see
+        model_dir: whose checkpoints have names, and whose model says how to translate.
+        checkpoints: at least one, in a list or as `--checkpoint` takes them, with
+            commas between: one of `CHECKPOINT_NAMES` of the directory (see
             `ModelDir.checkpoint`), another model's directory, whose best is taken, or
             the folder of any checkpoint inside of a model's directory.
         precision: one of `PRECISIONS`.
-
-    Returns:
-        The models.
 
     Raises:
         UserError: there is no such model or checkpoint, it is damaged, or the
             vocabularies or the sizes of the softmax tables differ.
     """
+    directory = model_dir
+    if not isinstance(directory, ModelDir):
+        directory = ModelDir(Path(directory))
+    if isinstance(checkpoints, str):
+        # A folder may have commas in its name.
+        alone = Path(checkpoints).exists()
+        checkpoints = [checkpoints] if alone else checkpoints.split(",")
     members = [_member(directory, name) for name in checkpoints]
     tokenizer = directory.tokenizer()
     for name, (home, _) in zip(checkpoints, members, strict=True):

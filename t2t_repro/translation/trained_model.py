@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from t2t_repro import fast
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.loading import Loaded, checkpoint_names
+from t2t_repro.translation.loading import Loaded
 from t2t_repro.translation.loading import load as load_models
 from t2t_repro.translation.pair_scores import PairScorer
 
@@ -82,7 +80,5 @@ def load(
     Raises:
         UserError: there is no such model or checkpoint, or it is damaged.
     """
-    directory = ModelDir(Path(model_dir))
     fast.install()
-    names = checkpoint_names(checkpoint)
-    return TrainedModel(load_models(directory, names, precision))
+    return TrainedModel(load_models(model_dir, checkpoint, precision))

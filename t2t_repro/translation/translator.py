@@ -13,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.models.searching import as_one, decoder_of, find
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
@@ -26,14 +27,10 @@ MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
-# What Python calls space, for the graph and for lists of lines alike.
-BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
-
-
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
-class Hypothesis(NamedTuple):
+class ScoredText(NamedTuple):
     """One of the translations that were found for a sentence.
 
     Attributes:
@@ -68,7 +65,7 @@ class Translation(NamedTuple):
     tokens: int
     log_prob: float
     cut: bool
-    others: tuple[Hypothesis, ...] = ()
+    others: tuple[ScoredText, ...] = ()
     alignment: str | None = None
 
 
@@ -161,24 +158,6 @@ class Translator(tf.Module):
         found = find(self.search, self._decoder, inputs, prefixes)
         return found.ids, found.scores
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Translates sentences; an empty or blank one becomes empty.
-
-        Args:
-            text: string (batch,), UTF-8.
-
-        Returns:
-            translations, string (batch,), and scores, float32 (batch,).
-        """
-        ids, scores = self.translate_ids(self.encode(text))
-        blank = tf.strings.regex_full_match(text, BLANK)
-        translations = self.decode(ids[:, 0])
-        return (
-            tf.where(blank, "", translations),
-            tf.where(blank, 0.0, scores[:, 0]),
-        )
-
     def encode(self, text: tf.Tensor) -> tf.Tensor:
         """Encodes sentences, cut to `max_input_length`.
 
@@ -188,10 +167,7 @@ class Translator(tf.Module):
         Returns:
             int32 (batch, source), each row ending in EOS, 0-padded.
         """
-        ids = self.tokenizer.encode(text)
-        symbols = ids[:, :-1][:, : self.max_input_length - 1]
-        end = tf.fill([ids.nrows(), 1], EOS_ID)
-        return tf.concat([symbols, end], axis=1).to_tensor()
+        return cut_rows(self.tokenizer.encode(text), self.max_input_length).to_tensor()
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes what translations begin with: int32 (batch, prefix), 0-padded."""
@@ -296,7 +272,9 @@ class Translator(tf.Module):
         texts = [line[:MOST_CHARACTERS] for line in lines]
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
-        lengths = self.tokenizer.encode(tf.constant(texts)).row_lengths().numpy()
+        ids = self.tokenizer.encode(tf.constant(texts))
+        lengths = ids.row_lengths().numpy()
+        ids = cut_rows(ids, self.max_input_length)
         done = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
@@ -310,7 +288,7 @@ class Translator(tf.Module):
         if not self.search.tensor2tensor_rules:
             size = rows_at_once(len(full), batch_size)
         groups = [full[n : n + size] for n in range(0, len(full), size)]
-        inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
+        inputs = (tf.gather(ids, group).to_tensor() for group in groups)
         begun = None
         if prefixes is not None:
             begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)
@@ -325,7 +303,7 @@ class Translator(tf.Module):
                 progress(len(places), tokens)
         return done
 
-    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[Hypothesis]]:
+    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
         """Returns the `nbest` hypotheses of each sentence, or as many as there are.
 
         Args:
@@ -347,7 +325,7 @@ class Translator(tf.Module):
         )
         return [
             [
-                Hypothesis(text.decode(), float(score), int(length), float(log_prob))
+                ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A place that no hypothesis fills holds padding alone.
             ]
@@ -359,7 +337,7 @@ class Translator(tf.Module):
 
         tensor2tensor leaves those of what did not end as they are.
         """
-        penalties = ((5 + tokens) / 6) ** self.search.score_alpha
+        penalties = length_penalty(tokens, self.search.score_alpha)
         if self.search.tensor2tensor_rules:
             return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
         return penalties

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.data import prepared_data
-from t2t_repro.data.prepared_data import describe, prepare
+from t2t_repro.data.prepared_data import manifests, prepare
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.system.errors import UserError
@@ -219,7 +219,7 @@ def test_large_data_are_told_of_while_they_are_read(run, monkeypatch):
 
 
 def test_manifests_say_where_the_splits_come_from(original):
-    found = describe(original.folder)
+    found = manifests(original.folder)
     assert found["train"].origin.problem == "files"
     assert found["val"].origin.description == "val.en and val.de, 5 lines"
 

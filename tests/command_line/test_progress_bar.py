@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from t2t_repro.command_line import progress
-from t2t_repro.command_line.progress import Progress
+from t2t_repro.command_line import progress_bar
+from t2t_repro.command_line.progress_bar import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 def shown(monkeypatch, stream, *, total=200, shown=True):
     monkeypatch.setattr(sys, "stderr", stream)
-    with Progress(total, 100, shown) as bar:
+    with ProgressBar(total, 100, shown) as bar:
         bar.update(0, 0)
         bar.update(50, 500)
         bar.update(25, 100)
@@ -47,7 +47,7 @@ def test_short_work_leaves_no_line_in_a_log(monkeypatch):
 
 
 def test_long_work_leaves_lines_in_a_log(monkeypatch):
-    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress_bar, "_LOG_SECONDS", 0.0)
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert len(lines) >= 2
     for line in lines:

@@ -13,7 +13,7 @@ _LOG_SECONDS = 300.0
 _TERMINAL_SECONDS = 0.1
 
 
-class Progress:
+class ProgressBar:
     """Lines, tokens per second and the time left, on standard error.
 
     Args:
@@ -46,7 +46,7 @@ class Progress:
         self._bar.set_postfix_str(f"{speed:,.0f} tokens/s", refresh=False)
         self._bar.update(lines)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         """Returns itself."""
         return self
 

@@ -147,7 +147,7 @@ def figures_of(result: Mapping[str, Any]) -> str | None:
     return None
 
 
-def score(
+def evaluate(
     translator: Translator,
     pairs: Sequence[tuple[str, str]],
     target_lang: str,

@@ -4,9 +4,9 @@ import tensorflow as tf
 
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
+from t2t_repro.serving.texts import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.piece_names import piece_names
-from t2t_repro.tokenizers.tokenizer import PAD_ID
+from t2t_repro.tokenizers.tokenizer import PAD_ID, cut_rows
 from t2t_repro.translation.translator import Translator
 
 MAX_LENGTH = 128
@@ -16,7 +16,7 @@ MAX_PAIRS = 64
 """More pairs at once are refused."""
 
 
-class PairAttention:
+class AttentionAnswer:
     """Attention maps of texts and their translations.
 
     Args:
@@ -58,7 +58,8 @@ class PairAttention:
             f"attention maps are computed for at most {MAX_PAIRS} texts at once",
         )
         text, translation = beginning(text), beginning(translation)
-        inputs = encode(self._translator.tokenizer, text, self._longest)
+        inputs = self._translator.tokenizer.encode(text)
+        inputs = cut_rows(inputs, self._longest).to_tensor()
         missing = is_blank(translation) & ~is_blank(text)
         targets = self._targets(inputs, translation, missing)
         maps = attention_maps(self._model, inputs, targets)
@@ -88,7 +89,8 @@ class PairAttention:
             int32 (batch, target).
         """
         translator = self._translator
-        given = encode(translator.tokenizer, translation, MAX_LENGTH)
+        given = translator.tokenizer.encode(translation)
+        given = cut_rows(given, MAX_LENGTH).to_tensor()
 
         def filled_in() -> tf.Tensor:
             ids, _ = translator.translate_ids(inputs)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.serving.parts import in_parts, rows_within
+from t2t_repro.serving.in_parts import in_parts, rows_within
 
 
 @pytest.mark.parametrize("batch", [0, 1, 3, 4, 10])

@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from t2t_repro.evaluation.scoring import figures_of, kind_of_score, score
+from t2t_repro.evaluation.split_scores import evaluate, figures_of, kind_of_score
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translator import Translation
 from tests import tiny
@@ -29,7 +29,7 @@ PAIRS = [
 
 
 def test_perfect_translations_reach_one_hundred():
-    found, translations = score(Reader(dict(PAIRS)), PAIRS, "de")
+    found, translations = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
     assert round(found.bleu, 6) == round(found.paper_bleu, 6) == 100
     assert found.sentences == 2
     assert found.tokens == 8 + 9
@@ -38,7 +38,7 @@ def test_perfect_translations_reach_one_hundred():
 
 def test_the_score_is_that_of_sacrebleu():
     table = {"one": "Das ist ein Satz .", "two": "Hier steht ein ganz anderer Satz ."}
-    found, _ = score(Reader(table), PAIRS, "de")
+    found, _ = evaluate(Reader(table), PAIRS, "de")
     references = [target for _, target in PAIRS]
     expected = sacrebleu.corpus_bleu([table["one"], table["two"]], [references])
     assert abs(found.bleu - expected.score) < 1e-9
@@ -47,7 +47,7 @@ def test_the_score_is_that_of_sacrebleu():
 
 
 def test_the_text_names_each_figure():
-    found, _ = score(Reader(dict(PAIRS)), PAIRS, "de")
+    found, _ = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
     first, second, third = found.text().splitlines()
     assert first.startswith("BLEU 100.00  nrefs:1|case:mixed")
     assert second.startswith("the paper's BLEU 100.00  nrefs:1")
@@ -77,7 +77,7 @@ TREES = [
 
 def parse_score(*outputs):
     table = dict(zip([words for words, _ in TREES], outputs, strict=True))
-    return score(Reader(table), TREES, "trees")
+    return evaluate(Reader(table), TREES, "trees")
 
 
 def test_perfect_parses_reach_one_hundred_and_come_back_as_trees():
@@ -114,7 +114,7 @@ def test_an_output_that_needed_repair_counts_twice_differently():
 
 def test_a_result_is_described_by_its_figures():
     parsed, _ = parse_score(*(tags for _, tags in TREES))
-    translated, _ = score(Reader(dict(PAIRS)), PAIRS, "de")
+    translated, _ = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
     for found in (parsed, translated):
         assert figures_of({"steps": 3} | found.to_dict()) == found.figures()
         assert kind_of_score("trees" if found is parsed else "de") is type(found)
@@ -123,4 +123,4 @@ def test_a_result_is_described_by_its_figures():
 
 def test_a_reference_that_is_no_tree_is_refused():
     with pytest.raises(UserError, match="not a well-formed tree"):
-        score(Reader({"tea": ""}), [("tea", "NP NN")], "trees")
+        evaluate(Reader({"tea": ""}), [("tea", "NP NN")], "trees")
