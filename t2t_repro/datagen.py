@@ -16,7 +16,9 @@ def _parser() -> cli.ArgumentParser:
         "anew where it is damaged or of other data."
     )
     parser.add_argument(
-        "--problem", required=True, help=f"one of {', '.join(problems.names())}"
+        "--problem",
+        required=True,
+        help=f"one of {', '.join(problems.names())}, or MODULE:CLASS of your own",
     )
     parser.add_argument(
         "--data_dir",

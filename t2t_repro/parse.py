@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, then the lines of the input, to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     made: list[Parser] = []
 
     def load(args: Any) -> tuple[Parser, None]:
@@ -68,7 +68,7 @@ def _load(args: Any) -> Parser:
     """
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parser import Parser
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
@@ -83,7 +83,7 @@ def _load(args: Any) -> Parser:
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
-    loaded = load(directory, args.checkpoint, args.precision)
+    loaded = load_models(directory, args.checkpoint, args.precision)
     return Parser(loaded.translator(**changes))
 
 

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     translate_text(args, _load)
 
 
@@ -47,19 +47,21 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
         UserError: there is no such model, or the flags ask for what it cannot do.
     """
     from t2t_repro.analysis.alignments import Aligner
+    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
     changes = translate_flags.search_changes(args, directory.hparams())
-    loaded = load(directory, args.checkpoint, args.precision)
+    loaded = load_models(directory, args.checkpoint, args.precision)
     align = None
     if args.alignment:
         # Of several models the first.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    return loaded.translator(args.xla, **changes), align
+    for_one = CompiledSearch if args.xla else None
+    return loaded.translator(for_one, **changes), align
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ from typing import Any
 from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
 from benchmarking import machine, run_process, say
+from model_costs import parameters
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import parameters
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
 from t2t_repro.system.errors import UserError

@@ -153,7 +153,7 @@ def measure(
     import numpy as np
     import tensorflow as tf
 
-    from t2t_repro.models.transformer import named_variables
+    from t2t_repro.models.variables import named_variables
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
     from t2t_repro.translation.loading import search_of

@@ -22,23 +22,23 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from golden_checks.t2t_variables import to_t2t
 
+from t2t_repro import fast, problems
 from t2t_repro import hparams as hparam_sets
-from t2t_repro import problems
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.parts import rectangle
 from t2t_repro.command_line import cli
 from t2t_repro.data.prepared_data import PreparedData, prepare
 from t2t_repro.decoding.search import Search
+from t2t_repro.fast.memory import keep_freed_memory
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.variable_names import to_t2t
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import read_lines
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
-from t2t_repro.training.memory import keep_freed_memory
 from t2t_repro.training.monitor import LOG_STEPS, Monitor
 from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.step import StepResult
@@ -178,7 +178,8 @@ class StepClock(Monitor):
 
 def train(settings: Namespace) -> dict[str, Any]:
     """Trains as `python -m t2t_repro.train` does, without validation."""
-    keep_freed_memory()  # As the command does.
+    keep_freed_memory()
+    fast.install()  # As the command does.
     hparams, data = _training_hparams(settings), _training_data(settings)
     config = batching_of(hparams)
     strategy = strategies.choose("one_device")

@@ -102,18 +102,22 @@ def t2t_repro(settings: Namespace, option: str) -> dict[str, Any]:
     started = time.perf_counter()
     import tensorflow as tf
 
+    from t2t_repro import fast
+    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
     from t2t_repro.translation.translator import Translator
 
+    fast.install()
     dtype, _, xla = option.partition(" ")
     give_each_batch_a_core(bool(xla))
     with precision(dtype):
         model = random_model(settings)
     tokenizer = load_tokenizer(Path(settings.work_dir) / VOCABULARY)
     search = search_of(settings)
-    translator = Translator(model, tokenizer, search, compiled=bool(xla))
+    for_one = CompiledSearch([model], search) if xla else None
+    translator = Translator(model, tokenizer, search, for_one=for_one)
     inputs = random_inputs(settings)
     found: list[Ids] = []
 
@@ -145,7 +149,7 @@ def products(settings: Namespace, option: str) -> dict[str, Any]:
     import keras
     import tensorflow as tf
 
-    from t2t_repro.layers.few_rows import multiply, multiply_transposed, prepared
+    from t2t_repro.fast.few_rows import multiply, multiply_transposed, prepared
     from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
 
     give_each_batch_a_core()

@@ -39,17 +39,19 @@ def train(work: Work) -> None:
     the loop gets a batch.
     """
     cli.start_tensorflow()
+    from t2t_repro import fast
     from t2t_repro.batches import pipeline
+    from t2t_repro.fast.memory import keep_freed_memory
     from t2t_repro.models.precision import mixed_precision
     from t2t_repro.runs.model_dir import build_model
     from t2t_repro.training import strategy as strategies
     from t2t_repro.training.loop import TrainingLoop
-    from t2t_repro.training.memory import keep_freed_memory
     from t2t_repro.training.monitor import Monitor
     from t2t_repro.training.procedure import batching_of
 
     before = memory("VmRSS")
     keep_freed_memory()
+    fast.install()
     chosen = hparams_of(work)
     strategy = strategies.choose("auto")
     with strategy.scope(), mixed_precision(work.precision):
@@ -120,10 +122,12 @@ def run_products(products: Sequence[Product], precision: str) -> None:
     cli.start_tensorflow()
     import tensorflow as tf
 
-    from t2t_repro.training.memory import keep_freed_memory
+    from t2t_repro import fast
+    from t2t_repro.fast.memory import keep_freed_memory
 
     before = memory("VmRSS")
     keep_freed_memory()
+    fast.install()
 
     def matrix(copies: int, rows: int, columns: int) -> Any:
         shape = [rows, columns] if copies == 1 else [copies, rows, columns]

@@ -32,13 +32,7 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
-    """Returns the page.
-
-    Args:
-        look: what is shown.
-        tokenizer: the model's vocabulary.
-        model_name: what the model is called.
-    """
+    """Returns the page of what `look` holds; `tokenizer` is the model's."""
     style = _part("style.css")
     script = "\n".join(map(_part, _SCRIPTS))
     given = " (given)" if look.is_given else ""

@@ -27,8 +27,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro.evaluation.parseval_trees import Parameters, Sentence, read_sentence
-from t2t_repro.evaluation.parseval_trees import reinsert_quotes as _reinsert_quotes
+from t2t_repro.evaluation.parseval_trees import (
+    Parameters,
+    Sentence,
+    read_sentence,
+    reinsert_quotes,
+)
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import iterate_lines
 
@@ -187,9 +191,6 @@ def parseval(
         test: as many parses, a line each; one that cannot be read is an error.
         parameters: what is not counted, and what is equal.
 
-    Returns:
-        The report.
-
     Raises:
         UserError: a tree of `gold` cannot be read; `line N` names it.
         ValueError: there are not as many parses as trees.
@@ -237,16 +238,10 @@ def parseval_files(
 def compare(
     gold: Sentence, test: Sentence, parameters: Parameters = COLLINS
 ) -> SentenceResult:
-    """Counts what a parse has right.
-
-    Args:
-        gold: the treebank's tree; it has no fault.
-        test: the parse.
-        parameters: as `parseval`.
-    """
+    """Counts what a parse has right of the treebank's tree, which has no fault."""
     if test.words and len(gold.words) != len(test.words):
         # A quote may be an apostrophe in one of the trees, and counted there alone.
-        gold, test = _reinsert_quotes(gold, test, parameters)
+        gold, test = reinsert_quotes(gold, test, parameters)
     counted = gold.counted_brackets(parameters)
     failed = SentenceResult(
         ERROR, gold.length, gold=len(counted), words=len(gold.words)

@@ -118,14 +118,9 @@ class Sentence:
 
 
 def read_sentence(line: str, parameters: Parameters) -> Sentence:
-    """Reads a line of trees: usually one, or none.
+    """Reads a line of trees, usually one or none, with a part of speech at every word.
 
-    Args:
-        line: brackets with a part of speech around every word.
-        parameters: which words are deleted.
-
-    Returns:
-        The sentence; of a faulty one as much as can be told.
+    Of a faulty one the sentence has as much as can be told.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -173,11 +168,6 @@ def reinsert_quotes(
 
     A quote tagged as such is punctuation and deleted, one tagged as a possessive is
     not, and the sentences seem to differ in length. COLLINS.prm names no such tags.
-
-    Args:
-        gold: the treebank's tree.
-        test: the parse, of another length.
-        parameters: which parts of speech are looked at.
     """
     place = 0
     while place < len(test.quotes):

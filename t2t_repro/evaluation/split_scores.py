@@ -134,10 +134,7 @@ def kind_of_score(target_lang: str) -> type[AnyScore]:
 
 
 def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
-    """Returns how many hypotheses a score of targets of a language looks at.
-
-    A parser's are all searched for one that is a tree over the words.
-    """
+    """Returns how many hypotheses a score needs; a parser's are searched for a tree."""
     return beam_size if target_lang == TREES else 1
 
 
@@ -160,15 +157,14 @@ def evaluate(
     """Translates the sources and scores the result against the targets.
 
     Args:
-        translator: the translator.
+        translator: what translates.
         pairs: source and reference, at least one.
         target_lang: language of the references; `TREES` if they are linearised trees.
         batch_size: sentences translated at once.
         show_progress: whether a progress bar is drawn on a terminal.
 
     Returns:
-        The score and the translations, in the order of the pairs; those of a parser
-        are trees over the words.
+        The score and the translations, those of a parser as trees over the words.
 
     Raises:
         UserError: a reference is to be a tree and is none.

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
+from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint, some
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
@@ -93,11 +94,13 @@ class Report:
         else:
             lines.append(f"Adam will start with zero moments: {self.adam}")
         for kind, names in self.unused.items():
-            lines.append(f"not used, {kind}: {_some(names)}")
+            lines.append(f"not used, {kind}: {some(names, _NAMES_TOLD)}")
         if not self.unused:
             lines.append("every variable is used")
         if self.ignored_hparams:
-            lines.append(f"no part of the model: {_some(list(self.ignored_hparams))}")
+            lines.append(
+                f"no part of the model: {some(self.ignored_hparams, _NAMES_TOLD)}"
+            )
         lines.append(
             f"a batch is that of one GPU, {self.tokens_per_batch:,} positions a side: "
             "to train on as several did, set tokens_per_batch and "
@@ -157,13 +160,7 @@ def import_model(source: Source, model_dir: Path) -> Report:
 
 
 def load_vocabulary(path: Path) -> WordPieceTokenizer:
-    """Reads tensor2tensor's subwords, whatever their file is called.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The tokenizer, to be kept as `vocab.subwords`.
+    """Reads tensor2tensor's subwords, to be kept as `vocab.subwords`.
 
     Raises:
         UserError: the file cannot be read or is no such vocabulary.
@@ -207,7 +204,7 @@ def _report(
 
 @contextmanager
 def _aside(model_dir: Path) -> Iterator[ModelDir]:
-    """Gives a directory that takes the name of `model_dir` when it is whole.
+    """Yields a directory that takes the name of `model_dir` when it is whole.
 
     Raises:
         UserError: it cannot be written, or another process imports there.
@@ -239,10 +236,3 @@ def _refuse_to_replace(model_dir: Path) -> None:
         raise UserError(
             f"--model_dir {model_dir} is there and not empty; name another directory"
         )
-
-
-def _some(names: list[str]) -> str:
-    """Lists names, the first few of many."""
-    more = len(names) - _NAMES_TOLD
-    told = ", ".join(names[:_NAMES_TOLD])
-    return f"{told} and {more:,} more" if more > 0 else told

@@ -127,11 +127,9 @@ _OFF: tuple[Any, ...] = (None, False, 0, "", "none", {}, [])
 
 
 def is_harmless(key: str, value: object) -> bool:
-    """Says whether a hyper-parameter that is not in a table here can be ignored.
+    """Whether a hyper-parameter that is not in a table here can be ignored.
 
-    Args:
-        key: its name.
-        value: its value; an unknown one is harmless where it is turned off.
+    An unknown one can where it is turned off.
     """
     known = key in _HARMLESS or key.startswith(_HARMLESS_PREFIXES)
     return known or value in _OFF

@@ -16,6 +16,6 @@ def log_probs(model: Transformer, inputs: tf.Tensor, targets: tf.Tensor) -> tf.T
     Returns:
         float32 (batch, target), nats; 0 at padding.
     """
-    logits = tf.cast(model(inputs, targets), tf.float32)
+    logits = tf.cast(model({"inputs": inputs, "targets": targets}), tf.float32)
     found = tf.gather(tf.nn.log_softmax(logits), targets, axis=2, batch_dims=2)
     return tf.where(tf.equal(targets, 0), 0.0, found)

@@ -106,7 +106,7 @@ def _grams(text: str) -> list[str]:
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:
-    """Says whether two sides resemble the training split's only when swapped.
+    """Whether two sides resemble the training split's more when swapped.
 
     Cavnar and Trenkle 1994 tell languages apart by the same counts.
     """

@@ -83,9 +83,8 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     """Makes a tree of a model's output.
 
     Args:
-        words: the sentence, at least one word, without white space or brackets (see
-            `escaped`).
-        tags: the output, as `trees.words_and_tags` writes it or not at all like that.
+        words: at least one, without white space or brackets (see `escaped`).
+        tags: the output: as in trees.py, or not at all like that.
 
     Raises:
         ValueError: there is no word, or one is empty or has white space or brackets.
@@ -107,7 +106,6 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     if unsuitable:
         marks = _fitted(marks, words)
     return Repair(spell(_without_empty(marks), words), brackets, unsuitable)
-    return Repair(spell(marks, words), brackets, unsuitable)
 
 
 def escaped(word: str) -> str:
@@ -172,11 +170,7 @@ def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
 
 
 def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int]]:
-    """Aligns words with parts of speech, in order.
-
-    Returns:
-        The places of what belongs together, a word's and a tag's.
-    """
+    """Aligns words with parts of speech, in order; returns pairs of their places."""
     words, speech = words[:_MOST_ALIGNED], speech[:_MOST_ALIGNED]
     costs = [_ALONE * column for column in range(len(speech) + 1)]
     # For each word and tag the last step of the best way there.
@@ -218,7 +212,7 @@ def _without_empty(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _suits(word: str, tag: str) -> bool:
-    """Says whether a part of speech may be a word's, as far as punctuation goes."""
+    """Whether a part of speech may be a word's, as far as punctuation goes."""
     if word in _PUNCTUATION:
         return tag == _PUNCTUATION[word]
     return word in _EITHER or tag not in _PUNCTUATION_TAGS

@@ -29,13 +29,7 @@ _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 
 
 def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
-    """Yields the sentences of a file of trees.
-
-    Args:
-        path: the file; `.gz` is decompressed.
-
-    Yields:
-        The words and the tags of each, as `trees.words_and_tags`, in their clean form.
+    """Yields words and tags, as in trees.py, of each tree of a file, cleaned.
 
     Raises:
         UserError: the file cannot be read, or holds something that is no tree; the
@@ -50,13 +44,7 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the trees of a file as they are written.
-
-    Args:
-        path: the file; `.gz` is decompressed.
-
-    Yields:
-        The number of the line on which a tree begins, and the tree.
+    """Yields the line on which each tree of a file begins, and the tree as written.
 
     Raises:
         UserError: as `iterate_trees`; the inside of a tree is not looked at.
@@ -97,7 +85,7 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     """Takes out of a tree what is not learned; see the top of this file.
 
     Args:
-        marks: of the tree, the outermost label included.
+        marks: the outermost label included.
         words: of the tree.
 
     Returns:

@@ -16,7 +16,8 @@ from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
 from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import mixed_precision
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs import retention
 from t2t_repro.runs.averaging import average_checkpoints

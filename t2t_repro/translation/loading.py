@@ -1,7 +1,7 @@
 """From model directories and checkpoints to a translator."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
 def search_of(hparams: HParams, **changes: Any) -> Search:
@@ -49,18 +49,23 @@ class Loaded(NamedTuple):
     homes: list[ModelDir]
     checkpoints: list[str]
 
-    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+    def translator(
+        self,
+        for_one: Callable[[list[Transformer], Search], SentenceSearch] | None = None,
+        **changes: Any,
+    ) -> Translator:
         """Makes them translate.
 
         Args:
-            compiled: as `Translator` takes it.
+            for_one: makes a search for batches of one sentence; None: there is none.
             **changes: as `search_of` takes them.
         """
         search = search_of(self.hparams, **changes)
-        return Translator(self.models, self.tokenizer, search, compiled=compiled)
+        alone = for_one and for_one(self.models, search)
+        return Translator(self.models, self.tokenizer, search, for_one=alone)
 
 
-def load(
+def load_models(
     model_dir: ModelDir | str | os.PathLike[str],
     checkpoints: str | Sequence[str] = "best",
     precision: str = "float32",

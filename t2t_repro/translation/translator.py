@@ -7,17 +7,16 @@ training and the exported SavedModel: what is scored is what is served.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
 from t2t_repro.decoding.stopping import length_penalty
-from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.compiled_search import CompiledSearch
-from t2t_repro.models.ensemble import one_or_ensemble
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.searching import as_one, decoder_of, find
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
@@ -70,6 +69,18 @@ class Translation(NamedTuple):
     alignment: str | None = None
 
 
+class SentenceSearch(Protocol):
+    """A search for one sentence at a time."""
+
+    def is_for(self, inputs: tf.Tensor) -> bool:
+        """Whether it can take this batch, int32 (batch, source)."""
+        ...
+
+    def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Finds what `Translator.translate_ids` finds."""
+        ...
+
+
 class Translator(tf.Module):
     """Translates batches of raw strings.
 
@@ -80,12 +91,8 @@ class Translator(tf.Module):
         search: how translations are found.
         max_input_length: longer inputs are cut to as many subwords, so that no
             sentence can exhaust memory.
-        compiled: whether XLA compiles the search for a sentence alone, once for each
-            length in steps of 16 subwords; searches of more than 256 steps are as
-            without. Of beam search by its own rules.
-
-    Raises:
-        ValueError: `compiled` is asked of another search.
+        for_one: searches batches of one sentence in its own way, with the same models
+            and the same `search`; `fast.compiled_search.CompiledSearch`, say.
     """
 
     def __init__(
@@ -94,7 +101,7 @@ class Translator(tf.Module):
         tokenizer: Tokenizer,
         search: Search | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
-        compiled: bool = False,
+        for_one: SentenceSearch | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
@@ -104,9 +111,10 @@ class Translator(tf.Module):
         self.model_variables = [
             v.value for each in models for v in named_variables(each).values()
         ]
-        decoders = [CachedDecoder(each, self.search.hypotheses) for each in models]
-        self._decoder = one_or_ensemble(decoders)
-        self._compiled = CompiledSearch(models, self.search) if compiled else None
+        self._decoder = as_one(
+            [decoder_of(model, self.search.hypotheses) for model in models]
+        )
+        self._for_one = for_one
 
     def fingerprint(self) -> str:
         """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
@@ -147,9 +155,7 @@ class Translator(tf.Module):
     def _find(
         self, inputs: tf.Tensor, prefixes: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        with self._decoder.quick_steps(tf.shape(inputs)[0]):
-            state = self._decoder.start(inputs)
-            found = self.search.run(self._decoder, state, inputs, prefixes)
+        found = find(self.search, self._decoder, inputs, prefixes)
         return found.ids, found.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
@@ -205,9 +211,9 @@ class Translator(tf.Module):
                 yield from pool.map(self.complete_ids, batches, prefixes)
 
     def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`, with a compiled search where there is one."""
-        if self._compiled is not None and self._compiled.is_for(inputs):
-            return self._compiled(inputs)
+        """Does as `translate_ids`, by the search for one sentence where it can."""
+        if self._for_one is not None and self._for_one.is_for(inputs):
+            return self._for_one(inputs)
         return self.translate_ids(inputs)
 
     def translate_lines(

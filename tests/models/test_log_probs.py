@@ -12,7 +12,7 @@ TARGETS = tf.constant([[8, 9, 10, 1], [11, 1, 0, 0]])
 
 def test_each_symbol_has_the_logarithm_of_its_share_of_the_softmax():
     model = tiny.random_model()
-    logits = model(INPUTS, TARGETS).numpy().astype(np.float64)
+    logits = model({"inputs": INPUTS, "targets": TARGETS}).numpy().astype(np.float64)
     shares = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
     expected = [
         [np.log(shares[row, place, symbol]) for place, symbol in enumerate(symbols)]

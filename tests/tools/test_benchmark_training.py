@@ -8,6 +8,7 @@ from argparse import Namespace
 from dataclasses import replace
 
 import pytest
+from model_costs import training_flops
 from training_speed.contenders import (
     OURS,
     PRODUCTS,
@@ -23,7 +24,6 @@ from training_speed.report import series, summary, text_of
 from training_speed.start_up import StartUp
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import training_flops
 from t2t_repro.system.errors import UserError
 from tests import run_command
 
