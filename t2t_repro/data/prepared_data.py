@@ -59,25 +59,25 @@ def prepare(
     renew: bool = False,
     fingerprints: Mapping[str, str] | None = None,
 ) -> PreparedData:
-    """Builds what is missing of a problem's vocabulary and shards, reuses the rest.
+    """Builds a problem's vocabulary and shards, or reuses those that are there.
 
     Args:
         problem: the corpus.
         hparams: kind and size of the vocabulary.
-        data_dir: the vocabulary and shards go to a folder ``encoded`` in it.
+        data_dir: all goes to its folder ``encoded``.
         say: is told what happens, a line at a time.
-        vocab_file: use this vocabulary instead of building one.
-        renew: where something is damaged or of other data, make everything anew.
-        fingerprints: of the splits, where they are known already (see `fingerprint`).
+        vocab_file: a vocabulary to use instead of building one.
+        renew: make everything anew if something is damaged or of other data.
+        fingerprints: of splits, as far as they are known (see `fingerprint`).
 
     Raises:
-        UserError: the data cannot be read; or, unless it is to be renewed, a shard is
-            damaged or was made from other data or with another vocabulary.
+        UserError: the data cannot be read; or, without `renew`, a shard is damaged or
+            was made from other data or with another vocabulary.
     """
     if vocab_file is not None and vocab_file.is_dir():
         raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
     given = None if vocab_file is None else load_tokenizer(vocab_file)
-    directory = encoded_directory(problem, hparams, data_dir, given)
+    directory = _directory(problem, hparams, data_dir, given)
     fingerprints = _fingerprints(problem, fingerprints or {})
     data_dir.mkdir(parents=True, exist_ok=True)
     waiting = f"waiting for another process that prepares data in {data_dir}"
@@ -114,17 +114,10 @@ def prepare(
     return PreparedData(directory, tokenizer, splits["train"], splits["val"])
 
 
-def encoded_directory(
+def _directory(
     problem: Problem, hparams: HParams, data_dir: Path, given: Tokenizer | None = None
 ) -> Path:
-    """Names the folder of a problem's shards after problem and vocabulary.
-
-    Args:
-        problem: the corpus.
-        hparams: kind and size of the vocabulary.
-        data_dir: the folder around it.
-        given: a vocabulary that is used instead of a built one.
-    """
+    """Names the folder of a problem's shards after problem and vocabulary."""
     languages = f"{problem.source_lang}-{problem.target_lang}"
     vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
     if given is not None:
@@ -184,7 +177,7 @@ def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) ->
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[None]:
-    """Makes a folder; if nothing comes to lie in it, it does not stay."""
+    """Makes a folder, and removes it in the end if it is empty."""
     directory.mkdir(parents=True, exist_ok=True)
     try:
         yield
@@ -201,7 +194,7 @@ def _vocabulary(
     say: Say,
     vocab_file: Path | None,
 ) -> Tokenizer:
-    """Loads the folder's vocabulary, having built or copied it if there is none."""
+    """Loads the folder's vocabulary, built or copied before if there is none."""
     suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
     path = directory / f"vocab{suffix}"
     if path.exists():
