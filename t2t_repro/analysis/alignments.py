@@ -54,7 +54,7 @@ class Aligner:
         self.tokenizer = tokenizer
         self.layer = layer
 
-        # A graph, so that what other layers look at is not computed.
+        # A graph, so that the maps of other layers are not computed.
         @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def weights(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
             maps = attention_maps(model, inputs, targets)
@@ -88,7 +88,7 @@ class Aligner:
         return lines
 
     def _encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encodes lines, each ending in EOS and cut to `_MOST_TOKENS`."""
+        """Encodes lines, each ending in EOS and cut to what can be attended to."""
         rows = self.tokenizer.encode(tf.constant(lines, tf.string))
         return cut_rows(rows, _MOST_TOKENS).to_list()
 
@@ -101,7 +101,7 @@ class Aligner:
         """Finds the words of the tokens of some lines, EOS left out."""
         spelled = spell_tokens(self.tokenizer, [ids[n][:-1] for n in places])
         return [
-            # What was cut is known by its tokens alone.
+            # Of a line that was cut only the tokens are known.
             words_of_tokens(
                 tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
             )

@@ -17,7 +17,7 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
-"""Of either side, EOS counted: what is shown grows with the product of both."""
+"""Of either side, EOS counted: the page grows with the product of both."""
 
 MOST_HYPOTHESES = 32
 """The largest beam whose tree is shown."""
@@ -54,7 +54,7 @@ class Look:
     cuts: list[str]
 
     def name(self, symbol: int) -> str:
-        """Returns what the vocabulary calls an id; rows that fill a table have none."""
+        """Returns an id's piece; rows that only fill the table up have none."""
         return self.names[symbol] if symbol < len(self.names) else f"<{symbol}>"
 
 

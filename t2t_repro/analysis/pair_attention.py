@@ -1,4 +1,4 @@
-"""Who looks at whom in one sentence pair."""
+"""The attention weights of one sentence pair."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ class PairAttention(NamedTuple):
 def pair_attention(
     model: Transformer, source: Sequence[int], target: Sequence[int]
 ) -> PairAttention:
-    """Computes all attention weights of a sentence pair, ids ending in EOS.
-
-    A translation that was cut has none.
-    """
+    """Computes the attention weights of a pair of ids, which end in EOS unless cut."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
 
     def layers(side: str, attention: str, count: int) -> Weights:

@@ -1,4 +1,4 @@
-"""Sentence pairs at hand, as batches of similar lengths."""
+"""Given sentence pairs, in batches of similar lengths."""
 
 from collections.abc import Iterator, Sequence
 

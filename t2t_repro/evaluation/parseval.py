@@ -2,9 +2,9 @@
 
 A bracket is a constituent's label and the words it spans. Recall is the share of the
 treebank's brackets that the parses have, precision the share of the parses' brackets
-that the treebank has, F1 their harmonic mean; all over the whole corpus. What is not
-counted and what is equal is a matter of `Parameters`, by default those of COLLINS.prm,
-by which results on the Wall Street Journal are published.
+that the treebank has, F1 their harmonic mean; all over the whole corpus. `Parameters`
+say what is not counted and what is equal, by default as COLLINS.prm, with which results
+on the Wall Street Journal are published.
 
 A sentence whose parse cannot be read, or has other words, is an error; one whose parse
 has no words is skipped. EVALB leaves both out of its figures; `Report.failures_as_zero`
@@ -289,7 +289,7 @@ def _matches(
 
 
 def _totals(results: Sequence[SentenceResult]) -> Totals:
-    """Sums up; sentences that are not valid are counted as such and no more."""
+    """Sums up; of sentences that are not valid only the number counts."""
     valid = [result for result in results if result.status == VALID]
     return Totals(
         sentences=len(results),

@@ -1,4 +1,4 @@
-"""Strict settings: what a field of a frozen dataclass may hold, and who says so.
+"""Strict settings: each field of a frozen dataclass says what it may hold.
 
 A misspelt or mistyped setting that is silently ignored costs a training run, so
 each field carries its rule, and everything that breaks one is refused by name.
@@ -33,7 +33,7 @@ class Rule:
         maximum: largest allowed number; None: of whole numbers `INT32_MAX`.
         below: every allowed number is less than this, or None.
         choices: the allowed strings; empty when any is.
-        changes: what another value changes of a model that is there: its "function",
+        changes: what another value changes of a model that was begun: its "function",
             so that its weights mean nothing; its "training", which goes on only if
             that is asked for; or "nothing".
     """
@@ -47,7 +47,7 @@ class Rule:
     changes: Literal["function", "training", "nothing"] = "training"
 
     def complaint(self, value: object) -> str | None:
-        """Says what is wrong with a value of the right type, or None."""
+        """Returns what is wrong with a value of the right type, or None."""
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(self.choices)}"
         if isinstance(value, str) and not value.strip():

@@ -229,9 +229,9 @@ class T2TCheckpoint:
 
 
 def find(path: Path) -> Path:
-    """Returns a checkpoint's prefix: as given, of one of its files, or in a folder.
+    """Returns the prefix of a checkpoint, given itself, one of its files or its folder.
 
-    In a folder it is what the file `checkpoint` names, or else the only one.
+    Of a folder it is what the file `checkpoint` names, or else the only one.
 
     Raises:
         UserError: there is none, or the folder holds several.
@@ -273,7 +273,7 @@ def _slots_of(name: str) -> list[str]:
 
 
 def _kind(name: str) -> str:
-    """Says what an unused variable is for."""
+    """Returns what an unused variable is for."""
     if name.startswith(_STATISTICS):
         return "statistics"
     return "optimizer" if name.startswith(_OPTIMIZER) else "unknown"

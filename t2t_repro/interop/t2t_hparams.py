@@ -1,7 +1,7 @@
 """tensor2tensor's hyper-parameters, translated into ours or refused by name.
 
-What decides the model's function or its training is translated; where it has a
-value that this package cannot do, it is refused, never guessed.
+What decides the model's function or its training is translated; a value that this
+package cannot do is refused, never guessed.
 """
 
 import json

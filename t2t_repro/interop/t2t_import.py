@@ -183,7 +183,7 @@ def _report(
     names: Sorted,
     adam: AdamState,
 ) -> Report:
-    """Tells what came along; moments that cannot be used are unused variables."""
+    """Makes the report; moments that cannot be used are unused variables."""
     dropped = {"Adam's moments": names.slots} if adam.missing and names.slots else {}
     return Report(
         model_dir=str(model_dir),
@@ -219,7 +219,7 @@ def _aside(model_dir: Path) -> Iterator[ModelDir]:
         aside.mkdir(parents=True, exist_ok=True)
         with alone_in(aside, taken):
             try:
-                # What a process left that was killed.
+                # What a killed process left.
                 for left in aside.iterdir():
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
                 yield ModelDir(aside)

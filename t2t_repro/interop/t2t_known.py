@@ -1,4 +1,4 @@
-"""Which of tensor2tensor's hyper-parameters may be what, without being translated.
+"""Which values tensor2tensor's hyper-parameters may have that are not translated.
 
 Found by reading what its Transformer reads (1.15.7: models/transformer.py,
 layers/transformer_layers.py, layers/modalities.py, utils/t2t_model.py,

@@ -1,7 +1,4 @@
-"""Which variable of the model is which of tensor2tensor's.
-
-The names are those of tensor2tensor 1.15.7's checkpoints.
-"""
+"""The names of our variables in tensor2tensor 1.15.7's checkpoints."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -127,5 +124,5 @@ def from_t2t(
 
 
 def _count_shards(scope: str, names: Collection[str]) -> int:
-    """Returns how many shards a table has; 1 where there is none, to be missed."""
+    """Returns how many shards a table has; 1 where there is none, as it is missing."""
     return sum(name.startswith(f"{scope}/weights_") for name in names) or 1

@@ -46,10 +46,15 @@ class Residual(Layer):
     Args:
         dropout: P_drop of the sub-layer's output.
         norm: "post" or "pre".
+
+    Raises:
+        ValueError: ``norm`` is neither.
     """
 
     def __init__(self, dropout: float = 0.0, norm: str = "post", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if norm not in ("post", "pre"):
+            raise ValueError(f'norm {norm!r}: use "post" or "pre"')
         self.dropout = dropout
         self.norm = norm
         policy = self.dtype_policy
@@ -78,7 +83,6 @@ class Residual(Layer):
             Like ``x``.
         """
         if self.norm == "pre":
-            return ops.add(
-                x, self.drop(sublayer(self.layer_norm(x)), training=training)
-            )
+            y = sublayer(self.layer_norm(x))
+            return ops.add(x, self.drop(y, training=training))
         return self.layer_norm(ops.add(x, self.drop(sublayer(x), training=training)))

@@ -64,6 +64,8 @@ class _Seed(keras.random.SeedGenerator):
         self._seed = seed
 
     def next(self, ordered: bool = True) -> Tensor:
+        if keras.backend.backend() == "jax":  # Its keys have no sign.
+            return ops.cast(self._seed, "uint32")
         return self._seed
 
 

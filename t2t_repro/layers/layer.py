@@ -25,4 +25,6 @@ class Layer(keras.layers.Layer):
             for parameter in inspect.signature(kind).parameters.values()
             if parameter.kind is not parameter.VAR_KEYWORD
         }
-        return super().get_config() | {name: getattr(self, name) for name in named}
+        # A subclass that keeps one elsewhere adds it in a `get_config` of its own.
+        kept = {name: getattr(self, name) for name in named if hasattr(self, name)}
+        return super().get_config() | kept

@@ -61,7 +61,8 @@ def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
 
 def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """Multiplies positions (..., length) by rates (d / 2,), radians per position."""
-    return ops.expand_dims(ops.cast(positions, "float32"), -1) * rates.astype("float32")
+    places = ops.expand_dims(ops.cast(positions, "float32"), -1)
+    return places * ops.convert_to_tensor(rates, "float32")
 
 
 FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
@@ -82,10 +83,15 @@ class PositionalEncoding(Layer):
 
     Args:
         formula: "sinusoid" (tensor2tensor's layout) or "sinusoid_paper".
+
+    Raises:
+        ValueError: there is no such formula.
     """
 
     def __init__(self, formula: str = "sinusoid", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if formula not in FORMULAS:
+            raise ValueError(f"formula {formula!r}: use one of {', '.join(FORMULAS)}")
         self.formula = formula
 
     def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:

@@ -45,8 +45,10 @@ class _StackLayer(Layer):
     def _attention(self, name: str, variant: dict[str, Any] | None = None) -> Layer:
         kind, config = MultiHeadAttention, {}
         if variant is not None:
-            kind = keras.saving.get_registered_object(variant["class_name"])
-            config = variant["config"]
+            class_name, config = variant["class_name"], variant["config"]
+            kind = keras.saving.get_registered_object(class_name)
+            if kind is None:
+                raise ValueError(f"variant {class_name!r}: no such layer is registered")
         return kind(
             self.num_heads,
             self.d_k,
@@ -82,6 +84,9 @@ class EncoderLayer(_StackLayer):
         variant: another self-attention than the paper's, as Keras writes layers down:
             ``{"class_name": "t2t_repro>...", "config": {...}}``, with the arguments of
             its own as config.
+
+    Raises:
+        ValueError: ``norm`` is unknown, or the variant's class.
     """
 
     def _make(self) -> None:

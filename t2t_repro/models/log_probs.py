@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from t2t_repro.layers.formulas import smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer
 
 
@@ -17,5 +18,5 @@ def log_probs(model: Transformer, inputs: tf.Tensor, targets: tf.Tensor) -> tf.T
         float32 (batch, target), nats; 0 at padding.
     """
     logits = tf.cast(model({"inputs": inputs, "targets": targets}), tf.float32)
-    found = tf.gather(tf.nn.log_softmax(logits), targets, axis=2, batch_dims=2)
-    return tf.where(tf.equal(targets, 0), 0.0, found)
+    losses = smoothed_cross_entropy(logits, targets, 0.0)
+    return tf.where(tf.equal(targets, 0), 0.0, -losses)

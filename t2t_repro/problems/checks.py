@@ -1,7 +1,6 @@
-"""What statistics say against a corpus: swapped sides, test pairs to learn by heart.
+"""Mistakes in a corpus that no line shows: swapped sides, test pairs to train on.
 
-Both are mistakes that no single line shows and that no training reports: it ends
-with a figure that is too low, or too good.
+No training reports them: it ends with a figure that is too low, or too good.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from t2t_repro.problems.problem import Problem
 
 # Lines of a split that a profile is made of; a few hundred tell languages apart.
 _SAMPLE = 2000
-# By how much the swapped sides must resemble those of the training split more. The
-# similarities of texts of one language in the same domain are above 0.9, of English
-# and German about 0.5.
+# By how much more the swapped sides must resemble the training split's. Texts of one
+# language and domain have a similarity above 0.9, English and German about 0.5.
 _MARGIN = 0.1
 _GRAM = 3
 

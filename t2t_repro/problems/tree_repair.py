@@ -1,7 +1,7 @@
 """Any output of a parser becomes a tree over exactly the words that were parsed.
 
 A model writes tags freely: brackets need not match, and there may be more or fewer
-parts of speech than words. Of what is no tree the repair keeps as much as it can:
+parts of speech than words. The repair keeps as much of the output as it can:
 
 1. An end closes the innermost open constituent of its label and all inside of that;
    one without such a constituent is dropped, and what is open at the end is closed.
@@ -52,8 +52,8 @@ _PUNCTUATION_TAGS = frozenset(_PUNCTUATION.values())
 # An apostrophe is a quote or a possessive.
 _EITHER = frozenset(("'",))
 _DEFAULT_TAG = "NN"
-# Of an alignment: leaving a word or a part of speech alone, and joining two that do not
-# suit each other, which is cheaper than leaving both alone.
+# The costs of an alignment: a word or a part of speech left alone, and two joined that
+# do not suit each other, which is cheaper than leaving both alone.
 _ALONE, _UNSUITABLE = 2, 3
 # Words and tags that are aligned, so that nothing exhausts time and memory; the longest
 # sentence of the treebank's first hundred files has 249 words.
@@ -179,8 +179,8 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
         diagonal, costs[0] = costs[0], _ALONE * row
         step = bytearray(len(speech))
         for column, tag in enumerate(speech, 1):
-            # Of equal ways one that leaves what is later alone: the beginning of an
-            # output depends on fewer of its mistakes.
+            # Of equally cheap ways the first leaves alone what is later: the beginning
+            # of an output then depends on fewer of its mistakes.
             ways = (
                 costs[column] + _ALONE,  # the word alone
                 costs[column - 1] + _ALONE,  # the tag alone

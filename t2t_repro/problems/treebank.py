@@ -1,7 +1,7 @@
 """Files of bracketed trees, as treebanks and parsers write them, and their clean form.
 
-A file holds one tree after the other, each on as many lines as it likes. What is
-learned and scored is not all that a treebank says. As usual since Collins 1997:
+A file holds one tree after the other, each on as many lines as it likes. Before trees
+are learned or scored, as usual since Collins 1997:
 
 * functional tags and indices go: `NP-SBJ-1` and `NP=2` become `NP`;
 * traces go (part of speech `-NONE-`), and the constituents that hold nothing else;
@@ -51,7 +51,7 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
     """
     depth, begun, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
-        done = 0  # Of the line, what belongs to trees that have been given.
+        done = 0  # How much of the line belongs to trees that were yielded.
         for match in _BRACKET.finditer(line):
             if depth == 0 and (stray := line[done : match.start()].strip()):
                 raise _stray(path, number, stray)

@@ -58,7 +58,7 @@ class Mark(NamedTuple):
 
 
 def tree_of(words: str, tags: str) -> str:
-    """Puts words and tags, white space between them, together: `(TOP ...)`.
+    """Returns the tree `(TOP ...)` of words and tags, each separated by white space.
 
     Raises:
         UserError: a constituent ends that has not begun or has nothing in it, there

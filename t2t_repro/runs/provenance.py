@@ -14,8 +14,8 @@ META_FILE = "model.json"
 
 _FUNCTION = that_change("function")
 
-# What of the provenance may not differ unless it is asked for, by the name that asks
-# for it, and what people call it.
+# What may differ only if it is asked for: its name there -> the field, and how
+# messages call it.
 _COMPARED = {
     "problem": ("problem", "problem"),
     "source_lang": ("source_lang", "source language"),

@@ -34,7 +34,8 @@ INCLUDED = (
     "{literalinclude} big.sbatch",
     "{literalinclude} tfjob.yaml",
 )
-LANGUAGES = {"bash", "python", "yaml", "text", "{toctree}", *INCLUDED}
+# Excerpts of our own files are `py`; tests/docs/test_paper_in_code.py reads them.
+LANGUAGES = {"bash", "py", "python", "yaml", "text", "{toctree}", *INCLUDED}
 
 # Commands that no test runs from the pages, by how they begin, with the reason.
 NOT_RUN = {

@@ -88,6 +88,11 @@ def test_a_residual_is_the_formula_of_its_kind(norm):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_another_norm_is_refused():
+    with pytest.raises(ValueError, match='norm \'prenorm\': use "post" or "pre"'):
+        Residual(norm="prenorm")
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
     residual = Residual(0.5, norm)

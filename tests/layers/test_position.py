@@ -51,6 +51,11 @@ def test_the_signal_is_added_at_places_counted_from_zero_or_given(formula):
     np.testing.assert_allclose(layer(x, places), x + signal[places], atol=1e-6)
 
 
+def test_another_formula_is_refused():
+    with pytest.raises(ValueError, match="formula 'sinus': use one of sinusoid, "):
+        PositionalEncoding("sinus")
+
+
 def test_learned_positions_are_rows_and_nothing_beyond_the_table():
     layer = LearnedPosition(3)
     layer.build((None, None, 4))

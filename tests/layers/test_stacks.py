@@ -248,3 +248,9 @@ def test_layers_compute_in_16_bits_and_read_weights_of_32():
     for layer in encoder.layers_in_order():
         x = layer(x, attention_mask=mask)
     np.testing.assert_array_equal(tf.cast(found, "float32"), tf.cast(x, "float32"))
+
+
+def test_a_variant_that_nobody_knows_is_refused():
+    variant = {"class_name": "RelativeAttention", "config": {}}
+    with pytest.raises(ValueError, match="variant 'RelativeAttention': no such layer"):
+        EncoderLayer(**SIZES, variant=variant)

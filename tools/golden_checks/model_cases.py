@@ -28,7 +28,7 @@ _BEAM, _ALPHA = 4, 0.6  # Of every search in the folder.
 
 
 def is_model_case(arrays: Any) -> bool:
-    """Says whether a file holds such a case."""
+    """Whether a file holds such a case."""
     return "hparams_json" in arrays and "logits" in arrays
 
 

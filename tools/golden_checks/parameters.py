@@ -26,7 +26,7 @@ _GROUPS = {
 
 
 def is_parameter_counts(values: Any) -> bool:
-    """Says whether a file holds counts by set."""
+    """Whether a file holds counts by set."""
     return bool(values) and all(
         isinstance(value, dict) and "total" in value for value in values.values()
     )

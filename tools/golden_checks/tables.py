@@ -34,7 +34,7 @@ _TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
 
 
 def is_tables(arrays: Any) -> bool:
-    """Says whether a file holds such tables."""
+    """Whether a file holds such tables."""
     return "lr/steps" in arrays
 
 

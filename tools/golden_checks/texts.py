@@ -40,7 +40,7 @@ def columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_bleu(values: Any) -> bool:
-    """Says whether a file holds scores of translations."""
+    """Whether a file holds scores of translations."""
     return "compute_bleu_ids/bleu" in values
 
 
@@ -63,7 +63,7 @@ def check_bleu(sheet: Sheet) -> None:
 
 
 def is_packing_and_trees(values: Any) -> bool:
-    """Says whether a file holds packed rows and linearised trees."""
+    """Whether a file holds packed rows and linearised trees."""
     return "packed_length" in values
 
 
@@ -100,7 +100,7 @@ def words_and_tags(tree: str) -> tuple[str, str]:
 
 
 def is_subwords(values: Any) -> bool:
-    """Says whether a file holds texts encoded with a published vocabulary."""
+    """Whether a file holds texts encoded with a published vocabulary."""
     return "vocab" in values and "cases/ids" in values
 
 
@@ -129,7 +129,7 @@ def check_subwords(sheet: Sheet, folder: Path) -> None:
 
 
 def is_built_vocabulary(values: Any) -> bool:
-    """Says whether a file holds texts encoded with a vocabulary built beside it."""
+    """Whether a file holds texts encoded with a vocabulary built beside it."""
     return "target_size" in values
 
 

@@ -23,7 +23,7 @@ NORMS = 1e-4
 
 
 def is_training_case(arrays: Any) -> bool:
-    """Says whether a file holds such a case."""
+    """Whether a file holds such a case."""
     return "hparams_json" in arrays and "learning_rates" in arrays
 
 
