@@ -24,7 +24,7 @@ from figures import style
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_pairs
+from t2t_repro.system.text_files import iterate_pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ def _checked(args: Any) -> list[tuple[str, str]]:
     for name in ("model_dir", "source_file", "reference_file"):
         if getattr(args, name) is None:
             raise UserError(f"--only heads needs --{name}")
-    return read_pairs(args.source_file, args.reference_file)[: args.lines]
+    return list(iterate_pairs(args.source_file, args.reference_file))[: args.lines]
 
 
 def _drawn(
