@@ -14,6 +14,7 @@ where it was. `--count` trains nothing and prints the parameters of every row.
 import json
 import math
 import os
+import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ from typing import Any
 
 from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
-from benchmarking import machine, run_process, say
+from benchmarks.in_turn import failure
+from benchmarks.machine import machine, say
 
 from t2t_repro import hparams
 from t2t_repro.analysis.arithmetic import parameters
@@ -130,19 +132,10 @@ def run(trial: Trial, args: Namespace) -> None:
     for flag in ("data_dir", "source_lang", "target_lang", "vocab_file"):
         if getattr(args, flag) is not None:
             data += [f"--{flag}", getattr(args, flag)]
-    model_dir = ["--model_dir", str(trial.folder / "model")]
-    environment = os.environ | _threads(args.jobs)
-    command = [sys.executable, "-m", "t2t_repro.train", "--hparams", str(set_file)]
-    name = trial.folder.name
-    trained = run_process(
-        f"{name} train",
-        [*command, *data, *model_dir, "--json"],
-        trial.folder,
-        environment,
-    )
-    command = [sys.executable, "-m", "t2t_repro.evaluate", "--split", "val"]
-    command += ["--checkpoint", "latest", *model_dir, "--json"]
-    scored = run_process(f"{name} evaluate", command, trial.folder, environment)
+    train = ["--hparams", str(set_file), *data]
+    trained = _command(trial, args, "train", *train)
+    evaluate = ("--split", "val", "--checkpoint", "latest")
+    scored = _command(trial, args, "evaluate", *evaluate)
     result = {
         "row": trial.row,
         "seed": trial.hparams.seed,
@@ -155,6 +148,24 @@ def run(trial: Trial, args: Namespace) -> None:
         "hparams": trial.hparams.to_dict(),
     }
     write_text_atomically(trial.result_file, json.dumps(result, indent=1) + "\n")
+
+
+def _command(trial: Trial, args: Namespace, name: str, *flags: str) -> dict[str, Any]:
+    """Runs `python -m t2t_repro.NAME` on a trial's model; returns its result."""
+    log = trial.folder / f"{name}.log"
+    say(f"{trial.folder.name} {name} ... (log: {log})")
+    command = [sys.executable, "-m", f"t2t_repro.{name}", *flags, "--json"]
+    with log.open("w", encoding="utf-8") as stderr:
+        done = subprocess.run(
+            [*command, "--model_dir", str(trial.folder / "model")],
+            env=os.environ | _threads(args.jobs) | {"CUDA_VISIBLE_DEVICES": "-1"},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+        )
+    if done.returncode:
+        raise failure(f"{trial.folder.name} {name}", log, done.returncode)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def perplexity(model_dir: Path, step: int) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from benchmarking import machine, machine_lines, peak_memory, say
+from benchmarks.machine import machine, machine_lines, say
 
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
@@ -90,15 +90,18 @@ def measure(args: Namespace, folder: Path) -> dict[str, Any]:
     if subprocess.run(command, stdout=_STDERR).returncode:
         raise UserError("the text could not be prepared; see above")
     prepare_seconds = time.perf_counter() - began
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "pairs": args.pairs,
         "megabytes": size / 1e6,
         "prepare_seconds": prepare_seconds,
-        "prepare_memory": children.ru_maxrss * 1024,
+        "prepare_memory": _most_memory(resource.RUSAGE_CHILDREN),
         **read(args, folder),
-        "read_memory": peak_memory(),
+        "read_memory": _most_memory(resource.RUSAGE_SELF),
     }
+
+
+def _most_memory(of: int) -> int:
+    return resource.getrusage(of).ru_maxrss * 1024
 
 
 def read(args: Namespace, folder: Path) -> dict[str, Any]:

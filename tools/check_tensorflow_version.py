@@ -10,7 +10,6 @@ version behind the TensorFlow that exports.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.in_turn import Process, peer
+
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
-SCRIPT = Path(__file__).parent / "peers" / "run_export.py"
 # As good as each other in float32: kernels differ between versions.
 _TOLERANCE = 1e-4
 _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
@@ -55,16 +55,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         python = make_environment(environment, args.tensorflow)
         there = answers(python, version, lines)
     here = answers(sys.executable, version, lines)
-    different, worst = compare(here["answers"], there["answers"])
+    different, worst = compare(
+        *([each["outputs"] for each in x] for x in (here, there))
+    )
     values = {
-        "tensorflow": there["tensorflow"],
-        "here": here["tensorflow"],
+        "tensorflow": there[0]["tensorflow"],
+        "here": here[0]["tensorflow"],
         "lines": len(lines),
         "different_texts": different,
         "largest_difference": worst,
     }
     cli.print_result(
-        f"TensorFlow {there['tensorflow']} against {here['tensorflow']}, {len(lines)} "
+        f"TensorFlow {values['tensorflow']} against {values['here']}, {len(lines)} "
         f"lines, every signature: {different} texts differ, numbers by at most "
         f"{worst:.1e}",
         values,
@@ -102,41 +104,33 @@ def make_environment(folder: Path, version: str) -> str:
     return str(python)
 
 
-def answers(python: str, version: Path, lines: Sequence[str]) -> dict[str, Any]:
-    """Asks every signature in a process of an environment.
+def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
+    """Asks every signature in a process of an environment; see `peers/run_export.py`.
 
     Args:
         python: the environment's interpreter.
         version: the version's folder.
         lines: texts; each is its own translation where one must be given.
 
-    Returns:
-        What `run_export.py` prints.
-
     Raises:
         UserError: the export cannot be loaded or run there.
     """
     single = {"text": list(lines)}
     pairs = single | {"translation": list(lines)}
-    requests = [
-        {"signature": "serving_default", "inputs": single},
-        {"signature": "nbest", "inputs": single},
-        {"signature": "score", "inputs": pairs},
-        {"signature": "attention", "inputs": pairs},
-    ]
-    done = subprocess.run(
-        [python, "-I", str(SCRIPT), str(version)],
-        input=json.dumps(requests),
-        capture_output=True,
-        encoding="utf-8",
-        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=False,
-    )
-    if done.returncode != 0:
-        last = done.stderr.strip().rpartition("\n")[2]
-        raise UserError(f"{version} does not run under {python}: {last}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    export = peer(f"{version} under {python}", python, "run_export.py", str(version))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Process(export, Path(folder)) as asked,
+    ):
+        return [
+            asked.ask({"signature": name, "inputs": inputs})
+            for name, inputs in (
+                ("serving_default", single),
+                ("nbest", single),
+                ("score", pairs),
+                ("attention", pairs),
+            )
+        ]
 
 
 def compare(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import compare_subwords as tool
 import pytest
 
 from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES, to_file
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "compare_subwords.py"
-SPEC = importlib.util.spec_from_file_location(TOOL.stem, TOOL)
-tool = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(tool)
 
 PIECES = [*RESERVED_PIECES, *sorted(ESCAPE_CHARACTERS), "a", "b", "ab", "ab_", " "]
 
@@ -42,9 +39,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def letters(texts: list[str]) -> list[tuple[list[int], str]]:
+def letters(texts: list[str]) -> list[list]:
     """A program that codes each letter by itself."""
-    return [([ord(letter) for letter in text], text) for text in texts]
+    return [[[ord(letter) for letter in text], text] for text in texts]
 
 
 def deaf_to(*words: str):
@@ -52,7 +49,7 @@ def deaf_to(*words: str):
 
     def code(texts):
         return [
-            ([], text) if text in words else found
+            [[], text] if text in words else found
             for text, found in zip(texts, letters(texts), strict=True)
         ]
 
@@ -74,8 +71,8 @@ def test_differences_are_counted_and_the_first_is_kept(monkeypatch):
         "first": {
             "line": 3,
             "text": "c",
-            "t2t_repro": ([99], "c"),
-            "tensor2tensor": ([], "c"),
+            "t2t_repro": [[99], "c"],
+            "tensor2tensor": [[], "c"],
         },
     }
 
@@ -86,7 +83,7 @@ def test_an_answer_that_is_too_short_is_a_fault():
 
 
 def test_a_difference_in_the_text_alone_is_found_and_told():
-    found = tool.compare(["a"], letters, lambda texts: [([97], "A")])
+    found = tool.compare(["a"], letters, lambda texts: [[[97], "A"]])
     assert tool.line_of({"file": "x.en", **found}) == (
         "x.en: 1 lines, 1 differ, first line 1 in its decoded text: 'a' is 'a' by "
         "t2t_repro and 'A' by tensor2tensor"
@@ -100,7 +97,8 @@ def test_differences_end_in_status_1(tmp_path, text_file, vocab_file):
     script = tmp_path / "nothing.py"
     script.write_text(
         "import json, sys\nfor line in sys.stdin:\n"
-        "    print(json.dumps([[[], t] for t in json.loads(line)]), flush=True)\n"
+        "    coded = [[[], t] for t in json.loads(line)]\n"
+        "    print(json.dumps({'coded': coded}), flush=True)\n"
     )
     other = tmp_path / "python"
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
@@ -118,15 +116,12 @@ def test_differences_end_in_status_1(tmp_path, text_file, vocab_file):
     assert last == "all: 4 lines, 3 differ"
 
 
-@pytest.mark.medium
 def test_a_python_without_tensor2tensor_is_one_clear_line(text_file, vocab_file):
     done = run(text_file, "--t2t_python", sys.executable, "--vocab_file", vocab_file)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        "error: tensor2tensor failed: ModuleNotFoundError: No module named "
-        "'tensor2tensor'; see --t2t_python"
+    assert done.stderr == (
+        f"error: --t2t_python {sys.executable} has no tensor2tensor; install it there\n"
     )
-    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_file_is_one_clear_line(text_file, vocab_file):
