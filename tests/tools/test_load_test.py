@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from load_test import Load, measure
+from load_test import measure
 
 from t2t_repro.serving.transport import Server
 from t2t_repro.system.errors import UserError
@@ -33,7 +33,7 @@ def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["load"] == {"clients": 4, "requests": 24, "batch_size": 3, "seed": 0}
+    assert found["load"] == {"clients": 4, "requests": 24, "batch_size": 3}
     batching, alone = found["measured"]
     assert (batching["name"], alone["name"]) == ("batching", "no batching")
     for each in (batching, alone):
@@ -49,4 +49,4 @@ def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
 def test_a_server_that_is_not_there_ends_the_test():
     nobody = Server("127.0.0.1", 1, "model", "rest", retries=0)
     with pytest.raises(UserError, match="no server answers"):
-        measure("nobody", nobody, LINES, Load(4, 10, 1))
+        measure("nobody", nobody, LINES, clients=4, requests=10, batch_size=1)
