@@ -68,14 +68,7 @@ def text_of(found: dict[str, Any]) -> str:
 
 
 def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Generates, prepares and reads.
-
-    Args:
-        args: the flags.
-        folder: where everything goes.
-
-    Returns:
-        The figures: seconds, bytes, tokens/s.
+    """Generates, prepares and reads in a folder; returns seconds, bytes, tokens/s.
 
     Raises:
         UserError: the text could not be prepared.
@@ -192,16 +185,12 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Times the way of the data, from text to batches, at the size of WMT."
     )
-    parser.add_argument(
-        "--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs"
-    )
-    parser.add_argument(
-        "--batches", type=cli.at_least(1), default=2000, help="batches that are read"
-    )
-    parser.add_argument(
-        "--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)"
-    )
-    parser.add_argument("--work_dir", help="where the files go meanwhile")
+    add = parser.add_argument
+    add("--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs")
+    read = "batches that are read"
+    add("--batches", type=cli.at_least(1), default=2000, help=read)
+    add("--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)")
+    add("--work_dir", help="where the files go meanwhile")
     args: Namespace = parser.parse_args(argv)
     return args
 

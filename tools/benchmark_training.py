@@ -127,8 +127,8 @@ def _time(work: Work, args: Namespace, folder: Path, cases: list[Result]) -> Non
     ):
         answer["seconds"] /= steps
         found.setdefault(name, []).append(answer)
-        say(f"  round {len(found[name])}: {name} {answer['seconds']:.3f} s a step")
         cases[-1] = summary(work, found)
+        say(f"  round {len(found[name])}: {name} {answer['seconds']:.3f} s a step")
 
 
 def contenders(work: Work, args: Namespace) -> list[Contender]:

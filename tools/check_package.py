@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import say
 from flags import several
 
 from t2t_repro.command_line import cli
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(args.work_dir or temporary).resolve()
         work.mkdir(parents=True, exist_ok=True)
-        _say("building wheel and sdist")
+        say("building wheel and sdist")
         archives = build(work)
         for archive in archives:
             check_contents(archive, work / "source")
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for python, archive in itertools.product(pythons, archives):
             full = args.full and not found
             found.append(check_install(python, archive, work, full))
-            _say(describe(found[-1]))
+            say(describe(found[-1]))
     names = [archive.name for archive in archives]
     cli.print_result(
         f"{len(found)} installations work: {', '.join(names)}",
@@ -190,7 +191,7 @@ def check_install(
     for path in (environment, folder):
         shutil.rmtree(path, ignore_errors=True)
     folder.mkdir()
-    _say(f"{name}: installing {archive.name}")
+    say(f"{name}: installing {archive.name}")
     began = time.monotonic()
     _run([python, "-m", "venv", str(environment)], cwd=work, what=f"{name}: venv")
     own = str(environment / "bin" / "python")
@@ -274,10 +275,6 @@ def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
         last = " | ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
         raise UserError(f"{what} ended with status {done.returncode}: {last}")
     return done.stdout
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

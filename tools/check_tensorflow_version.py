@@ -32,13 +32,12 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Runs the newest version of an export under another TensorFlow and compares."
     )
-    parser.add_argument("--export_dir", required=True, help="folder of the versions")
-    parser.add_argument("--tensorflow", default="2.20", help="major and minor version")
-    parser.add_argument(
-        "--environment",
-        help="folder for it, kept for the next time (default: a temporary one)",
-    )
-    parser.add_argument("--source_file", help="text to translate, the first 32 lines")
+    add = parser.add_argument
+    add("--export_dir", required=True, help="folder of the versions")
+    add("--tensorflow", default="2.20", help="major and minor version")
+    kept = "folder for it, kept for the next time (default: a temporary one)"
+    add("--environment", help=kept)
+    add("--source_file", help="text to translate, the first 32 lines")
     return parser
 
 
@@ -77,14 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_environment(folder: Path, version: str) -> str:
-    """Makes an environment, once.
-
-    Args:
-        folder: where.
-        version: of TensorFlow, major and minor.
-
-    Returns:
-        Its interpreter.
+    """Makes an environment, once; returns its interpreter.
 
     Raises:
         UserError: pip cannot install that version.
@@ -92,9 +84,7 @@ def make_environment(folder: Path, version: str) -> str:
     python, done = folder / "bin" / "python", folder / "installed"
     if not done.exists():
         venv.create(folder, with_pip=True, clear=True)
-        packages = [
-            f"{name}=={version}.*" for name in ("tensorflow", "tensorflow-text")
-        ]
+        packages = (f"tensorflow=={version}.*", f"tensorflow-text=={version}.*")
         pip = [str(python), "-m", "pip", "install", "--quiet", *packages]
         installed = subprocess.run(pip, capture_output=True, text=True, check=False)
         if installed.returncode != 0:
@@ -107,28 +97,20 @@ def make_environment(folder: Path, version: str) -> str:
 def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
     """Asks every signature in a process of an environment; see `peers/run_export.py`.
 
-    Args:
-        python: the environment's interpreter.
-        version: the version's folder.
-        lines: texts; each is its own translation where one must be given.
+    Each line is its own translation where one must be given.
 
     Raises:
         UserError: the export cannot be loaded or run there.
     """
-    single = {"text": list(lines)}
-    pairs = single | {"translation": list(lines)}
     export = peer(f"{version} under {python}", python, "run_export.py", str(version))
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Process(export, Path(folder)) as asked,
-    ):
+    single = {"text": lines}
+    pairs = single | {"translation": lines}
+    with tempfile.TemporaryDirectory() as log, Process(export, Path(log)) as asked:
         return [
             asked.ask({"signature": name, "inputs": inputs})
             for name, inputs in (
-                ("serving_default", single),
-                ("nbest", single),
-                ("score", pairs),
-                ("attention", pairs),
+                *(("serving_default", single), ("nbest", single)),
+                *(("score", pairs), ("attention", pairs)),
             )
         ]
 

@@ -65,11 +65,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def compare(lines: Iterable[str], ours: Coder, theirs: Coder) -> dict[str, Any]:
     """Compares what two programs make of the same lines.
 
-    Args:
-        lines: the texts.
-        ours: encodes and decodes a list of texts.
-        theirs: the same, by the other program.
-
     Returns:
         The number of `lines`, how many are `different`, and the `first` of these
         (None: there is none): its `line` number from 1, its `text`, and what each

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import say
 from figures import style
 from flags import several
 
@@ -121,7 +121,7 @@ def measure(
                 "seconds": took,
             }
             told = ", ".join(f"{1e3 * value:.2f}" for value in took)
-            print(f"d = {d}, {kind}: {told} ms", file=sys.stderr, flush=True)
+            say(f"d = {d}, {kind}: {told} ms")
     small = Sizes(**PATH_SIZES, kernel=kernel)
     paths = {
         kind: {n: path_length(kind, n, small) for n in PATH_LENGTHS} for kind in KINDS

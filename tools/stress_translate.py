@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Translates a generated text whole, and once more with a kill.
-
-    Args:
-        args: the flags.
-        folder: where all files go.
+    """Translates a generated text whole, and once more with a kill, in a folder.
 
     Returns:
         `seconds` of the whole run, `memory_after_a_tenth` and `memory_at_the_end`

@@ -1,8 +1,6 @@
 """The timing of the search beside CTranslate2, on a small model."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,13 +15,9 @@ SMALL += " --batch_size=3 --batches=3 --sentences=6 --rounds=1 --checked=6"
 
 @pytest.mark.medium
 def test_all_programs_run_and_the_fast_search_finds_what_the_plain_one_does():
-    done = subprocess.run(
-        [sys.executable, run_command.ROOT / TOOL, *SMALL.split(), "--json"],
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    done = run_command.run_alone(TOOL, *SMALL.split(), "--json")
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
     alike = {"checked": 6, "same": 6}
     assert result["plain_search"] == {
         "t2t_repro float32": alike,

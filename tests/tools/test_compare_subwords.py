@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import compare_subwords as tool
 import pytest
 
 from t2t_repro.tokenizers.word_pieces import ESCAPE_CHARACTERS, RESERVED_PIECES, to_file
+from tests import run_command
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "compare_subwords.py"
+TOOL = "tools/compare_subwords.py"
 
 PIECES = [*RESERVED_PIECES, *sorted(ESCAPE_CHARACTERS), "a", "b", "ab", "ab_", " "]
 
@@ -30,13 +29,6 @@ def text_file(tmp_path):
     path = tmp_path / "text.en"
     path.write_text("ab ab\n\n ab_ é\u2028 \\ \\u 日本\na, b!  1990.\r\n", "utf-8")
     return str(path)
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(TOOL), *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", check=False
-    )
 
 
 def letters(texts: list[str]) -> list[list]:
@@ -104,9 +96,9 @@ def test_differences_end_in_status_1(tmp_path, text_file, vocab_file):
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
     other.chmod(0o755)
     flags = ["--t2t_python", str(other), "--vocab_file", vocab_file]
-    done = run(text_file, *flags)
-    assert done.returncode == 1, done.stderr
-    first, last = done.stdout.splitlines()
+    done = run_command.run(TOOL, text_file, *flags)
+    assert done.status == 1, done.err
+    first, last = done.out.splitlines()
     # The empty line has no ids in ours either.
     assert first == (
         f"{text_file}: 4 lines, 3 differ, first line 1 in its ids: 'ab ab' is "
@@ -117,27 +109,36 @@ def test_differences_end_in_status_1(tmp_path, text_file, vocab_file):
 
 
 def test_a_python_without_tensor2tensor_is_one_clear_line(text_file, vocab_file):
-    done = run(text_file, "--t2t_python", sys.executable, "--vocab_file", vocab_file)
-    assert done.returncode == 2
-    assert done.stderr == (
+    done = run_command.run(
+        TOOL, text_file, "--t2t_python", sys.executable, "--vocab_file", vocab_file
+    )
+    assert done.status == 2
+    assert done.err == (
         f"error: --t2t_python {sys.executable} has no tensor2tensor; install it there\n"
     )
 
 
 def test_a_missing_file_is_one_clear_line(text_file, vocab_file):
-    done = run(
-        *(text_file, "no/such.en"), "--t2t_python", "python", "--vocab_file", vocab_file
+    done = run_command.run(
+        TOOL,
+        *(text_file, "no/such.en"),
+        "--t2t_python",
+        "python",
+        "--vocab_file",
+        vocab_file,
     )
-    assert done.returncode == 2
-    assert done.stderr == "error: no/such.en does not exist.\n"
-    assert done.stdout == ""
+    assert done.status == 2
+    assert done.err == "error: no/such.en does not exist.\n"
+    assert done.out == ""
 
 
 def test_a_vocabulary_of_another_kind_is_refused(text_file):
-    done = run(text_file, "--t2t_python", "python", "--vocab_file", "spm6k.model")
-    assert done.returncode == 2
-    assert "--vocab_file must be a vocabulary of word pieces" in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = run_command.run(
+        TOOL, text_file, "--t2t_python", "python", "--vocab_file", "spm6k.model"
+    )
+    assert done.status == 2
+    assert "--vocab_file must be a vocabulary of word pieces" in done.err
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.medium
@@ -146,9 +147,9 @@ def test_the_real_tensor2tensor_agrees(text_file, vocab_file):
     if not python:
         pytest.skip("T2T_PYTHON names no Python 3.7 that has tensor2tensor 1.15.7")
     flags = ["--t2t_python", python, "--vocab_file", vocab_file, "--json"]
-    done = run(text_file, *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout) == {
+    done = run_command.run(TOOL, text_file, *flags)
+    assert done.status == 0, done.out + done.err
+    assert json.loads(done.out) == {
         "lines": 4,
         "different": 0,
         "files": [{"file": text_file, "lines": 4, "different": 0, "first": None}],

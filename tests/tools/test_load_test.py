@@ -1,8 +1,6 @@
 """The load test asks real servers, and counts what they answer."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from load_test import measure
@@ -12,7 +10,6 @@ from t2t_repro.system.errors import UserError
 from tests import run_command, tiny
 
 LINES = [source for source, _ in tiny.pairs("test")]
-TOOL = run_command.ROOT / "tools" / "load_test.py"
 
 
 @pytest.mark.medium
@@ -21,18 +18,13 @@ def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
     assert run_command.run("export", *flags).status == 0
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
-    done = subprocess.run(
-        [
-            *(sys.executable, TOOL, "--json", "--export_dir", tmp_path / "e"),
-            *("--model", "model", "--source_file", source, "--protocol", "rest"),
-            *("--clients", "4", "--requests", "24", "--batch_size", "3"),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+    done = run_command.run_alone(
+        *("tools/load_test.py", "--json", "--export_dir", str(tmp_path / "e")),
+        *("--model", "model", "--source_file", str(source), "--protocol", "rest"),
+        *("--clients", "4", "--requests", "24", "--batch_size", "3"),
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
     assert found["load"] == {"clients": 4, "requests": 24, "batch_size": 3}
     batching, alone = found["measured"]
     assert (batching["name"], alone["name"]) == ("batching", "no batching")
