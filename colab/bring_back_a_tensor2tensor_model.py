@@ -72,8 +72,8 @@ def write_small_model(folder: Path) -> None:
     """Writes checkpoint, hparams.json and vocabulary as tensor2tensor leaves them."""
     from t2t_repro.hparams import HParams
     from t2t_repro.interop.t2t_sets import BASE
-    from t2t_repro.interop.variable_names import to_t2t
-    from t2t_repro.models.transformer import named_variables
+    from t2t_repro.interop.variable_names import t2t_name, t2t_table_scope
+    from t2t_repro.models.variables import named_variables
     from t2t_repro.problems import create
     from t2t_repro.runs.checkpoints import write_tensors
     from t2t_repro.runs.model_dir import build_model
@@ -92,10 +92,15 @@ def write_small_model(folder: Path) -> None:
     model = build_model(sizes, load_tokenizer(vocabulary).vocab_size)
     values = {name: v.numpy() for name, v in named_variables(model).items()}
     # 16 shards of the embedding, names as "encdec_attention", a step.
-    variables = to_t2t(values, norm="post", num_shards=16)
-    write_tensors(
-        folder / "model.ckpt-1000", {**variables, "global_step": np.int64(1000)}
-    )
+    table = values.pop("embedding/table")
+    scope = t2t_table_scope("embedding/table", *table.shape)
+    variables = {
+        f"{scope}/weights_{shard}": rows
+        for shard, rows in enumerate(np.array_split(table, 16))
+    }
+    variables |= {t2t_name(name, "post"): value for name, value in values.items()}
+    variables["global_step"] = np.int64(1000)
+    write_tensors(folder / "model.ckpt-1000", variables)
 
 
 if not CHECKPOINT:
@@ -128,7 +133,7 @@ for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
 # Every variable is used or named as unused, and every weight of the model was found. What this package does not have (mixtures of experts, area attention and the like) would have been refused by name. `imported/hparams.yaml` has the model's settings in the paper's words, each with its meaning:
 
 # %%
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 
 directory = ModelDir(Path("imported"))

@@ -79,32 +79,28 @@ np.set_printoptions(precision=3, suppress=True)
 # Word a has looked at itself and at c in equal parts, and a little at b. Now the layer:
 
 # %%
-from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro import layers
 
-x = tf.constant([[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])  # a row for each word
+x = tf.constant([[[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]]])  # (batch, words, 4)
 
 
-def attention_without_projections(num_heads: int) -> MultiHeadAttention:
+def attention_without_projections(num_heads: int) -> layers.MultiHeadAttention:
     """Returns the layer with identity matrices in the place of what is learned."""
-    layer = MultiHeadAttention(num_heads, 4, 4 // num_heads, 4 // num_heads)
-    layer.build()
-    for projection in (layer.query, layer.key, layer.value, layer.output_projection):
-        projection.kernel.assign(np.eye(4))
+    layer = layers.MultiHeadAttention(num_heads, 4 // num_heads, 4 // num_heads)
+    layer.build(x.shape, x.shape)
+    layer.set_weights([np.eye(4)] * 4)
     return layer
 
 
 layer = attention_without_projections(num_heads=1)
-shape = (1, 3)  # one sentence of three words
-key, value = layer.project_memory(x, shape)
-weights = layer.weigh(layer.project_query(x, shape), key, bias=None)
-result = layer(x, x, shape=shape, memory_shape=shape)
+result, weights = layer(x, x, return_attention_scores=True)
 
 print("weights, a row for each query:")
 print(weights[0, 0].numpy())
-print("\nwhat the layer gives for a:", result[0].numpy())
+print("\nwhat the layer gives for a:", result[0, 0].numpy())
 
 np.testing.assert_allclose(weights[0, 0, 0], [0.422, 0.155, 0.422], atol=5e-4)
-np.testing.assert_allclose(result[0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
+np.testing.assert_allclose(result[0, 0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
 
 # %% [markdown]
 # The second row is worth a glance. b fits itself so well (8 against 0 and 4 before the scaling) that it takes 0.867 of its own value. Without the division by $\sqrt{d_k}$ it would take 0.982: large products make the softmax hard and its gradient small, which is why the paper scales.
@@ -115,31 +111,28 @@ np.testing.assert_allclose(result[0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
 
 # %%
 two_heads = attention_without_projections(num_heads=2)
-moved = tf.constant([[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]])
-key, value = two_heads.project_memory(moved, shape)
-weights = two_heads.weigh(two_heads.project_query(moved, shape), key, bias=None)
+moved = tf.constant([[[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]]])
+result, weights = two_heads(moved, moved, return_attention_scores=True)
 for head in range(2):
     print(f"head {head + 1}, where a looks:", weights[0, head, 0].numpy())
-print("\nshapes: words", moved.shape, " keys", key.shape, " weights", weights.shape)
+print("\nshapes: words", moved.shape, " weights", weights.shape)
 
 # %% [markdown]
-# The shapes are (batch · words, $d_{model}$) for words, the sentences of a batch one after the other, (batch, heads, words, $d_k$) for keys and (batch, heads, queries, keys) for weights. In a real layer $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; ours were identities.
+# The shapes are (batch, words, $d_{model}$) for words and (batch, heads, queries, keys) for weights. In a real layer $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; ours were identities. The layer is called as `keras.layers.MultiHeadAttention` is; only it has no biases, as the paper's.
 #
 # ## 3. What may be seen (section 3.2.3)
 #
-# Two things must be hidden. *Padding*: sentences of a batch are filled up to the longest. *The future*: the decoder learns to predict word $t$, so it must not see it. Both are hidden alike: a bias of $-10^9$ before the softmax, after which the weight is 0.
+# Two things must be hidden. *Padding*: sentences of a batch are filled up to the longest. *The future*: the decoder learns to predict word $t$, so it must not see it. A mask says what may be seen; where it does not, $-10^9$ is added before the softmax, after which the weight is 0.
 
 # %%
-from t2t_repro.layers.masks import causal_bias, padding_bias
-
-future = causal_bias(6)[0, 0].numpy() < 0
-padding = padding_bias(tf.constant([[5, 9, 7, 1, 0, 0]]))[0, 0].numpy() < 0
+seen = layers.causal_mask(6)[0].numpy()
+symbols = layers.padding_mask(tf.constant([[5, 9, 7, 1, 0, 0]]))[0].numpy()
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
-for ax, hidden, title in (
-    (axes[0], future, "decoder: the future is hidden"),
-    (axes[1], np.repeat(padding, 6, axis=0), "a sentence of 4 among longer ones"),
+for ax, mask, title in (
+    (axes[0], seen, "decoder: the future is hidden"),
+    (axes[1], np.repeat(symbols, 6, axis=0), "a sentence of 4 among longer ones"),
 ):
-    ax.imshow(hidden, cmap="Greys", vmin=0, vmax=1.6)
+    ax.imshow(~mask, cmap="Greys", vmin=0, vmax=1.6)
     ax.set(xlabel="key", ylabel="query", title=title)
     ax.set_xticks(range(6), range(1, 7))
     ax.set_yticks(range(6), range(1, 7))
@@ -154,11 +147,9 @@ plt.show()
 # tensor2tensor, which made the paper's figures, has no start symbol. It shifts the *embeddings*: a vector of zeros comes first, so the first position sees the position signal alone. We build a very small model and check both claims.
 
 # %%
-from t2t_repro.hparams import HParams
-from t2t_repro.runs.model_dir import build_model
+import t2t_repro
 
-small = HParams(d_model=16, d_ff=32, num_heads=2, num_layers=1, dropout=0.0)
-model = build_model(small, vocab_size=50)
+model = t2t_repro.Transformer(50, d_model=16, d_ff=32, num_heads=2, num_layers=1)
 source = tf.constant([[11, 12, 13, 1]])  # 1 is the end of a sentence.
 target = tf.constant([[21, 22, 23, 24, 1]])
 
@@ -169,7 +160,9 @@ np.testing.assert_allclose(model.decoder_input(target)[0, 0], np.repeat([0, 1], 
 
 # Change the fourth word: what is predicted for words one to four stays the same.
 changed = tf.constant([[21, 22, 23, 42, 1]])
-difference = tf.abs(model(source, target) - model(source, changed))
+logits = model({"inputs": source, "targets": target})
+others = model({"inputs": source, "targets": changed})
+difference = tf.abs(logits - others)
 by_position = tf.reduce_max(difference, axis=-1)[0].numpy()
 print("\nlargest change of a logit at positions 1 to 5:", by_position)
 assert by_position[:4].max() < 1e-5 < by_position[4]
@@ -209,21 +202,23 @@ plt.show()
 # **Learning rate.** Equation (3): $d_{model}^{-0.5} \cdot \min(n^{-0.5},\ n \cdot warmup^{-1.5})$. It rises for 4,000 updates and then falls with the root of their number.
 
 # %%
-from t2t_repro.models.losses import soft_target_entropy
-from t2t_repro.training.schedule import paper_rate
+from t2t_repro import losses, schedules
 
-entropy = soft_target_entropy(0.1, vocab_size=37_000)
-print(f"entropy of the soft target over 37,000 subwords: {entropy:.3f} nats")
+# Three symbols may follow. The second is right, and this is what the model says:
+logits = tf.math.log([[[0.05, 0.9, 0.05]]])
+for smoothing in (0.0, 0.1):
+    loss = losses.LabelSmoothedCrossEntropy(label_smoothing=smoothing)
+    print(f"smoothing {smoothing}: {float(loss([[1]], logits)):.3f} nats")
 
 updates = np.arange(1, 20_001)
 figure, ax = plt.subplots(figsize=(7, 3.2))
 for d_model, warmup in ((512, 4000), (512, 8000), (1024, 4000)):
-    rates = paper_rate(tf.constant(updates - 1), d_model, warmup)
+    rates = schedules.Schedule("paper", d_model, warmup)(tf.constant(updates - 1))
     ax.plot(updates, rates, label=f"d_model {d_model}, warm-up {warmup:,}")
 ax.set(xlabel="update", ylabel="learning rate", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
-peak = float(paper_rate(tf.constant(3999), 512, 4000))
+peak = float(schedules.Schedule("paper", 512, 4000)(3999))
 print(f"the base model's greatest rate: {peak:.6f}")
 assert abs(peak - 512**-0.5 * 4000**-0.5) < 1e-9
 
@@ -269,21 +264,16 @@ assert log["loss"][-1] < log["loss"][0]
 # From here on the averaged weights translate, with a beam of 4.
 
 # %%
-from t2t_repro.runs.model_dir import ModelDir
-from t2t_repro.translation.loading import load
-
-loaded = load(ModelDir(Path("hour/model")), ["best"])
-translator = loaded.translator()
+trained = t2t_repro.load("hour/model")
 sentences = [
     "half past four on the twenty-first of May",
     "the heavy table costs seventeen euros and forty-nine cents",
     "the bus to Cologne leaves at eight minutes past eleven",
 ]
-translations, scores = translator.translate(tf.constant(sentences))
-for english, german, score in zip(
-    sentences, translations.numpy(), scores.numpy(), strict=True
-):
-    print(f"{english}\n    {german.decode()}   (score {score:.2f})")
+translations = trained.translate(sentences)
+log_probs = trained.score(zip(sentences, translations, strict=True))
+for english, german, log_prob in zip(sentences, translations, log_probs, strict=True):
+    print(f"{english}\n    {german}   (log probability {log_prob:.2f})")
 result = Path("hour/model/result.json")
 if result.exists():
     score = json.loads(result.read_text(encoding="utf-8"))
@@ -300,14 +290,14 @@ from t2t_repro.models.attention_maps import attention_maps
 english, german = next(
     pair for pair in corpus.pairs("test") if 5 <= len(pair[0].split()) <= 7
 )
-source = loaded.tokenizer.encode(tf.constant([english])).to_tensor()
-target = loaded.tokenizer.encode(tf.constant([german])).to_tensor()
-maps = attention_maps(loaded.models[0], source, target)
+source = trained.tokenizer.encode(tf.constant([english])).to_tensor()
+target = trained.tokenizer.encode(tf.constant([german])).to_tensor()
+maps = attention_maps(trained.model, source, target)
 
 
 def pieces(ids: tf.Tensor) -> list[str]:
     """Returns the text of each subword; the end of the sentence is a square."""
-    texts = loaded.tokenizer.decode(tf.reshape(ids, [-1, 1])).numpy()
+    texts = trained.tokenizer.decode(tf.reshape(ids, [-1, 1])).numpy()
     return [text.decode().strip() or "□" for text in texts]
 
 
@@ -328,7 +318,7 @@ def draw(name: str, rows: list[str], columns: list[str]) -> None:
 
 
 print(f"{english}\n{german}")
-for layer_number in range(loaded.hparams.decoder_layers):
+for layer_number in range(trained.model.decoder.num_layers):
     draw(
         f"decoder/layer_{layer_number}/cross_attention",
         pieces(target),
@@ -348,5 +338,5 @@ draw("encoder/layer_0/self_attention", pieces(source), pieces(source))
 # ## Where to go now
 #
 # - *Train on your own text*, *Serve it* and *Reproduce the paper* are the notebooks beside this one.
-# - The code of the model is short: `t2t_repro/models/transformer.py`, then `layers/`.
+# - *The paper, read in the code* (docs/explanation/paper_in_code.md) walks the paper's sections with the lines that are each equation.
 # - The paper's base model has 6 layers, $d_{model} = 512$, 8 heads and 63 million weights. It differs from yours in these numbers alone.

@@ -16,7 +16,9 @@ def _parser() -> cli.ArgumentParser:
         "anew where it is damaged or of other data."
     )
     parser.add_argument(
-        "--problem", required=True, help=f"one of {', '.join(problems.names())}"
+        "--problem",
+        required=True,
+        help=f"one of {', '.join(problems.names())}, or MODULE:CLASS of your own",
     )
     parser.add_argument(
         "--data_dir",
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     chosen = hparams.load(args.hparams or set_of(problem.name))
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.data.prepared_data import describe, prepare
+    from t2t_repro.data.prepared_data import manifests, prepare
 
     stream = sys.stderr if args.json else sys.stdout
     prepared = prepare(
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     splits = {
         split: asdict(manifest)
-        for split, manifest in describe(prepared.directory).items()
+        for split, manifest in manifests(prepared.directory).items()
     }
     cli.print_result(
         f"{prepared.directory} is ready: vocabulary of "

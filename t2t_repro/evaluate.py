@@ -30,11 +30,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates the split and prints its score."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.evaluation.scoring import hypotheses_wanted, score
+    cli.start_models(args.verbose)
+    from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.system.text_files import new_text_file
-    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.loading import load
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
@@ -45,18 +45,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     beam_size = args.beam_size or directory.hparams().beam_size
     # Opened first: a folder that does not exist is better noticed now than later.
     with new_text_file(args.output_file or os.devnull) as output:
-        translator, checkpoint = load_translator(
-            directory,
-            args.checkpoint,
-            args.precision,
+        loaded = load(directory, args.checkpoint, args.precision)
+        translator = loaded.translator(
             beam_size=args.beam_size,
             alpha=args.alpha,
             nbest=hypotheses_wanted(problem.target_lang, beam_size),
         )
-        found, translations = score(
+        found, translations = evaluate(
             translator, pairs, problem.target_lang, args.batch_size
         )
         output.writelines(f"{translation.text}\n" for translation in translations)
+    checkpoint = ", ".join(loaded.checkpoints)
     where = f"{checkpoint} on {problem.description(args.split)}"
     values = found.to_dict() | {"split": args.split, "checkpoint": checkpoint}
     cli.print_result(f"{found.text()}\n{where}", values, args.json)

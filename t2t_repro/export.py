@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
@@ -146,9 +146,9 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
 
 def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
     """Loads the models that --checkpoint names."""
-    from t2t_repro.translation.loading import checkpoint_names, load
+    from t2t_repro.translation.loading import load
 
-    return load(directory, checkpoint_names(args.checkpoint), precision)
+    return load(directory, args.checkpoint, precision)
 
 
 if __name__ == "__main__":

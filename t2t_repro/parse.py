@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro import translate
 from t2t_repro.command_line import cli, translate_flags
+from t2t_repro.command_line.translate_text import add_text_flags, translate_text
 from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.runs.provenance import require_model
 from t2t_repro.system.errors import UserError
@@ -25,7 +25,7 @@ def _parser() -> cli.ArgumentParser:
         "where it was when the same command is run again.",
         json_flag=False,
     )
-    translate.add_text_flags(parser)
+    add_text_flags(parser)
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
@@ -44,14 +44,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, then the lines of the input, to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     made: list[Parser] = []
 
     def load(args: Any) -> tuple[Parser, None]:
         made.append(_load(args))
         return made[0], None
 
-    translate.translate(args, load)
+    translate_text(args, load)
     for parser in made:
         print(
             f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
@@ -68,7 +68,7 @@ def _load(args: Any) -> Parser:
     """
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.loading import load
     from t2t_repro.translation.parser import Parser
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
@@ -83,8 +83,8 @@ def _load(args: Any) -> Parser:
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
-    loaded, _ = load_translator(directory, args.checkpoint, args.precision, **changes)
-    return Parser(loaded)
+    loaded = load(directory, args.checkpoint, args.precision)
+    return Parser(loaded.translator(**changes))
 
 
 if __name__ == "__main__":

@@ -62,14 +62,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     _check(args.source_file, args.target_file)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from tqdm import tqdm
 
-    from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load
     from t2t_repro.translation.pair_scores import CorpusScore, PairScorer
 
-    loaded = load(ModelDir(Path(args.model_dir)), [args.checkpoint])
+    loaded = load(args.model_dir, [args.checkpoint])
     scorer = PairScorer(loaded.models[0], loaded.tokenizer)
     corpus = CorpusScore()
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()

@@ -23,7 +23,8 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--problem",
-        help=f"one of {', '.join(problems.names())} (default: the set's)",
+        help=f"one of {', '.join(problems.names())}, or MODULE:CLASS of your own "
+        "(default: the set's)",
     )
     parser.add_argument("--source_lang", help="language to translate from, e.g. en")
     parser.add_argument("--target_lang", help="language to translate into, e.g. de")
@@ -103,20 +104,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.evaluation.scoring import figures_of
+    cli.start_models(args.verbose)
+    from t2t_repro.evaluation.split_scores import figures_of
+    from t2t_repro.fast.memory import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import strategy
-    from t2t_repro.training.memory import keep_freed_memory
     from t2t_repro.training.procedure import Run, train_and_score
 
     keep_freed_memory()
-    name = Path(args.hparams.split(",")[0]).stem
+    name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"
     run = Run(
         hparams=chosen,
         problem=problem,
         data_dir=Path(args.data_dir),
-        model_dir=ModelDir(Path(args.model_dir or f"models/{name}.{problem.name}")),
+        model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
         strategy=strategy.choose(args.strategy, args.replicas),
         # With --json, standard output holds the result alone.
         stream=sys.stderr if args.json else sys.stdout,

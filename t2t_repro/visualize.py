@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     output = Path(args.output)
     _check_output(output)
     require_model(Path(args.model_dir))
-    cli.start_tensorflow(args.verbose)
+    cli.start_models(args.verbose)
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
     from t2t_repro.runs.model_dir import ModelDir

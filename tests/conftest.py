@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # TensorFlow reads it at import, so it must be set before any test module is.
@@ -11,6 +13,22 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import pytest
 
 from tests import tiny
+
+
+@pytest.fixture(autouse=True)
+def plain_formulas() -> Iterator[None]:
+    """Every test begins with the formulas as they are written; commands change them."""
+    yield
+    if "t2t_repro.fast" in sys.modules:
+        sys.modules["t2t_repro.fast"].uninstall()
+
+
+@pytest.fixture
+def fast_formulas() -> None:
+    """Lets the tricks of `t2t_repro.fast` stand in for the formulas."""
+    from t2t_repro import fast
+
+    fast.install()
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from golden_checks.t2t_variables import assign_from_t2t, vocab_sizes
 
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.interop.variable_names import assign_from_t2t, vocab_sizes
 from t2t_repro.models.transformer import Transformer
 
 
@@ -37,7 +37,7 @@ def model_of(arrays: dict[str, np.ndarray], hparams: HParams) -> Transformer:
     """Builds the model of a case with tensor2tensor's weights in it."""
     variables = t2t_variables(arrays)
     hparams = hparams.replace(target_space_id=int(arrays["target_space_id"]))
-    model = Transformer(hparams, *vocab_sizes(variables))
+    model = Transformer.from_hparams(hparams, *vocab_sizes(variables))
     model.build()
     assign_from_t2t(model, variables, hparams.norm)
     return model

@@ -1,7 +1,7 @@
 """The one direction of imports, read from the source of every module.
 
-Rooms stand on floors and import from lower ones only; rooms of one floor do not know
-each other. Inside one room, modules form no circle.
+Rooms stand on floors and import from lower ones only; rooms of one floor, and commands,
+do not know each other. Inside one room, modules form no circle.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
-    frozenset({"models", "data", "command_line"}),
-    frozenset({"batches", "runs"}),
+    frozenset({"models", "data"}),
+    # Nothing of the paper knows a trick: below it are only the formulas.
+    frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
     frozenset({"serving", "training"}),
+    frozenset({"command_line"}),
 )
 TOP = len(FLOORS)
-# Commands may use each other, in one direction.
-SOCIABLE = {TOP}
 
 
 def modules() -> dict[str, Path]:
@@ -84,8 +84,7 @@ def test_imports_go_down_the_floors_only():
     for module, imported in graph().items():
         here = room(module)
         for there in {room(name) for name in imported} - {here}:
-            level = floor(here) == floor(there) and floor(here) in SOCIABLE
-            if floor(there) >= floor(here) and not level:
+            if floor(there) >= floor(here):
                 wrong.append(f"{module} imports {there}")
     assert wrong == []
 

@@ -182,6 +182,7 @@ def contents(folder):
     [
         {"problem": "../files"},
         {"problem": "os.system"},
+        {"problem": "os:system"},
         {"source_lang": "../../en"},
         {"target_lang": "de; touch x"},
         {"data_dir": "/dev/null"},

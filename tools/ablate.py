@@ -28,9 +28,9 @@ from ablation.table import as_markdown, summary
 from benchmarks.in_turn import failure
 from benchmarks.machine import machine, say
 from flags import one_of, several
+from model_costs import parameters
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import parameters
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
 from t2t_repro.system.errors import UserError

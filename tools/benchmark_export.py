@@ -58,17 +58,15 @@ def measure(
     told = vars(args) | {"export_dir": str(export_dir)}
     command = [sys.executable, str(PEERS / "run_export.py"), version]
     requests = [
-        {"signature": "serving_default", "inputs": {"text": batch}, "counted": not turn}
-        for turn in range(args.rounds)
-        for batch in batches
+        {"signature": "serving_default", "inputs": {"text": batch}} for batch in batches
     ]
     found: dict[str, list[Result]] = {HERE: [], THERE: []}
     for name, _, answer in in_turn(
         # The export is there when the first of them has answered once.
         [own(HERE, "exporting.translator", told), Contender(THERE, command, True)],
-        [[request] for request in requests],
+        [[request] for request in requests] * args.rounds,
         folder,
-        begin=[requests[-1]],
+        begin=requests[:1],
     ):
         found[name].append(answer)
         rounds, rest = divmod(len(found[THERE]), len(batches))
@@ -103,7 +101,7 @@ def figures_of(
         name: sum(answer["processor_seconds"] for answer in answers)
         for name, answers in found.items()
     }
-    tokens = sum(answer.get("tokens", 0) for answer in found[HERE])
+    tokens = sum(answer["tokens"] for answer in found[HERE][: len(batches)])
     pairs = zip(*(found[name][: len(batches)] for name in (HERE, THERE)), strict=True)
     mine, other = found[HERE][-1], found[THERE][-1]
     return {

@@ -14,7 +14,6 @@ import random
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from flags import several
@@ -75,12 +74,11 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     """Translates in every way, line by line first; yields names and translations."""
     import tensorflow as tf
 
-    from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_translator
+    from t2t_repro.translation.loading import load
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
-    translator, _ = load_translator(ModelDir(Path(args.model_dir)), args.checkpoint)
+    translator = load(args.model_dir, args.checkpoint).translator()
     order = list(range(len(lines)))
     random.Random(1).shuffle(order)
     mixed = [lines[n] for n in order]

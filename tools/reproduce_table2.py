@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from model_costs import parameters, training_flops
+
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import parameters, training_flops
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 

@@ -60,7 +60,7 @@ def most_frequent_labels(trees: Iterable[str]) -> dict[str, str]:
     """Returns the label of a constituent by the part of speech that it begins with.
 
     Args:
-        trees: the tags of each tree, as `problems.trees.words_and_tags` returns them.
+        trees: the tags of each tree, as in problems/trees.py.
 
     Returns:
         Part of speech -> the label that constituents of at least two words have most

@@ -13,8 +13,8 @@ from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.token_spans import spell, words_of_tokens
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.token_spans import spell_tokens, words_of_tokens
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
@@ -32,9 +32,9 @@ class Aligner:
     layer), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
 
     Args:
-        model: the model, already built.
+        model: already built.
         tokenizer: its vocabulary.
-        layer: number of the decoder layer, from 0; None is the default.
+        layer: of the decoder, from 0; None is the default.
 
     Raises:
         UserError: there is no such layer.
@@ -43,7 +43,7 @@ class Aligner:
     def __init__(
         self, model: Transformer, tokenizer: Tokenizer, layer: int | None = None
     ) -> None:
-        layers = model.decoder.shape.num_layers
+        layers = model.decoder.num_layers
         if layer is None:
             layer = max(layers - 2, 0)
         if not 0 <= layer < layers:
@@ -54,7 +54,7 @@ class Aligner:
         self.tokenizer = tokenizer
         self.layer = layer
 
-        # A graph, so that what other layers look at is not computed.
+        # A graph, so that the maps of other layers are not computed.
         @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def weights(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
             maps = attention_maps(model, inputs, targets)
@@ -65,16 +65,10 @@ class Aligner:
         self._weights = weights
 
     def __call__(self, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
-        """Aligns sentence pairs.
+        """Aligns sources with as many targets: a line in Pharaoh format for each pair.
 
-        Args:
-            sources: sentences; their words are what `str.split` finds. Of a very
-                long one the beginning is aligned (1,024 tokens of either side).
-            targets: their translations, as many.
-
-        Returns:
-            One line per pair in Pharaoh format: `i-j` for source word i and target
-            word j, counted from 0, in ascending order; empty where a side is blank.
+        Words are what `str.split` finds. Of a very long sentence the beginning is
+        aligned (1,024 tokens of either side). Where a side is blank, so is the line.
         """
         if len(sources) != len(targets):
             raise UserError(
@@ -95,8 +89,8 @@ class Aligner:
 
     def _encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Encodes lines, each ending in EOS and cut to what can be attended to."""
-        rows = self.tokenizer.encode(tf.constant(lines, tf.string)).to_list()
-        return [[*row[:-1][: _MOST_TOKENS - 1], EOS_ID] for row in rows]
+        rows = self.tokenizer.encode(tf.constant(lines, tf.string))
+        return cut_rows(rows, _MOST_TOKENS).to_list()
 
     def _words(
         self,
@@ -105,9 +99,9 @@ class Aligner:
         places: npt.NDArray[np.integer],
     ) -> list[Words]:
         """Finds the words of the tokens of some lines, EOS left out."""
-        spelled = spell(self.tokenizer, [ids[n][:-1] for n in places])
+        spelled = spell_tokens(self.tokenizer, [ids[n][:-1] for n in places])
         return [
-            # What was cut is known by its tokens alone.
+            # Of a line that was cut only the tokens are known.
             words_of_tokens(
                 tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
             )
@@ -115,49 +109,20 @@ class Aligner:
         ]
 
 
-def align(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    layer: int | None = None,
-) -> list[str]:
-    """Aligns the words of sentence pairs; see `Aligner`, which can be used again.
-
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        sources: sentences.
-        targets: their translations, as many.
-        layer: number of the decoder layer, from 0; None is the last but one.
-
-    Returns:
-        One line per pair in Pharaoh format.
-
-    Raises:
-        UserError: there is no such layer, or the numbers of lines differ.
-    """
-    return Aligner(model, tokenizer, layer)(sources, targets)
-
-
 def align_words(
     weights: npt.NDArray[np.floating], source_words: Words, target_words: Words
 ) -> set[tuple[int, int]]:
-    """Makes soft alignments of tokens hard ones of words.
+    """Returns which source word goes with which target word.
 
-    Each target token is aligned with the source token it looks at most, EOS apart,
-    and two words are aligned if any of their tokens are (Garg et al. 2019, after
-    Zenkel et al. 2019, arXiv:1901.11359). Row t of the decoder has read the symbols
-    before t and predicts symbol t, so its weights are those of target symbol t.
+    Each target token is aligned with the source token that it attends to most, EOS
+    apart, and two words are aligned if any of their tokens are (Garg et al. 2019,
+    after Zenkel et al. 2019, arXiv:1901.11359).
 
     Args:
-        weights: float (target, source), a row per target symbol; columns and rows
-            beyond the tokens (EOS, padding) are not looked at.
+        weights: float (target, source): row t is of the position that predicts target
+            symbol t. What is beyond the tokens (EOS, padding) is not looked at.
         source_words: the words of each source token.
         target_words: the words of each target token.
-
-    Returns:
-        Pairs of a source word and a target word.
     """
     # Tokens without a word are spaces at the end of a line.
     columns = [n for n, words in enumerate(source_words) if words]

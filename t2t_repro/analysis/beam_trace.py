@@ -12,7 +12,8 @@ from t2t_repro.decoding.batch import Progress
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
 from t2t_repro.decoding.decoder import State
 from t2t_repro.decoding.search import Search
-from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.decoding.stopping import length_penalty
+from t2t_repro.models.ensemble import ModelDecoder
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
 Ids = tuple[int, ...]
@@ -21,12 +22,12 @@ _START_ID = 0
 
 
 class Hypothesis(NamedTuple):
-    """The beginning of a translation, or a whole one.
+    """The beginning of a translation, or a whole one, which ends in EOS.
 
     Attributes:
-        ids: its symbols; of one that ended the last is EOS.
+        ids: its symbols.
         log_prob: natural logarithm of its probability.
-        score: the logarithm over the length penalty.
+        score: `log_prob` over the length penalty.
     """
 
     ids: Ids
@@ -35,12 +36,11 @@ class Hypothesis(NamedTuple):
 
 
 class BeamStep(NamedTuple):
-    """What there was after a step of the search.
+    """The hypotheses after a step of the search, best first.
 
     Attributes:
-        alive: the hypotheses that may be continued, best first; all have as many
-            symbols as there were steps.
-        ended: those that took EOS in this step and found a place among the finished.
+        alive: those that may be continued; they have a symbol for each step.
+        ended: those that took EOS in this step and are among the best finished.
     """
 
     alive: tuple[Hypothesis, ...]
@@ -52,27 +52,20 @@ class BeamTrace(NamedTuple):
 
     Attributes:
         steps: one for each symbol of the longest hypothesis.
-        results: what the search found, best first; the first is the translation. A
-            hypothesis that is cut at the sentence's limit does not end in EOS.
+        results: best first. One that is cut at the sentence's limit has no EOS.
     """
 
     steps: tuple[BeamStep, ...]
     results: tuple[Hypothesis, ...]
 
 
-def trace_beam(decoder: CachedDecoder, inputs: Ids, search: Search) -> BeamTrace:
-    """Searches the best translation of a sentence and writes down every step.
-
-    The steps are those of the search that translates (`BeamMethod`), taken one after
-    the other outside of a graph.
+def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
+    """Translates a sentence by `BeamMethod`, eagerly, and records every step.
 
     Args:
         decoder: of the model, for `search.beam_size` hypotheses.
         inputs: the sentence, ending in EOS.
         search: a beam search without constraints.
-
-    Returns:
-        The steps and the result.
 
     Raises:
         ValueError: the search is another.
@@ -113,13 +106,9 @@ def trace_beam(decoder: CachedDecoder, inputs: Ids, search: Search) -> BeamTrace
 
 
 class _Recorder:
-    """A decoder that keeps what it said last.
+    """A decoder that keeps its last step's `log_probs`, float32 (beam, V)."""
 
-    Attributes:
-        log_probs: float32 (beam, V), of the next symbol of each hypothesis.
-    """
-
-    def __init__(self, decoder: CachedDecoder) -> None:
+    def __init__(self, decoder: ModelDecoder) -> None:
         self._decoder = decoder
         self.log_probs: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
 
@@ -145,13 +134,11 @@ def _alive(
 ) -> tuple[Hypothesis, ...]:
     """Returns the hypotheses that may be continued.
 
-    The search forgets their log probabilities with its last step, so they are added
-    up here.
-
     Args:
-        progress: after the step.
-        log_probs: by the hypotheses before the step, float32 (V,), those of their
-            continuations.
+        progress: after the step. The search drops log probabilities with its last
+            step, so they are added up here.
+        log_probs: hypothesis before the step -> those of its continuations, float32
+            (V,).
         alpha: of the length penalty.
     """
     beams: Beams = progress.sentences
@@ -164,13 +151,13 @@ def _alive(
         if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
             continue
         log_prob = float(log_probs[tuple(before)][last])
-        score = log_prob / _penalty(length, alpha)
+        score = log_prob / length_penalty(length, alpha)
         found.append(Hypothesis((*before, last), log_prob, score))
     return tuple(found)
 
 
 def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
-    """Returns what is the result so far, best first."""
+    """Returns the result so far, best first."""
     beams: Beams = progress.sentences
     scores = beams.scores[0].numpy()
     found = []
@@ -179,11 +166,6 @@ def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
     ):
         if np.isfinite(score):
             ids = tuple(int(symbol) for symbol in row if symbol != PAD_ID)
-            log_prob = float(score) * _penalty(len(ids), alpha)
+            log_prob = float(score) * length_penalty(len(ids), alpha)
             found.append(Hypothesis(ids, log_prob, float(score)))
     return tuple(found)
-
-
-def _penalty(length: int, alpha: float) -> float:
-    """Returns the length penalty (`decoding.stopping.length_penalty`) of a length."""
-    return float(((5 + length) / 6) ** alpha)

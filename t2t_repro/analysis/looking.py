@@ -1,4 +1,4 @@
-"""All that is to be seen of one sentence's translation: attention and search."""
+"""All that is shown of one sentence's translation: attention and search."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import tensorflow as tf
 from t2t_repro.analysis.beam_trace import BeamTrace, Ids, trace_beam
 from t2t_repro.analysis.pair_attention import PairAttention, pair_attention
 from t2t_repro.decoding.search import Search
-from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.searching import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.piece_names import piece_names
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
-"""Of either side, EOS counted: what is shown grows with the product of both."""
+"""Of either side, EOS counted: the page grows with the product of both."""
 
 MOST_HYPOTHESES = 32
 """The largest beam whose tree is shown."""
@@ -36,9 +36,9 @@ class Look:
         attention: the weights of this pair.
         beam: the model's own search for a translation of the sentence.
         found: the text of the search's result.
-        search: how was searched.
+        search: how it was searched.
         names: the vocabulary's name of every id.
-        cuts: what was left away, a sentence each.
+        cuts: what was left out, a sentence each.
     """
 
     text: str
@@ -54,20 +54,12 @@ class Look:
     cuts: list[str]
 
     def name(self, symbol: int) -> str:
-        """Returns what the vocabulary calls an id; rows that fill a table have none."""
+        """Returns an id's piece; rows that only fill the table up have none."""
         return self.names[symbol] if symbol < len(self.names) else f"<{symbol}>"
 
 
 def check_sentence(text: str, flag: str) -> None:
-    """Refuses what is no sentence.
-
-    Args:
-        text: what was given.
-        flag: by which flag.
-
-    Raises:
-        UserError: it is blank, of several lines, or not valid UTF-8.
-    """
+    """Raises UserError if what a flag gives is blank, several lines, or not UTF-8."""
     if not text.strip():
         raise UserError(f"{flag} is blank; give a sentence")
     if any(mark in text for mark in "\n\r\0"):
@@ -85,13 +77,13 @@ def look(
     translation: str | None,
     search: Search,
 ) -> Look:
-    """Translates a sentence and keeps what the model looked at on the way.
+    """Translates a sentence and keeps what the model attended to on the way.
 
     Args:
-        model: the model, already built.
+        model: already built.
         tokenizer: its vocabulary.
         text: the sentence; of a long one the first `MOST_SUBWORDS` are used.
-        translation: whose attention is shown; None: that of the model's own.
+        translation: whose attention is shown; None: the model's own.
         search: how the model translates.
 
     Raises:
@@ -100,7 +92,7 @@ def look(
     check_sentence(text, "--text")
     cuts: list[str] = []
     source = _encoded(tokenizer, text, "the text", cuts)
-    decoder = CachedDecoder(model, search.beam_size)
+    decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
     found = tokenizer.decode(tf.constant([best]))[0].numpy().decode()
@@ -128,10 +120,11 @@ def look(
 
 def _encoded(tokenizer: Tokenizer, text: str, what: str, cuts: list[str]) -> Ids:
     """Encodes a sentence, cut to `MOST_SUBWORDS` with EOS."""
-    ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]])).to_list()[0]
-    if len(ids) > MOST_SUBWORDS:
-        cuts.append(_cut(what, len(ids)))
-    return (*ids[:-1][: MOST_SUBWORDS - 1], EOS_ID)
+    ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]]))
+    length = int(ids.row_lengths()[0])
+    if length > MOST_SUBWORDS:
+        cuts.append(_cut(what, length))
+    return tuple(cut_rows(ids, MOST_SUBWORDS).to_list()[0])
 
 
 def _cut(what: str, length: int) -> str:

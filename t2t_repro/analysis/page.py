@@ -1,8 +1,7 @@
 """One self-contained HTML page of a model's attention and search.
 
-The page asks nothing of a network. Its texts are somebody's input: they stand in the
-page as escaped text and as JSON without `<`, and its policy allows no script but its
-own, which it names by hash.
+The page loads nothing from a network. Its texts are untrusted: they are escaped, and
+its content security policy allows no script but its own, by hash.
 """
 
 from __future__ import annotations
@@ -32,13 +31,7 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
-    """Returns the page.
-
-    Args:
-        look: what is shown.
-        tokenizer: the model's vocabulary.
-        model_name: what the model is called.
-    """
+    """Returns the page of what `look` holds; `tokenizer` is the model's."""
     style = _part("style.css")
     script = "\n".join(map(_part, _SCRIPTS))
     given = " (given)" if look.is_given else ""
@@ -117,7 +110,7 @@ def _nodes(look: Look, tokenizer: Tokenizer) -> list[dict[str, Any]]:
 
 
 def _padded(rows: list[Ids]) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Makes one array of rows of ids, int32 (rows, longest), 0-padded."""
+    """Returns rows of ids as an array, int32 (rows, longest), 0-padded."""
     padded = np.zeros((len(rows), max(map(len, rows)) or 1), np.int32)
     for row, ids in zip(padded, rows, strict=True):
         row[: len(ids)] = ids
@@ -125,7 +118,7 @@ def _padded(rows: list[Ids]) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 
 def _packed(weights: Weights) -> dict[str, Any]:
-    """Makes weights (layers, heads, queries, keys) ready for JSON."""
+    """Returns weights (layers, heads, queries, keys) as JSON can hold them."""
     layers, heads = weights.shape[:2]
     values = np.rint(weights * WEIGHT_UNIT).astype("<u2")
     return {
@@ -147,6 +140,6 @@ def _json(values: dict[str, Any]) -> str:
 
 
 def _hash(text: str) -> str:
-    """Returns the name that a page's policy has for a script or a style."""
+    """Returns what the page's policy calls a script or a style."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

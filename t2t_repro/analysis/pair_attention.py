@@ -1,4 +1,4 @@
-"""Who looks at whom in one sentence pair."""
+"""The attention weights of one sentence pair."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PairAttention(NamedTuple):
     """The weights of every attention of a model for a source and a target.
 
     Each is float32 (layers, heads, queries, keys), and a query's row sums to 1. Row t
-    of the decoder's maps belongs to the position that predicts target symbol t; it
-    has read the symbols before t, so that its column j is symbol j - 1, and column 0
-    the vector of zeros before the first.
+    of the decoder's maps is of the position that predicts target symbol t, which has
+    read the symbols before t: column j of `decoder` is symbol j - 1, column 0 the
+    vector of zeros before the first.
 
     Attributes:
         encoder: self-attention, source to source.
@@ -37,21 +37,15 @@ class PairAttention(NamedTuple):
 def pair_attention(
     model: Transformer, source: Sequence[int], target: Sequence[int]
 ) -> PairAttention:
-    """Computes all attention weights of a sentence pair.
-
-    Args:
-        model: the model, already built.
-        source: ids, ending in EOS.
-        target: ids, ending in EOS unless the translation was cut.
-    """
+    """Computes the attention weights of a pair of ids, which end in EOS unless cut."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
 
     def layers(side: str, attention: str, count: int) -> Weights:
         names = (f"{side}/layer_{index}/{attention}" for index in range(count))
         return np.stack([tf.cast(maps[name][0], tf.float32) for name in names])
 
-    encoder = model.encoder.shape.num_layers
-    decoder = model.decoder.shape.num_layers
+    encoder = model.encoder.num_layers
+    decoder = model.decoder.num_layers
     return PairAttention(
         encoder=layers("encoder", "self_attention", encoder),
         decoder=layers("decoder", "self_attention", decoder),

@@ -11,17 +11,14 @@ resumes at any step by computing the plan again and starting at a batch's index.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from t2t_repro.batches.buckets import chosen_buckets
 from t2t_repro.batches.dealing import deal, fewest_batches
 from t2t_repro.batches.grouping import Groups, fill_buckets, sort_and_cut
-from t2t_repro.batches.t2t_boundaries import t2t_widths
+from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
-IntArray = npt.NDArray[np.integer]
-
-KINDS = ("sorted", "buckets", "t2t_buckets")
+KINDS = ("sorted", "buckets")
 # More shapes hardly save padding, and take long to choose.
 MOST_FREE_SHAPES = 512
 
@@ -31,26 +28,21 @@ class BatchingConfig:
     """How pairs are made into batches.
 
     Attributes:
-        tokens_per_batch: Upper bound of the padded positions of each side of a global
-            batch, filler rows included: the sum of rows x longest source over its
-            parts, and that of rows x longest target, stay at or below it. (Paper
-            section 5.1: about 25,000 source and 25,000 target tokens. T2T:
+        tokens_per_batch: upper bound of the padded positions of each side of a global
+            batch, filler rows included: of rows x width, summed over its parts.
+            (Paper section 5.1: about 25,000 source and 25,000 target tokens. T2T:
             `batch_size` bounds one GPU's share instead.)
-        kind: `sorted`: shapes as they come; a batch of one part is cut from pairs
-            sorted by their longer side, as full as the bound allows, padded to its
-            own longest source and target; where there are several parts, as many
-            shapes are chosen as there are full parts. `buckets`: at most `max_shapes`
-            static shapes, chosen for the corpus. `t2t_buckets`: static shapes at
-            tensor2tensor's boundaries.
-        max_length: Longest side in tokens, EOS included, of a pair that is used.
-        tokens_per_part: The same bound for each part; 0, or no less than
+        kind: `sorted`: a batch of one part is cut from pairs sorted by their longer
+            side and padded to its own longest source and target; where there are
+            several parts, as many shapes are chosen as there are full parts.
+            `buckets`: at most `max_shapes` static shapes, chosen for the corpus.
+        max_length: longest side in tokens, EOS included, of a pair that is used.
+        tokens_per_part: the same bound for each part; 0, or no less than
             `tokens_per_batch`: a batch is one part.
-        max_shapes: Upper bound of the shapes of kind `buckets`. More shapes mean less
-            padding.
-        parts_per_shape: With kind `buckets`, there are at least so many full parts
-            for every shape: the last part of each shape is not full, so a small
-            corpus in many shapes would be trained on in parts much smaller than the
-            bound. 0 sets no such bound.
+        max_shapes: upper bound of the shapes of kind `buckets`.
+        parts_per_shape: with kind `buckets`, at least so many full parts for every
+            shape, whose last part is not full: else a small corpus in many shapes
+            would be trained on in parts much smaller than the bound. 0: no bound.
     """
 
     tokens_per_batch: int
@@ -61,11 +53,7 @@ class BatchingConfig:
     parts_per_shape: int = 2
 
     def __post_init__(self) -> None:
-        """Refuses values that describe no batch.
-
-        Raises:
-            UserError: for an unknown kind or a number that is too small.
-        """
+        """Raises UserError for an unknown kind or a number that is too small."""
         if self.kind not in KINDS:
             known = ", ".join(KINDS)
             raise UserError(
@@ -105,8 +93,8 @@ class EpochPlan:
         counts: int64 (parts,), pairs in each part.
         shapes: int64 (parts, 3): rows with filler rows, source and target width.
         firsts: int64 (batches,), first part of each batch; a batch is a run of parts.
-        dropped: Pairs left out because a side is too long.
-        tokens: Tokens in all batches, both sides, EOS included.
+        dropped: pairs left out because a side is too long.
+        tokens: tokens in all batches, both sides, EOS included.
     """
 
     order: IntArray
@@ -184,18 +172,18 @@ def plan_epoch(
 ) -> EpochPlan:
     """Plans an epoch: every usable pair in exactly one batch.
 
-    The number of batches, and with static kinds the shapes of parts, depend on
-    lengths and config alone; the membership and the order of the batches are new in
-    every epoch. Nothing depends on where the training runs.
+    The number of batches, and with buckets the shapes of parts, depend on lengths and
+    config alone; which pairs share a batch, and the batches' order, are new in every
+    epoch. Nothing depends on where the training runs.
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: How batches are made.
-        seed: The training's seed.
-        epoch: Number of the epoch, from 0.
+        config: how batches are made.
+        seed: the training's.
+        epoch: from 0.
 
     Raises:
-        UserError: when no pair is short enough to be used.
+        UserError: no pair is short enough to be used.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
     usable = _usable(lengths, config)
@@ -228,8 +216,8 @@ def plan_evaluation(
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: Only the bound of a part is used.
-        longest: Leave out pairs with a longer side; None leaves nothing out.
+        config: of which the bound of a part is used.
+        longest: pairs with a longer side are left out; None: none is.
     """
     used = np.arange(len(lengths))
     if longest is not None:
@@ -266,16 +254,12 @@ def _group(
     if config.kind == "sorted" and config.is_one_part:
         return sort_and_cut(shuffled, lengths, config.part_bound)
     used = lengths[shuffled]
-    if config.kind == "t2t_buckets":
-        widths: IntArray = t2t_widths(config.longest_usable)
-        bucket: IntArray = np.searchsorted(widths[:, 0], used.max(axis=1))
-    else:
-        bucket, widths = chosen_buckets(
-            used,
-            config.longest_usable,
-            _shapes_for(used, config),
-            0 if config.is_one_part else config.part_bound,
-        )
+    bucket, widths = chosen_buckets(
+        used,
+        config.longest_usable,
+        _shapes_for(used, config),
+        0 if config.is_one_part else config.part_bound,
+    )
     return fill_buckets(shuffled, bucket, widths, config.part_bound)
 
 

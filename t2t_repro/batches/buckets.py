@@ -1,12 +1,10 @@
 """Which static bucket a pair belongs to in an epoch."""
 
 import numpy as np
-import numpy.typing as npt
 
 from t2t_repro.batches.grouping import stable_order
 from t2t_repro.batches.static_shapes import choose_widths
-
-IntArray = npt.NDArray[np.integer]
+from t2t_repro.data.encoded_pairs import IntArray
 
 # Share of the padded positions spent on giving batches new members every epoch.
 MIXING_BUDGET = 0.001
@@ -17,11 +15,11 @@ def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]
 
     Args:
         widths: int (buckets, 2), narrowest (by sum) first.
-        longest: Longest side in tokens.
+        longest: longest side in tokens.
 
     Returns:
-        First and second choice, int64 (longest + 1, longest + 1), indexed by source
-        and target length; -1 where there is none.
+        First and second choice by source and target length, int64 (longest + 1,
+        longest + 1); -1 where there is none.
     """
     first = np.full((longest + 1, longest + 1), -1)
     second = first.copy()
@@ -39,16 +37,15 @@ def chosen_buckets(
 ) -> tuple[IntArray, IntArray]:
     """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
 
-    A corpus of few batches has buckets that make one batch each, which would hold
-    the same pairs in every epoch. So some pairs, new ones every epoch, go to the
-    second narrowest bucket that holds them. How many do is fixed, so the number of
-    pairs in each bucket, and with it every shape, is the same in every epoch.
+    A bucket that makes a single batch would hold the same pairs in every epoch. So
+    some pairs, new ones every epoch, go to the second narrowest bucket that holds
+    them. How many do is fixed, and so is every shape.
 
     Args:
         shuffled: int (pairs, 2), source and target lengths, in random order.
-        longest: Longest side in tokens.
-        max_shapes: Upper bound of the number of buckets.
-        tokens_per_part: Positions of the wider side of a full part: more pairs go to
+        longest: longest side in tokens.
+        max_shapes: upper bound of the number of buckets.
+        tokens_per_part: positions of the wider side of a full part: more pairs go to
             their second choice where `fill_buckets` would leave filler rows. 0 moves
             none for that, as in the trainings whose results are published.
 
@@ -70,19 +67,16 @@ def chosen_buckets(
 
 
 def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
-    """Returns how many pairs leave their first choice for their second.
+    """Returns how many pairs leave their first choice for their second, as `sizes`.
 
-    Each bucket gives up at most half the pairs of each second choice, where that
-    costs least, until the positions added reach the budget; at least one pair goes
-    where there are two to choose from, whatever it costs.
+    Each bucket gives up at most half the pairs of each second choice, the cheapest
+    first, until the positions added reach the budget; at least one pair of two goes,
+    whatever it costs.
 
     Args:
         sizes: int (buckets, buckets), pairs of each first and second choice; those
             without a second choice have the first again.
         cost: int (buckets,), source plus target width.
-
-    Returns:
-        int64 (buckets, buckets).
     """
     moved = np.zeros_like(sizes)
     for first in np.flatnonzero(sizes.any(axis=1)):

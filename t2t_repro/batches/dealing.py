@@ -7,17 +7,14 @@ deal of the same sizes has as many batches, whatever its order.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer]
+from t2t_repro.data.encoded_pairs import IntArray
 
 
 def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
-    """Returns how many batches keep the bound in every deal.
+    """Returns how many batches of at most `tokens_per_batch` every deal fits into.
 
-    Args:
-        sizes: int (parts,), positions of each part's wider side.
-        tokens_per_batch: Upper bound of the sum of a batch's sizes; no size is above.
+    `sizes` is int (parts,), positions of each part's wider side; none is above.
     """
     falling = np.sort(sizes)[::-1]
     batches = -(-int(sizes.sum(dtype=np.int64)) // tokens_per_batch)
@@ -30,16 +27,16 @@ def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
 def deal(
     sizes: IntArray, batches: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Deals parts to batches, in an order that is random.
+    """Deals parts to batches at random.
 
     Args:
         sizes: int (parts,), positions of each part's wider side.
-        batches: How many batches there are; no more than parts.
-        rng: Where chance comes from.
+        batches: how many, at most as many as parts.
+        rng: where chance comes from.
 
     Returns:
         Part numbers int64 (parts,), batch after batch, the largest of a batch first;
-        and the first position of each batch in it, int64 (batches,).
+        and where each batch begins, int64 (batches,).
     """
     falling = np.argsort(-sizes, kind="stable")
     rounds = range(0, len(sizes), batches)

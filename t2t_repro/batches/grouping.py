@@ -6,9 +6,8 @@ A part is a rectangle of one shape; a batch is made of one part or of several.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer]
+from t2t_repro.data.encoded_pairs import IntArray
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def sort_and_cut(pairs: IntArray, lengths: IntArray, tokens_per_part: int) -> Gr
     Args:
         pairs: int (pairs used,), pair numbers.
         lengths: int (all pairs, 2), source and target tokens.
-        tokens_per_part: Upper bound of rows x longer side.
+        tokens_per_part: upper bound of rows x longer side.
     """
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)
@@ -59,11 +58,10 @@ def cut_sorted(longer: IntArray, tokens_per_part: int) -> tuple[IntArray, IntArr
 
     Args:
         longer: int (pairs,), longer side of each pair, ascending.
-        tokens_per_part: Upper bound of rows x longest.
+        tokens_per_part: upper bound of rows x longest, but for a single longer pair.
 
     Returns:
-        Starts int64 (parts,) and rows int64 (parts,). A part holds at least one pair,
-        even where it alone is beyond the bound.
+        Starts and rows, int64 (parts,) each.
     """
     starts, rows, start = [], [], 0
     while start < len(longer):
@@ -81,15 +79,14 @@ def fill_buckets(
 ) -> Groups:
     """Cuts each bucket into equally full parts of one static shape.
 
-    A bucket of n pairs becomes ceil(n / most rows) parts, whose rows are n over that
-    number, rounded up: no part is left nearly empty, and there is at most one filler
-    row in a part.
+    A bucket of n pairs becomes ceil(n / most rows) parts of n over that number of
+    rows, rounded up: none is nearly empty, none has more than one filler row.
 
     Args:
         pairs: int (pairs,), pair numbers, shuffled.
         bucket: int (pairs,), the bucket of each.
         widths: int (buckets, 2), source and target width of each bucket.
-        tokens_per_part: Upper bound of rows x width.
+        tokens_per_part: upper bound of rows x width.
     """
     order = pairs[stable_order(bucket)]
     sizes = np.bincount(bucket, minlength=len(widths))

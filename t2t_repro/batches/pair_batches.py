@@ -1,9 +1,9 @@
-"""Sentence pairs at hand, as batches of similar lengths."""
+"""Given sentence pairs, in batches of similar lengths."""
 
 from collections.abc import Iterator, Sequence
 
-from t2t_repro.batches.batching import BatchingConfig, IntArray, plan_evaluation
-from t2t_repro.data.encoded_pairs import Batch, EncodedPairs
+from t2t_repro.batches.batching import BatchingConfig, plan_evaluation
+from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, IntArray
 
 
 def pair_batches(
@@ -15,9 +15,9 @@ def pair_batches(
 
     Args:
         sources: ids that end in EOS.
-        targets: ids that end in EOS, as many.
-        tokens_per_batch: the most padded positions of either side of a batch; a pair
-            that is longer is a batch of its own.
+        targets: as many.
+        tokens_per_batch: most padded positions of either side of a batch; a longer
+            pair is a batch of its own.
 
     Yields:
         The pairs' numbers, int64 (rows,), and `inputs` int32 (rows, source) and

@@ -28,11 +28,7 @@ BATCH_SIGNATURE = (
 
 
 def laid_flat(*rectangles: Mapping[str, Any]) -> Parts:
-    """Makes a batch of rectangles.
-
-    Args:
-        *rectangles: `inputs` (rows, source) and `targets` (rows, target) of each.
-    """
+    """Makes a batch of rectangles of `inputs` (rows, source), `targets` likewise."""
     sides = [
         [np.asarray(r[side], np.int32) for r in rectangles]
         for side in ("inputs", "targets")
@@ -45,22 +41,14 @@ def laid_flat(*rectangles: Mapping[str, Any]) -> Parts:
 def rectangle(
     batch: Mapping[str, Any], part: tf.Tensor | int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns a part, `inputs` int32 (rows, source) and `targets` (rows, target).
-
-    Args:
-        batch: as `SIGNATURE` describes it.
-        part: int32 (), which one, from 0.
-    """
+    """Returns the `inputs` (rows, source) and `targets` (rows, target) of a part."""
     rows = batch["shapes"][:, 0]
-    found = []
-    for side, widths in zip(
-        ("inputs", "targets"),
-        (batch["shapes"][:, 1], batch["shapes"][:, 2]),
-        strict=True,
-    ):
+
+    def side(name: str, column: int) -> tf.Tensor:
+        widths = batch["shapes"][:, column]
         sizes = rows * widths
         start = tf.reduce_sum(sizes[:part])
-        ids = batch[side][start : start + sizes[part]]
-        found.append(tf.reshape(ids, [rows[part], widths[part]]))
-    inputs, targets = found
-    return inputs, targets
+        ids = batch[name][start : start + sizes[part]]
+        return tf.reshape(ids, [rows[part], widths[part]])
+
+    return side("inputs", 1), side("targets", 2)

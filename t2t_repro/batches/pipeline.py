@@ -9,12 +9,11 @@ import tensorflow as tf
 from t2t_repro.batches.batching import (
     BatchingConfig,
     EpochPlan,
-    IntArray,
     plan_epoch,
     plan_evaluation,
 )
 from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle
-from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.data.encoded_pairs import EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
@@ -35,22 +34,21 @@ def batches(
 ) -> tf.data.Dataset:
     """Returns the global batches of a training, epoch after epoch without end.
 
-    The batch of a step depends on pairs, config, seed and the step alone; a training
-    that resumes passes the number of finished steps. The number of batches is the
-    same in every epoch, so the place is found by a division and one epoch's plan.
+    The batch of a step is a function of the arguments and the step alone. Every epoch
+    has the same number of batches, so a division and one plan find the place.
 
     Args:
-        pairs: The encoded training pairs.
-        config: How batches are made.
-        seed: The training's seed.
-        start_step: Global batch with which to begin, counted from the training's
-            first.
+        pairs: the training's.
+        config: how batches are made.
+        seed: the training's.
+        start_step: the batch to begin with; a training that resumes passes the number
+            of finished steps.
 
     Returns:
-        Batches laid flat, as `parts.SIGNATURE` describes them.
+        Batches laid flat (`parts.SIGNATURE`).
 
     Raises:
-        UserError: when no pair is short enough to be used.
+        UserError: no pair is short enough to be used.
     """
     first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
 
@@ -73,16 +71,10 @@ def batches(
 
 
 def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset:
-    """Returns one pass over the pairs, shortest first.
+    """Returns one pass over the pairs, shortest first, in batches of one part.
 
-    None is left out but those with a side of more than `LONGEST_EVALUATED` tokens.
-
-    Args:
-        pairs: The encoded pairs of a validation or test split.
-        config: Only the bound of a part is used.
-
-    Returns:
-        Elements `inputs` int32 (rows, source), `targets` int32 (rows, target).
+    Pairs with a side of more than `LONGEST_EVALUATED` tokens are left out. Elements
+    are `inputs` int32 (rows, source) and `targets` int32 (rows, target).
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
@@ -100,14 +92,7 @@ def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset
 def pair_numbers(
     pairs: EncodedPairs, config: BatchingConfig, seed: int, step: int
 ) -> IntArray:
-    """Returns the numbers of the pairs trained on at a step, int64 (pairs,).
-
-    Args:
-        pairs: The encoded training pairs.
-        config: As given to `batches`.
-        seed: As given to `batches`.
-        step: Global batch, counted from the training's first.
-    """
+    """Returns the pairs that `batches` has at a step, their numbers int64 (pairs,)."""
     per_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0).batches
     epoch, batch = divmod(step, per_epoch)
     return plan_epoch(pairs.lengths, config, seed, epoch).indices(batch)

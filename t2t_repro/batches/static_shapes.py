@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer]
+from t2t_repro.data.encoded_pairs import IntArray
 
 # Rectangles to split into before merging: eight for each that is wanted, few enough
 # to compare all with all.
@@ -22,16 +22,16 @@ _CANDIDATES_PER_SHAPE, _MOST_CANDIDATES = 8, 512
 
 
 def choose_widths(counts: IntArray, max_shapes: int) -> IntArray:
-    """Chooses widths so that padding every pair to one of them costs little.
+    """Chooses at most `max_shapes` widths, so that padding to them costs little.
 
     Args:
         counts: int (longest + 1, longest + 1), number of pairs at each source and
             target length.
-        max_shapes: Upper bound of the number of widths.
+        max_shapes: upper bound.
 
     Returns:
-        int64 (shapes, 2), source and target widths, narrowest (by sum) first. For
-        every pair there is at least one that holds it.
+        int64 (shapes, 2), source and target widths, narrowest (by sum) first. Every
+        pair fits into one at least.
     """
     wanted = max(max_shapes, min(_CANDIDATES_PER_SHAPE * max_shapes, _MOST_CANDIDATES))
     cells = _split(counts, wanted)
@@ -119,10 +119,7 @@ def _split(counts: IntArray, wanted: int) -> list[_Cell]:
 def _merge(sizes: IntArray, widths: IntArray, wanted: int) -> IntArray:
     """Merges cells, cheapest union first, until `wanted` widths are left.
 
-    Args:
-        sizes: int (cells,), pairs in each cell.
-        widths: int (cells, 2).
-        wanted: Number of widths to keep.
+    `sizes` is int (cells,), pairs in each cell; `widths` int (cells, 2).
     """
     sizes, widths = sizes.astype(np.int64), widths.astype(np.int64)
     alive = np.ones(len(sizes), bool)

@@ -272,6 +272,18 @@ def start_tensorflow(verbose: bool = False) -> None:
                 gc.enable()
 
 
+def start_models(verbose: bool = False) -> None:
+    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
+
+    Args:
+        verbose: as `start_tensorflow` takes it.
+    """
+    start_tensorflow(verbose)
+    from t2t_repro import fast
+
+    fast.install()
+
+
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
     """Prints a command's result on standard output.
 

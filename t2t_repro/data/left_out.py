@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.data.manifest import read_manifest
 from t2t_repro.system.text_files import write_text_atomically
 
-FILE_NAME = "left_out.tsv"
-
-IntArray = npt.NDArray[np.integer]
+LEFT_OUT_FILE = "left_out.tsv"
 
 
 class LeftOutPair(NamedTuple):
@@ -45,7 +43,7 @@ def write_left_out(directory: Path, by_reason: Mapping[str, Sequence[int]]) -> P
         for reason, lines in by_reason.items()
         for line in lines
     )
-    path = directory / FILE_NAME
+    path = directory / LEFT_OUT_FILE
     text = "".join(f"{line}\t{reason}\n" for line, reason in pairs)
     write_text_atomically(path, f"line\treason\n{text}")
     return path
@@ -63,7 +61,7 @@ def read_left_out(directory: Path) -> list[LeftOutPair]:
         UserError: the folder holds no shards.
     """
     try:
-        text = (directory / FILE_NAME).read_text(encoding="utf-8")
+        text = (directory / LEFT_OUT_FILE).read_text(encoding="utf-8")
     except OSError:
         known = read_manifest(directory).left_out
         pairs = ((n, reason) for reason in known for n in known[reason].first)

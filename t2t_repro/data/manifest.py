@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_repro.system.errors import UserError
 
-FILE_NAME = "manifest.json"
+MANIFEST_FILE = "manifest.json"
 FORMAT_VERSION = 1
 
 
@@ -114,7 +114,7 @@ def read_manifest(directory: Path) -> Manifest:
     Raises:
         UserError: when it is missing, not JSON, or of another version or layout.
     """
-    path = directory / FILE_NAME
+    path = directory / MANIFEST_FILE
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -262,6 +262,6 @@ def _summary(manifest: Manifest) -> str:
     )
 
 
-def describe(directory: Path) -> dict[str, Manifest]:
+def manifests(directory: Path) -> dict[str, Manifest]:
     """Returns the manifest of every encoded split of a folder."""
     return {split: read_manifest(directory / split) for split in ENCODED_SPLITS}

@@ -1,6 +1,5 @@
 """Collects encoded pairs into the files of a directory of shards."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -83,18 +82,15 @@ class ShardWriter:
             shards=[self._named(shard) for shard in range(len(self._written))],
         )
         write_left_out(self._directory, self.left_out)
-        path = self._directory / manifest.FILE_NAME
+        path = self._directory / manifest.MANIFEST_FILE
         path.write_text(found.to_json(), encoding="utf-8")
-        sync(path)
         return found
 
     def _write_shard(self) -> None:
         """Writes the waiting pairs under a name that lacks the number of shards."""
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
-            path = stem.with_suffix(f".{suffix}.npy")
-            _save_array(path, np.concatenate(parts))
-            sync(path)
+            _save_array(stem.with_suffix(f".{suffix}.npy"), np.concatenate(parts))
         self._written.append(self._waiting)
         self._tokens, self._lengths, self._waiting = [], [], 0
 
@@ -121,12 +117,3 @@ def _save_array(path: Path, array: npt.NDArray[np.integer]) -> None:
             file.write(array.data)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def sync(path: Path) -> None:
-    """Waits until a file's bytes, or a directory's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,7 +8,6 @@ directory appears whole or not at all.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from zipfile import BadZipFile
@@ -20,8 +19,9 @@ from t2t_repro.data import manifest
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
 from t2t_repro.data.shard_encoding import Pair, ShardTokenizer, encode_pairs
-from t2t_repro.data.shard_writer import ShardWriter, sync
+from t2t_repro.data.shard_writer import ShardWriter
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.whole_folders import whole_folder
 
 
 def write_shards(
@@ -36,9 +36,8 @@ def write_shards(
 ) -> Manifest:
     """Encodes a split on all cores in bounded memory and writes its shards.
 
-    Pairs with an empty side are left out, counted and listed. Everything is
-    written in a sibling directory, synced and renamed; shards that lay at `directory`
-    are replaced.
+    Pairs with an empty side are left out, counted and listed; shards that
+    lay at `directory` are replaced when the new ones are whole.
 
     Args:
         pairs: Source and target lines.
@@ -54,20 +53,13 @@ def write_shards(
     """
     final = Path(directory)
     _refuse_foreign(final)
-    partial = final.with_name(f".{final.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        writer = ShardWriter(partial, split, tokenizer.vocab_size, pairs_per_shard)
+    with whole_folder(final) as aside:
+        writer = ShardWriter(aside, split, tokenizer.vocab_size, pairs_per_shard)
         for encoded, read in encode_pairs(pairs, tokenizer, writer.left_out):
             writer.add(*encoded)
             if progress is not None:
                 progress(read)
-        written = writer.finish(origin, tokenizer)
-        _replace_directory(partial, final)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return written
+        return writer.finish(origin, tokenizer)
 
 
 def load_shards(
@@ -125,23 +117,11 @@ def _refuse_foreign(directory: Path) -> None:
         return
     if not directory.is_dir():
         raise UserError(f"{directory} is a file: name a directory for the shards")
-    if any(directory.iterdir()) and not (directory / manifest.FILE_NAME).exists():
+    if any(directory.iterdir()) and not (directory / manifest.MANIFEST_FILE).exists():
         raise UserError(
             f"{directory} holds files that are no shards: name another directory, "
             "or empty it"
         )
-
-
-def _replace_directory(partial: Path, final: Path) -> None:
-    """Puts a finished directory in its place, the older one aside until then."""
-    sync(partial)
-    replaced = final.with_name(f".{final.name}.replaced")
-    shutil.rmtree(replaced, ignore_errors=True)
-    if final.exists():
-        final.rename(replaced)
-    partial.rename(final)
-    sync(final.parent)
-    shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _check(path: Path, file: DataFile, verify: bool) -> None:

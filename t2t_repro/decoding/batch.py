@@ -88,7 +88,7 @@ class _Batch(NamedTuple):
     scores: tf.Tensor
 
 
-def run(
+def decode_batch(
     method: Method, progress: Progress, asked: Rows, leave_at: float | None
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Steps until every sentence is done.

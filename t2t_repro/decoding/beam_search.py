@@ -14,7 +14,7 @@ of 1 only the single best continuation counts, which is greedy search.
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult, as_result, run
+from t2t_repro.decoding.batch import BeamSearchResult, as_result, decode_batch
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import Decoder, State
@@ -80,7 +80,9 @@ def beam_search(
     wishes = constraints.wishes(batch_size, pad_id) if constraints else ()
     method = BeamMethod(decoder, rules)
     progress = method.start(state, limits, columns, start_id)
-    ids, scores, length = run(method, progress, Asked(limits, wishes), leave_at)
+    ids, scores, length = decode_batch(
+        method, progress, Asked(limits, wishes), leave_at
+    )
     if width is None:
         ids = ids[:, :, :length]
     return as_result(ids, scores, pad_id)

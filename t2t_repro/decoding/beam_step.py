@@ -76,7 +76,7 @@ class Beams(NamedTuple):
 
 @dataclass(frozen=True)
 class BeamMethod:
-    """Beam search, as `batch.run` runs it."""
+    """Beam search, as `batch.decode_batch` runs it."""
 
     decoder: Decoder
     rules: Rules

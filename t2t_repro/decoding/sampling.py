@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult, Progress, as_result, run
+from t2t_repro.decoding.batch import BeamSearchResult, Progress, as_result, decode_batch
 from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.constraints import Constraints, Wishes
 from t2t_repro.decoding.decoder import Decoder, State
@@ -87,7 +87,7 @@ def sample(
         uniforms=sentence_uniforms(seed, tf.cast(keys, tf.int32), limits, samples),
     )
     progress = method.start(state, asked, start_id)
-    ids, scores, length = run(method, progress, asked, leave_at)
+    ids, scores, length = decode_batch(method, progress, asked, leave_at)
     return as_result(ids[:, :, :length], scores, pad_id)
 
 
@@ -150,7 +150,7 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True)
 class SamplingMethod:
-    """Sampling, as `batch.run` runs it."""
+    """Sampling, as `batch.decode_batch` runs it."""
 
     decoder: Decoder
     rules: SamplingRules

@@ -7,22 +7,24 @@ the worst of the wanted finished hypotheses is at least that good for the best p
 wanted hypotheses are final.
 """
 
+from typing import Any
+
 import tensorflow as tf
 
 
-def length_penalty(length: tf.Tensor, alpha: float) -> tf.Tensor:
+def length_penalty(length: Any, alpha: float) -> Any:
     """Computes ((5 + length) / 6)^alpha, the divisor of log probabilities.
 
     Paper section 6.1 after Wu et al. 2016 (arXiv:1609.08144), equation 14.
 
     Args:
-        length: int32 of any shape, generated symbols with EOS counted.
+        length: generated symbols, EOS counted: a number, an array, or a tensor, which
+            gives float32 of its shape.
         alpha: 0 for plain log probabilities; larger ones favour long translations.
-
-    Returns:
-        float32 of the same shape.
     """
-    return tf.pow((5.0 + tf.cast(length, tf.float32)) / 6.0, alpha)
+    if tf.is_tensor(length):
+        length = tf.cast(length, tf.float32)
+    return ((5 + length) / 6) ** alpha
 
 
 def sentences_done(

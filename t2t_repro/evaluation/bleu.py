@@ -62,9 +62,6 @@ def sacre_bleu(
         smooth_method: sacreBLEU's smoothing of empty counts: "exp" or "none".
         more_references: further reference sets, each as long as `references`.
 
-    Returns:
-        The score with sacreBLEU's signature.
-
     Raises:
         UserError: there are no lines, or the numbers of lines differ.
     """
@@ -87,15 +84,8 @@ def sacre_bleu(
 def multi_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> BleuScore:
     """Computes BLEU of tokenized text as Moses' multi-bleu.perl does.
 
-    Tokens are what white space separates; nothing is lowercased or smoothed, so
-    a corpus without one matching 4-gram scores 0.
-
-    Args:
-        hypotheses: the translations, tokens separated by spaces.
-        references: the reference translations, tokenized in the same way.
-
-    Returns:
-        The score; its signature says `tok:none` and `smooth:none`.
+    Tokens are what white space separates; nothing is lowercased or smoothed, so a
+    corpus without one matching 4-gram scores 0.
 
     Raises:
         UserError: there are no lines, or the numbers of lines differ.
@@ -109,11 +99,10 @@ def paper_bleu(
     """Computes BLEU as the paper reports it (Table 2).
 
     The steps of tensor2tensor/utils/get_ende_bleu.sh: typographic punctuation
-    becomes ASCII, Moses tokenizes (without aggressive hyphen splitting: with it
-    the next step would split hyphens twice and the score would be inflated),
-    German words are split at their hyphens, and multi-bleu.perl scores. The
-    references go through the same steps; tensor2tensor read a file of them that
-    had been tokenized beforehand.
+    becomes ASCII, Moses tokenizes (without aggressive hyphen splitting, or the next
+    step would split hyphens twice and inflate the score), German words are split at
+    their hyphens, and multi-bleu.perl scores. The references go through the same
+    steps; tensor2tensor read a file of them that had been tokenized beforehand.
 
     Args:
         hypotheses: the translations, detokenized, one per sentence.
@@ -122,7 +111,7 @@ def paper_bleu(
             because the French figures are plain tokenized BLEU.
 
     Returns:
-        The score with a signature of our own form, which names every step.
+        The score; its signature is of our own form and names every step.
 
     Raises:
         UserError: there are no lines, or the numbers of lines differ.
@@ -148,7 +137,7 @@ def paper_bleu(
 def moses_tokens(
     lines: Sequence[str], lang: str, *, split_compounds: bool
 ) -> list[str]:
-    """Tokenizes plain text as the paper's BLEU script does.
+    """Tokenizes plain text as the paper's BLEU script does, spaces between tokens.
 
     sacremoses follows the Moses tokenizer of 2016, the paper's own time; since
     November 2018 the Perl original also splits the full stop from a number or an
@@ -158,9 +147,6 @@ def moses_tokens(
         lines: plain text.
         lang: language code, for its abbreviations and its apostrophes.
         split_compounds: whether `a-b` becomes `a ##AT##-##AT## b`.
-
-    Returns:
-        One string of space-separated tokens per line.
     """
     # Imported here: commands that compute no BLEU should not wait for it.
     from sacremoses import MosesPunctNormalizer, MosesTokenizer

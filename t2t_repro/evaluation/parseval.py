@@ -2,9 +2,9 @@
 
 A bracket is a constituent's label and the words it spans. Recall is the share of the
 treebank's brackets that the parses have, precision the share of the parses' brackets
-that the treebank has, F1 their harmonic mean; all over the whole corpus. What is not
-counted and what is equal is a matter of `Parameters`, by default those of COLLINS.prm,
-by which results on the Wall Street Journal are published.
+that the treebank has, F1 their harmonic mean; all over the whole corpus. `Parameters`
+say what is not counted and what is equal, by default as COLLINS.prm, with which results
+on the Wall Street Journal are published.
 
 A sentence whose parse cannot be read, or has other words, is an error; one whose parse
 has no words is skipped. EVALB leaves both out of its figures; `Report.failures_as_zero`
@@ -27,8 +27,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro.evaluation.parseval_trees import Parameters, Sentence, read_sentence
-from t2t_repro.evaluation.parseval_trees import reinsert_quotes as _reinsert_quotes
+from t2t_repro.evaluation.parseval_trees import (
+    Parameters,
+    Sentence,
+    read_sentence,
+    reinsert_quotes,
+)
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import iterate_lines
 
@@ -187,9 +191,6 @@ def parseval(
         test: as many parses, a line each; one that cannot be read is an error.
         parameters: what is not counted, and what is equal.
 
-    Returns:
-        The report.
-
     Raises:
         UserError: a tree of `gold` cannot be read; `line N` names it.
         ValueError: there are not as many parses as trees.
@@ -237,16 +238,10 @@ def parseval_files(
 def compare(
     gold: Sentence, test: Sentence, parameters: Parameters = COLLINS
 ) -> SentenceResult:
-    """Counts what a parse has right.
-
-    Args:
-        gold: the treebank's tree; it has no fault.
-        test: the parse.
-        parameters: as `parseval`.
-    """
+    """Counts what a parse has right of the treebank's tree, which has no fault."""
     if test.words and len(gold.words) != len(test.words):
         # A quote may be an apostrophe in one of the trees, and counted there alone.
-        gold, test = _reinsert_quotes(gold, test, parameters)
+        gold, test = reinsert_quotes(gold, test, parameters)
     counted = gold.counted_brackets(parameters)
     failed = SentenceResult(
         ERROR, gold.length, gold=len(counted), words=len(gold.words)
@@ -294,7 +289,7 @@ def _matches(
 
 
 def _totals(results: Sequence[SentenceResult]) -> Totals:
-    """Sums up; sentences that are not valid are counted as such and no more."""
+    """Sums up; of sentences that are not valid only the number counts."""
     valid = [result for result in results if result.status == VALID]
     return Totals(
         sentences=len(results),

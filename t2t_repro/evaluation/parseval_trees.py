@@ -1,7 +1,7 @@
 """What EVALB reads of a tree, and the parameters that decide it.
 
-Its reader is not ours (problems/trees.py): any forest of brackets will do, labels and
-words may be empty, and a tree that is faulty is a matter of the score, not of an error.
+It reads more than problems/trees.py does: any number of trees in a line, and empty
+labels and words; a faulty tree lowers the score and is no error.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class Parameters:
     cutoff: int = 40
 
     def same_label(self, one: str, other: str) -> bool:
-        """Says whether two labels count as the same."""
+        """Whether two labels count as the same."""
         return _same(one, other, self.equal_labels)
 
     def same_word(self, one: str, other: str) -> bool:
-        """Says whether two words count as the same."""
+        """Whether two words count as the same."""
         return _same(one, other, self.equal_words)
 
     def is_deleted(self, label: str) -> bool:
-        """Says whether the brackets of a constituent are not counted."""
+        """Whether the brackets of a constituent are not counted."""
         return any(self.same_label(label, other) for other in self.deleted)
 
 
@@ -118,14 +118,9 @@ class Sentence:
 
 
 def read_sentence(line: str, parameters: Parameters) -> Sentence:
-    """Reads a line of trees: usually one, or none.
+    """Reads a line of trees, usually one or none, with a part of speech at every word.
 
-    Args:
-        line: brackets with a part of speech around every word.
-        parameters: which words are deleted.
-
-    Returns:
-        The sentence; of a faulty one as much as can be told.
+    Of a faulty one the sentence has as much as can be told.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -173,11 +168,6 @@ def reinsert_quotes(
 
     A quote tagged as such is punctuation and deleted, one tagged as a possessive is
     not, and the sentences seem to differ in length. COLLINS.prm names no such tags.
-
-    Args:
-        gold: the treebank's tree.
-        test: the parse, of another length.
-        parameters: which parts of speech are looked at.
     """
     place = 0
     while place < len(test.quotes):

@@ -6,6 +6,7 @@ The defaults are the paper's base model for English-German.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import textwrap
 from typing import Any
@@ -22,6 +23,9 @@ _PAPER_BASE = "paper table 3, base"
 _PAPER_DECODING = "paper section 6.1"
 _T2T = "tensor2tensor basic_params1"
 _OWN = "own choice"
+
+_model_setting = functools.partial(setting, changes="function")
+_free_setting = functools.partial(setting, changes="nothing")
 
 MOST_ALPHA = 10.0
 """With a larger exponent the length penalty of long outputs leaves float32's range."""
@@ -43,87 +47,89 @@ class HParams:
     problem: str = setting(
         "translate_ende_wmt14", "The corpus to learn from.", _PAPER_BATCH
     )
-    tokenizer: str = setting(
+    tokenizer: str = _model_setting(
         "sentencepiece",
         "Kind of subwords: byte-pair pieces, or lossless word pieces.",
         _PAPER_BATCH,
         choices=("sentencepiece", "wordpiece"),
     )
-    vocab_size: int = setting(
+    vocab_size: int = _model_setting(
         37_000,
         "Subwords in the vocabulary that source and target share.",
         _PAPER_BATCH,
         minimum=3,
     )
 
-    d_model: int = setting(
+    d_model: int = _model_setting(
         512, "Width of every position's vector.", _PAPER_BASE, minimum=1
     )
-    d_ff: int = setting(
+    d_ff: int = _model_setting(
         2048, "Width of the feed-forward inner layer.", _PAPER_BASE, minimum=1
     )
-    num_heads: int = setting(8, "Attention heads.", _PAPER_BASE, minimum=1)
-    d_k: int | None = setting(
+    num_heads: int = _model_setting(8, "Attention heads.", _PAPER_BASE, minimum=1)
+    d_k: int | None = _model_setting(
         None,
         "Width of one head's query and key; null: d_model / num_heads.",
         _PAPER_BASE,
         minimum=1,
     )
-    d_v: int | None = setting(
+    d_v: int | None = _model_setting(
         None,
         "Width of one head's value; null: d_model / num_heads.",
         _PAPER_BASE,
         minimum=1,
     )
-    num_layers: int = setting(6, "Layers of the encoder.", _PAPER_BASE, minimum=1)
-    num_decoder_layers: int | None = setting(
+    num_layers: int = _model_setting(
+        6, "Layers of the encoder.", _PAPER_BASE, minimum=1
+    )
+    num_decoder_layers: int | None = _model_setting(
         None, "Layers of the decoder; null: as the encoder.", _PAPER_BASE, minimum=1
     )
-    norm: str = setting(
+    norm: str = _model_setting(
         "post",
         "Layer norm after each sub-layer's residual sum, or before the sub-layer.",
         "paper section 3.1; pre: tensor2tensor transformer_base_v2",
         choices=("post", "pre"),
     )
-    max_relative_position: int = setting(
+    max_relative_position: int = _model_setting(
         0,
         "Distance beyond which relative positions in self-attention are one; 0: none.",
         "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
         minimum=0,
     )
-    self_attention_radius: int = setting(
+    self_attention_radius: int = _model_setting(
         0,
         "Positions that self-attention sees on either side (r = 2 radius + 1); 0: all.",
         "paper section 4 and table 1, restricted self-attention",
         minimum=0,
     )
-    position: str = setting(
+    position: str = _model_setting(
         "sinusoid",
         "Position signal: tensor2tensor's sinusoid, the paper's formula, learned.",
         "tensor2tensor common_attention.py:get_timing_signal_1d; paper section 3.5",
         choices=("sinusoid", "sinusoid_paper", "learned", "none"),
     )
-    max_position: int = setting(
+    max_position: int = _model_setting(
         512, "Rows of the table of learned positions.", _OWN, minimum=1
     )
-    share_embeddings: bool = setting(
+    share_embeddings: bool = _model_setting(
         True, "One matrix for both embeddings and the softmax.", "paper section 3.4"
     )
-    scale_embeddings: bool = setting(
+    scale_embeddings: bool = _model_setting(
         True, "Multiply embeddings by sqrt(d_model).", "paper section 3.4"
     )
-    vocab_divisor: int = setting(
+    vocab_divisor: int = _model_setting(
         1,
         "Rows of the embedding tables are rounded up to a multiple of this.",
         "tensor2tensor basic_params1",
         minimum=1,
     )
-    target_space_embedding: bool = setting(
+    target_space_embedding: bool = _model_setting(
         True,
         "Add one row of a trained table of 32 rows to the encoder's input.",
         "tensor2tensor transformer_layers.py:transformer_prepare_encoder",
     )
-    target_space_id: int = setting(
+    target_space_id: int = _model_setting(
         0,
         "The row of that table: tensor2tensor's number of the target's language.",
         "tensor2tensor problem.py:SpaceID",
@@ -218,51 +224,51 @@ class HParams:
     xla: bool = setting(
         False, "Compile loss and gradient with XLA, once for every shape.", _OWN
     )
-    train_steps: int = setting(
+    train_steps: int = _free_setting(
         100_000, "Updates in the whole training.", "paper section 5.2", minimum=1
     )
-    checkpoint_steps: int = setting(
+    checkpoint_steps: int = _free_setting(
         0, "Updates between checkpoints; 0: by minutes alone.", _OWN, minimum=0
     )
-    checkpoint_minutes: float = setting(
+    checkpoint_minutes: float = _free_setting(
         10.0,
         "Minutes between checkpoints; 0: by steps alone.",
         "paper section 6.1",
         minimum=0,
     )
-    keep_checkpoints: int = setting(
+    keep_checkpoints: int = _free_setting(
         20, "Newest checkpoints kept for averaging.", "paper section 6.1", minimum=1
     )
-    keep_every_hours: float = setting(
+    keep_every_hours: float = _free_setting(
         0.0,
         "Hours between older checkpoints that are kept for good; 0: none is.",
         _OWN,
         minimum=0,
     )
-    keep_best_checkpoints: int = setting(
+    keep_best_checkpoints: int = _free_setting(
         1,
         "Checkpoints of the best validation BLEU, kept beside the newest; 0: none.",
         _OWN,
         minimum=0,
     )
-    average_last: int = setting(
+    average_last: int = _free_setting(
         5, "Newest checkpoints averaged at the end.", "paper section 6.1", minimum=1
     )
-    eval_steps: int = setting(
+    eval_steps: int = _free_setting(
         5000, "Updates between validations; 0: at the end alone.", _OWN, minimum=0
     )
 
-    beam_size: int = setting(
+    beam_size: int = _free_setting(
         4, "Hypotheses kept in beam search.", _PAPER_DECODING, minimum=1
     )
-    alpha: float = setting(
+    alpha: float = _free_setting(
         0.6,
         "Exponent of the length penalty.",
         _PAPER_DECODING,
         minimum=0,
         maximum=MOST_ALPHA,
     )
-    decode_extra_length: int = setting(
+    decode_extra_length: int = _free_setting(
         50,
         "Longest output: this many subwords more than the input.",
         _PAPER_DECODING,
@@ -289,11 +295,23 @@ class HParams:
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
 
     @property
+    def variant(self) -> dict[str, Any] | None:
+        """The self-attention, if not the paper's; see `layers.EncoderLayer`."""
+        far, radius = self.max_relative_position, self.self_attention_radius
+        if far:
+            config = {"max_relative_position": far, "radius": radius}
+            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
+        if radius:
+            config = {"radius": radius}
+            return {"class_name": "t2t_repro>NeighbourhoodAttention", "config": config}
+        return None
+
+    @property
     def tokens_per_part(self) -> int:
         """Most positions per side of one of the parts that make up a batch.
 
-        The batch is divided into as few equal parts as `max_tokens_per_device` allows;
-        into parts of just as many where equal ones could not hold every sentence.
+        As few equal parts as `max_tokens_per_device` allows; where these could not
+        hold every sentence, parts of just as many.
         """
         whole = self.tokens_per_batch
         most = min(self.max_tokens_per_device or whole, whole)
@@ -329,12 +347,14 @@ class HParams:
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the whole set to a file that is complete or absent.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
+        """Writes the whole set to a file, or raises UserError and leaves none."""
         write_text_atomically(path, self.to_yaml())
+
+
+def that_change(what: str) -> frozenset[str]:
+    """Returns the names of the hyper-parameters whose `Rule.changes` is `what`."""
+    fields = dataclasses.fields(HParams)
+    return frozenset(f.name for f in fields if rule_of(f).changes == what)
 
 
 def _check_together(hparams: HParams) -> None:

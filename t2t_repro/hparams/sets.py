@@ -57,11 +57,8 @@ def load(spec: str) -> HParams:
 def read(path: str | os.PathLike[str]) -> HParams:
     """Returns the resolved set that `HParams.save` wrote.
 
-    A key that is missing keeps its default, so that a model directory outlives the
-    addition of a hyper-parameter.
-
-    Args:
-        path: the file.
+    A missing key keeps its default, so that a model directory outlives the addition
+    of a hyper-parameter.
 
     Raises:
         UserError: the file is missing, not YAML, or breaks a rule.

@@ -1,4 +1,4 @@
-"""Strict settings: what a field of a frozen dataclass may hold, and who says so.
+"""Strict settings: each field of a frozen dataclass says what it may hold.
 
 A misspelt or mistyped setting that is silently ignored costs a training run, so
 each field carries its rule, and everything that breaks one is refused by name.
@@ -14,7 +14,7 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from t2t_repro.system.errors import UserError
 
@@ -33,6 +33,9 @@ class Rule:
         maximum: largest allowed number; None: of whole numbers `INT32_MAX`.
         below: every allowed number is less than this, or None.
         choices: the allowed strings; empty when any is.
+        changes: what another value changes of a model that was begun: its "function",
+            so that its weights mean nothing; its "training", which goes on only if
+            that is asked for; or "nothing".
     """
 
     doc: str
@@ -41,9 +44,10 @@ class Rule:
     maximum: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
+    changes: Literal["function", "training", "nothing"] = "training"
 
     def complaint(self, value: object) -> str | None:
-        """Says what is wrong with a value of the right type, or None."""
+        """Returns what is wrong with a value of the right type, or None."""
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(self.choices)}"
         if isinstance(value, str) and not value.strip():
@@ -63,19 +67,9 @@ class Rule:
         return None
 
 
-def setting(default: Any, doc: str, source: str, **limits: Any) -> Any:
-    """Declares a dataclass field with its rule.
-
-    Args:
-        default: the value of the field when nothing else is said.
-        doc: see `Rule`.
-        source: see `Rule`.
-        **limits: `minimum`, `maximum`, `below` or `choices` of the `Rule`.
-
-    Returns:
-        The dataclass field; typed Any, as `dataclasses.field` is for a checker.
-    """
-    rule = Rule(doc, source, **limits)
+def setting(default: Any, doc: str, source: str, **others: Any) -> Any:
+    """Declares a dataclass field with its `Rule`; typed Any, as `dataclasses.field`."""
+    rule = Rule(doc, source, **others)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
@@ -88,13 +82,9 @@ def rule_of(field: dataclasses.Field[Any]) -> Rule:
 
 @functools.cache
 def field_types(owner: type) -> dict[str, tuple[type, bool]]:
-    """Returns the type of each field and whether it may be None.
+    """Returns field name -> (type, whether None is allowed), in declared order.
 
-    Args:
-        owner: a dataclass whose fields are int, float, bool or str, or optional.
-
-    Returns:
-        field name -> (type, whether None is allowed), in order of declaration.
+    `owner` is a dataclass whose fields are int, float, bool or str, or optional.
     """
     found: dict[str, tuple[type, bool]] = {}
     for name, hint in typing.get_type_hints(owner).items():
@@ -105,26 +95,15 @@ def field_types(owner: type) -> dict[str, tuple[type, bool]]:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Returns '; did you mean X?' for the nearest candidate, or ''.
-
-    Args:
-        name: what the user wrote.
-        candidates: what would have been understood.
-    """
+    """Returns '; did you mean X?' for the candidate nearest to a name, or ''."""
     near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
-    """Refuses keys that are not fields of `owner`.
+    """Raises UserError for a key that is no field of `owner`, with the nearest one.
 
-    Args:
-        owner: the dataclass.
-        values: the settings that were given.
-        where: the file or flag they came from, for the message.
-
-    Raises:
-        UserError: naming the key and the nearest one that exists.
+    `where` is the file or flag that the values came from, for the message.
     """
     known = field_types(owner)
     for key in values:
@@ -134,15 +113,9 @@ def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
 
 
 def checked(owner: type, name: str, value: object, where: str) -> Any:
-    """Returns the value of one field, exactly typed and within its limits.
+    """Returns the value of the field `name`, exactly typed and within its limits.
 
     A whole number is welcome where a float is wanted; nothing else is converted.
-
-    Args:
-        owner: the dataclass.
-        name: a field of it.
-        value: what was given.
-        where: the file or flag it came from, for the message.
 
     Raises:
         UserError: the type is wrong or the value out of range.
@@ -165,15 +138,7 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
-    """Reads 'key=value,key=value' into typed settings.
-
-    Args:
-        owner: the dataclass.
-        text: the overrides; '' holds none.
-        where: the flag they came from, for the message.
-
-    Returns:
-        key -> value of the field's type; ranges are not checked yet.
+    """Reads 'key=value,key=value' into typed settings, whose ranges are not checked.
 
     Raises:
         UserError: a part without '=', an unknown or repeated key, or a value that

@@ -16,11 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.layers.normalization import EPSILON
-from t2t_repro.models.transformer import Position, Transformer, named_variables
+from t2t_repro.layers.formulas import EPSILON
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
@@ -32,9 +34,6 @@ Array = npt.NDArray[np.float32]
 
 POSITIONS = 4096
 """Longer sequences (subwords) are refused: their positions are a table there."""
-
-QUANTIZATIONS = ("float32", "int8", "int16", "float16")
-"""How CTranslate2 can be told to keep the weights; vectors stay float32 in int8."""
 
 
 def write_ctranslate2(
@@ -49,7 +48,8 @@ def write_ctranslate2(
         model: the model, already built.
         tokenizer: its vocabulary.
         output_dir: an existing, empty folder.
-        quantization: one of `QUANTIZATIONS`.
+        quantization: of the weights: "float32", "int8", "int16" or "float16"; vectors
+            stay float32 in int8.
 
     Raises:
         UserError: ctranslate2 is not installed, or it has no such model.
@@ -64,14 +64,9 @@ def write_ctranslate2(
 
 
 def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
-    """Describes a model with its weights and vocabulary in CTranslate2's terms.
+    """Describes a built model and its vocabulary in CTranslate2's terms.
 
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-
-    Returns:
-        The specification, neither validated nor optimised.
+    The specification is neither validated nor optimised.
 
     Raises:
         UserError: as `write_ctranslate2`.
@@ -84,11 +79,11 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
             "'t2t_repro[ctranslate2]'"
         ) from None
     _refuse_what_it_lacks(model)
-    shape = model.encoder.shape
+    pre_norm = model.encoder.norm == "pre"
     spec = TransformerSpec.from_config(
-        (shape.num_layers, model.decoder.shape.num_layers),
-        shape.num_heads,
-        pre_norm=shape.norm == "pre",
+        (model.encoder.num_layers, model.decoder.num_layers),
+        model.encoder.layer_0.num_heads,
+        pre_norm=pre_norm,
     )
     values = {
         name: np.asarray(variable, np.float32)
@@ -98,7 +93,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         for number, layer in enumerate(stack.layer):
             _set_layer(layer, f"{side}/layer_{number}", values)
-        if shape.norm == "pre":
+        if pre_norm:
             _set_norm(stack.layer_norm, f"{side}/final_norm", values)
     source, target = _vocabularies(model, tokenizer)
     spec.register_source_vocabulary(source)
@@ -121,24 +116,25 @@ def _refuse_what_it_lacks(model: Transformer) -> None:
     Raises:
         UserError: the model needs it.
     """
-    for stack in (model.encoder, model.decoder):
-        shape = stack.shape
-        if shape.max_relative_position:
-            raise UserError(
-                f"max_relative_position={shape.max_relative_position}: CTranslate2 has "
-                "no relative positions beside absolute ones; export a saved_model"
-            )
-        if shape.self_attention_radius:
-            raise UserError(
-                f"self_attention_radius={shape.self_attention_radius}: CTranslate2's "
-                "self-attention sees all positions; export a saved_model"
-            )
-        if {shape.d_k, shape.d_v} != {shape.d_model // shape.num_heads}:
-            raise UserError(
-                f"d_k={shape.d_k} and d_v={shape.d_v}: CTranslate2 needs both to be "
-                f"d_model / num_heads = {shape.d_model // shape.num_heads}; export a "
-                "saved_model"
-            )
+    layer = model.encoder.layer_0
+    attention, whole = layer.self_attention, model.d_model // layer.num_heads
+    far = getattr(attention, "max_relative_position", 0)
+    radius = getattr(attention, "radius", 0)
+    if far:
+        raise UserError(
+            f"max_relative_position={far}: CTranslate2 has no relative positions "
+            "beside absolute ones; export a saved_model"
+        )
+    if radius:
+        raise UserError(
+            f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
+            "positions; export a saved_model"
+        )
+    if {layer.d_k, layer.d_v} != {whole}:
+        raise UserError(
+            f"d_k={layer.d_k} and d_v={layer.d_v}: CTranslate2 needs both to be "
+            f"d_model / num_heads = {whole}; export a saved_model"
+        )
 
 
 def _set_embeddings(
@@ -151,12 +147,12 @@ def _set_embeddings(
     """
     if model.shared:
         source = target = softmax = values["embedding/table"]
-        scaled = model.embedding.scale != 1
+        scaled = model.embedding.scale
     else:
         source = values["input_embedding/table"]
         target = values["target_embedding/table"]
         softmax = values["softmax/table"]
-        scaled = model.input_embedding.scale != 1
+        scaled = model.input_embedding.scale
     spec.encoder.embeddings[0].weight = source
     spec.decoder.embeddings.weight = target
     spec.decoder.projection.weight = softmax
@@ -172,11 +168,10 @@ def _set_embeddings(
     )
 
 
-def _positions(position: Position | None, d_model: int) -> Array:
+def _positions(position: keras.layers.Layer | None, d_model: int) -> Array:
     """Computes the signal of every position, float32 (POSITIONS, d_model)."""
-    if position is None:
-        return np.zeros((POSITIONS, d_model), np.float32)
-    return np.asarray(position(np.arange(POSITIONS, dtype=np.int32)), np.float32)
+    nothing = np.zeros((1, POSITIONS, d_model), np.float32)
+    return nothing[0] if position is None else np.asarray(position(nothing))[0]
 
 
 def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:

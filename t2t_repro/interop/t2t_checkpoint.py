@@ -23,7 +23,6 @@ _TABLE = re.compile(
     r"weights_\d+"
 )
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
-_NAMES_TOLD = 4
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class T2TCheckpoint:
     def check_tables(
         self, vocab_size: int, table_rows: int, d_model: int, shared: bool
     ) -> None:
-        """Checks the embedding tables, whose names tell the sizes.
+        """Checks the embedding tables, whose names tell their sizes.
 
         Args:
             vocab_size: subwords of the vocabulary file.
@@ -88,18 +87,18 @@ class T2TCheckpoint:
             scopes = sorted({name.split("/")[0] for name in self.shapes})
             raise UserError(
                 f"{self.prefix} holds no embedding of a tensor2tensor Transformer "
-                f"(its variables begin with {_some(scopes)})"
+                f"(its variables begin with {some(scopes)})"
             )
         widths = {int(match[2]) for match in found}
         if widths != {d_model}:
             raise UserError(
-                f"{self.prefix} has embeddings of width {_some(sorted(widths))}, but "
+                f"{self.prefix} has embeddings of width {some(sorted(widths))}, but "
                 f"hidden_size is {d_model}; give the hyper-parameters of this model"
             )
         sizes = {int(match[1]) for match in found}
         if len(sizes) > 1:
             raise UserError(
-                f"{self.prefix} has vocabularies of {_some(sorted(sizes))} subwords "
+                f"{self.prefix} has vocabularies of {some(sorted(sizes))} subwords "
                 "for source and target; a model here has one for both, so it cannot "
                 "be imported"
             )
@@ -150,11 +149,7 @@ class T2TCheckpoint:
     def weights(
         self, shapes: Mapping[str, tuple[int, ...]], norm: str
     ) -> dict[str, np.ndarray]:
-        """Reads the model's values, float32, by our names.
-
-        Args:
-            shapes: our model's variables' shapes by name.
-            norm: "post" or "pre".
+        """Reads the model's values, float32, by our names; arguments as `sort`.
 
         Raises:
             UserError: bytes are damaged or no 32-bit floats.
@@ -174,8 +169,8 @@ class T2TCheckpoint:
         """Reads Adam's moments by our names, or says why there are none.
 
         Args:
-            shapes: our model's variables' shapes by name.
-            norm: "post" or "pre".
+            shapes: as `sort`.
+            norm: as `sort`.
             betas: "beta1" and "beta2" -> their values.
 
         Raises:
@@ -224,8 +219,8 @@ class T2TCheckpoint:
 
     def _refuse_another_model(self, missing: list[str], surplus: list[str]) -> None:
         if missing or surplus:
-            lacks = f" lacks {_some(missing)}" if missing else ""
-            has = f" has {_some(surplus)} besides" if surplus else ""
+            lacks = f" lacks {some(missing)}" if missing else ""
+            has = f" has {some(surplus)} besides" if surplus else ""
             raise UserError(
                 f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}: it is of "
                 "another model than the hyper-parameters say, or of another version "
@@ -234,11 +229,9 @@ class T2TCheckpoint:
 
 
 def find(path: Path) -> Path:
-    """Returns the prefix of a checkpoint.
+    """Returns the prefix of a checkpoint, given itself, one of its files or its folder.
 
-    Args:
-        path: the prefix, one of the checkpoint's files, or a folder: then what its
-            file `checkpoint` names, or else the only one in it.
+    Of a folder it is what the file `checkpoint` names, or else the only one.
 
     Raises:
         UserError: there is none, or the folder holds several.
@@ -256,7 +249,7 @@ def find(path: Path) -> Path:
     if named in found:
         return named
     if len(found) != 1:
-        names = _some([prefix.name for prefix in found]) or "no checkpoint"
+        names = some([prefix.name for prefix in found]) or "no checkpoint"
         raise UserError(f"--checkpoint {path} holds {names}; name one by its prefix")
     return found[0]
 
@@ -280,15 +273,15 @@ def _slots_of(name: str) -> list[str]:
 
 
 def _kind(name: str) -> str:
-    """Says what an unused variable is for."""
+    """Returns what an unused variable is for."""
     if name.startswith(_STATISTICS):
         return "statistics"
     return "optimizer" if name.startswith(_OPTIMIZER) else "unknown"
 
 
-def _some(names: Iterable[object]) -> str:
+def some(names: Iterable[object], most: int = 4) -> str:
     """Lists names, the first few of many."""
     listed = [str(name) for name in names]
-    more = len(listed) - _NAMES_TOLD
-    told = ", ".join(listed[:_NAMES_TOLD])
-    return f"{told} and {more} more" if more > 0 else told
+    more = len(listed) - most
+    told = ", ".join(listed[:most])
+    return f"{told} and {more:,} more" if more > 0 else told

@@ -1,7 +1,7 @@
 """tensor2tensor's hyper-parameters, translated into ours or refused by name.
 
-What decides the model's function or its training is translated; where it has a
-value that this package cannot do, it is refused, never guessed.
+What decides the model's function or its training is translated; a value that this
+package cannot do is refused, never guessed.
 """
 
 import json
@@ -28,10 +28,7 @@ _POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "non
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads an hparams.json.
-
-    Args:
-        path: the file, as t2t-trainer leaves it in its output directory.
+    """Reads an hparams.json, as t2t-trainer leaves it in its output directory.
 
     Raises:
         UserError: it is missing, not JSON, or not a Transformer's.
@@ -53,9 +50,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def parse_overrides(text: str) -> dict[str, Any]:
     """Reads `key=value,key=value` as tensor2tensor's own `--hparams` flag does.
 
-    Args:
-        text: the overrides; numbers, true, false and words. A value may hold
-            commas: `relu_dropout_broadcast_dims=0,1`.
+    Values are numbers, true, false and words, which may hold commas:
+    `relu_dropout_broadcast_dims=0,1`.
 
     Raises:
         UserError: a part is not of the form key=value, or a key is given twice.
@@ -144,9 +140,6 @@ def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the hyper-parameters that cannot change the model, with their values.
 
     `to_hparams` refuses whatever it neither translates nor knows to be harmless.
-
-    Args:
-        t2t: values by name.
     """
     known = BASE.keys() | t2t_known.MODEL.keys() | t2t_known.TRAINING.keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}
@@ -266,7 +259,7 @@ def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_like(value: object, default: object, key: str) -> bool:
-    """Says whether a value is of the type of tensor2tensor's default."""
+    """Whether a value is of the type of tensor2tensor's default."""
     if value is None:
         return key in ("pos", "clip_grad_norm")
     if isinstance(default, bool):

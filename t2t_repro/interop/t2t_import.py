@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint
+from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint, some
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import alone_in
+from t2t_repro.system.whole_folders import put_in_place
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
 _VOCABULARY_NAME = "vocab.subwords"
@@ -92,11 +94,13 @@ class Report:
         else:
             lines.append(f"Adam will start with zero moments: {self.adam}")
         for kind, names in self.unused.items():
-            lines.append(f"not used, {kind}: {_some(names)}")
+            lines.append(f"not used, {kind}: {some(names, _NAMES_TOLD)}")
         if not self.unused:
             lines.append("every variable is used")
         if self.ignored_hparams:
-            lines.append(f"no part of the model: {_some(list(self.ignored_hparams))}")
+            lines.append(
+                f"no part of the model: {some(self.ignored_hparams, _NAMES_TOLD)}"
+            )
         lines.append(
             f"a batch is that of one GPU, {self.tokens_per_batch:,} positions a side: "
             "to train on as several did, set tokens_per_batch and "
@@ -156,13 +160,7 @@ def import_model(source: Source, model_dir: Path) -> Report:
 
 
 def load_vocabulary(path: Path) -> WordPieceTokenizer:
-    """Reads tensor2tensor's subwords, whatever their file is called.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The tokenizer, to be kept as `vocab.subwords`.
+    """Reads tensor2tensor's subwords, to be kept as `vocab.subwords`.
 
     Raises:
         UserError: the file cannot be read or is no such vocabulary.
@@ -185,7 +183,7 @@ def _report(
     names: Sorted,
     adam: AdamState,
 ) -> Report:
-    """Tells what came along; moments that cannot be used are unused variables."""
+    """Makes the report; moments that cannot be used are unused variables."""
     dropped = {"Adam's moments": names.slots} if adam.missing and names.slots else {}
     return Report(
         model_dir=str(model_dir),
@@ -206,7 +204,7 @@ def _report(
 
 @contextmanager
 def _aside(model_dir: Path) -> Iterator[ModelDir]:
-    """Gives a directory that takes the name of `model_dir` when it is whole.
+    """Yields a directory that takes the name of `model_dir` when it is whole.
 
     Raises:
         UserError: it cannot be written, or another process imports there.
@@ -221,11 +219,11 @@ def _aside(model_dir: Path) -> Iterator[ModelDir]:
         aside.mkdir(parents=True, exist_ok=True)
         with alone_in(aside, taken):
             try:
-                # What a process left that was killed.
+                # What a killed process left.
                 for left in aside.iterdir():
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
                 yield ModelDir(aside)
-                aside.rename(final)
+                put_in_place(aside, final)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
@@ -238,10 +236,3 @@ def _refuse_to_replace(model_dir: Path) -> None:
         raise UserError(
             f"--model_dir {model_dir} is there and not empty; name another directory"
         )
-
-
-def _some(names: list[str]) -> str:
-    """Lists names, the first few of many."""
-    more = len(names) - _NAMES_TOLD
-    told = ", ".join(names[:_NAMES_TOLD])
-    return f"{told} and {more:,} more" if more > 0 else told

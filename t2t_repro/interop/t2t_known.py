@@ -1,4 +1,4 @@
-"""Which of tensor2tensor's hyper-parameters may be what, without being translated.
+"""Which values tensor2tensor's hyper-parameters may have that are not translated.
 
 Found by reading what its Transformer reads (1.15.7: models/transformer.py,
 layers/transformer_layers.py, layers/modalities.py, utils/t2t_model.py,
@@ -127,11 +127,9 @@ _OFF: tuple[Any, ...] = (None, False, 0, "", "none", {}, [])
 
 
 def is_harmless(key: str, value: object) -> bool:
-    """Says whether a hyper-parameter that is not in a table here can be ignored.
+    """Whether a hyper-parameter that is not in a table here can be ignored.
 
-    Args:
-        key: its name.
-        value: its value; an unknown one is harmless where it is turned off.
+    An unknown one can where it is turned off.
     """
     known = key in _HARMLESS or key.startswith(_HARMLESS_PREFIXES)
     return known or value in _OFF

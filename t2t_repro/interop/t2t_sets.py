@@ -200,10 +200,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Returns the values of a set, its parents' included.
-
-    Args:
-        name: one of `names()`.
+    """Returns the values of a set of `names()`, its parents' included.
 
     Raises:
         UserError: there is no such set here; the nearest is named.

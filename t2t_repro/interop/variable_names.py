@@ -1,14 +1,9 @@
-"""Which variable of the model is which of tensor2tensor's.
-
-The names are those of tensor2tensor 1.15.7's checkpoints.
-"""
+"""The names of our variables in tensor2tensor 1.15.7's checkpoints."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
-
-from t2t_repro.models.transformer import Transformer, named_variables
 
 _ATTENTION = {
     "query": "q",
@@ -28,13 +23,14 @@ _TOP = {
     "input_position/table": "inputs_positional_embedding",
     "target_position/table": "targets_positional_embedding",
 }
-_TABLES = {
+TABLES = {
     "embedding/table": "shared",
     "input_embedding/table": "input_emb",
     "target_embedding/table": "target_emb",
     "softmax/table": "softmax",
 }
-_TABLE_SCOPE = re.compile(r"transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_\d+")
+"""Our embedding tables -> tensor2tensor's names of them."""
+
 _KERNEL = re.compile(r"(encoder|decoder)/layer_(\d+)/(\w+?)(_residual)?/(\w+)/(\w+)")
 
 
@@ -72,24 +68,14 @@ def t2t_name(name: str, norm: str) -> str:
 
 
 def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
-    """Returns the scope that holds the shards of an embedding table.
-
-    Args:
-        name: our name of the table.
-        vocab_size: V of that table.
-        d_model: the number of channels.
-
-    Raises:
-        KeyError: ``name`` is no embedding table.
-    """
-    scope = _TABLES[name]
-    return f"transformer/symbol_modality_{vocab_size}_{d_model}/{scope}"
+    """Returns the scope of the shards of a table, one of `TABLES`."""
+    return f"transformer/symbol_modality_{vocab_size}_{d_model}/{TABLES[name]}"
 
 
 def t2t_variables_of(
     shapes: Mapping[str, tuple[int, ...]], norm: str, found: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the variables of tensor2tensor that make up a model.
+    """Returns the variables of tensor2tensor that make up a model, name -> shape.
 
     A table lies in shards, contiguous blocks of rows of which the first ones have
     one row more where they cannot be equal (modalities.py:get_weights).
@@ -98,13 +84,10 @@ def t2t_variables_of(
         shapes: our variables' shapes by name.
         norm: "post" or "pre".
         found: names of the checkpoint's variables, to count a table's shards.
-
-    Returns:
-        tensor2tensor's name -> the shape it must have.
     """
     wanted = {}
     for name, shape in shapes.items():
-        if name not in _TABLES:
+        if name not in TABLES:
             wanted[t2t_name(name, norm)] = shape
             continue
         scope = t2t_table_scope(name, *shape)
@@ -115,44 +98,10 @@ def t2t_variables_of(
     return wanted
 
 
-def vocab_sizes(names: Iterable[str]) -> tuple[int, int]:
-    """Reads the rows of both sides' embedding tables from the scopes of their shards.
-
-    Args:
-        names: tensor2tensor's variables.
-
-    Returns:
-        V of the source and of the target, padding included; 0 where there is none.
-    """
-    found = filter(None, map(_TABLE_SCOPE.fullmatch, names))
-    sizes = {match[2]: int(match[1]) for match in found}
-    shared = sizes.get("shared", 0)
-    return sizes.get("input_emb", shared), sizes.get("target_emb", shared)
-
-
-def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -> None:
-    """Gives a model the values of tensor2tensor's variables.
-
-    Args:
-        model: the model, already built.
-        t2t: tensor2tensor's variables by name.
-        norm: "post" or "pre".
-
-    Raises:
-        KeyError: a variable is missing.
-    """
-    variables = named_variables(model)
-    shapes = {name: tuple(v.shape) for name, v in variables.items()}
-    for name, value in from_t2t(t2t, shapes, norm).items():
-        variables[name].assign(value)
-
-
 def from_t2t(
     t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
     """Returns the model's values out of tensor2tensor's variables.
-
-    Embedding shards are contiguous blocks of rows (modalities.py:get_weights).
 
     Args:
         t2t: tensor2tensor's variables by name.
@@ -164,7 +113,7 @@ def from_t2t(
     """
     values = {}
     for name, shape in shapes.items():
-        if name in _TABLES:
+        if name in TABLES:
             scope = t2t_table_scope(name, *shape)
             count = _count_shards(scope, t2t)
             shards = [t2t[f"{scope}/weights_{i}"] for i in range(count)]
@@ -174,34 +123,6 @@ def from_t2t(
     return values
 
 
-def to_t2t(
-    values: dict[str, np.ndarray], norm: str, num_shards: int = 16
-) -> dict[str, np.ndarray]:
-    """Returns tensor2tensor's variables out of the model's values.
-
-    The inverse of `from_t2t`.
-
-    Args:
-        values: our variables' values by name.
-        norm: "post" or "pre".
-        num_shards: blocks of rows that tensor2tensor keeps each embedding table in
-            (its `symbol_modality_num_shards`); the first V % num_shards of them have
-            one row more (modalities.py:get_weights).
-
-    Raises:
-        KeyError: tensor2tensor has no such variable.
-    """
-    t2t = {}
-    for name, value in values.items():
-        if name in _TABLES:
-            scope = t2t_table_scope(name, *value.shape)
-            for shard, rows in enumerate(np.array_split(value, num_shards)):
-                t2t[f"{scope}/weights_{shard}"] = rows
-        else:
-            t2t[t2t_name(name, norm)] = value
-    return t2t
-
-
 def _count_shards(scope: str, names: Collection[str]) -> int:
-    """Returns how many shards a table has; 1 where there is none, to be missed."""
+    """Returns how many shards a table has; 1 where there is none, as it is missing."""
     return sum(name.startswith(f"{scope}/weights_") for name in names) or 1

@@ -1,1 +1,40 @@
-"""The building blocks of the Transformer, written in ``keras.ops``."""
+"""Section 3 of the paper as Keras layers.
+
+Tensors are (batch, length, channels), masks are boolean and true where a position may
+be seen, dropout is Keras' own. They run on every backend of Keras, and know of no
+trick: `t2t_repro.fast` computes the same formulas sooner.
+"""
+
+from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
+from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.layers.dense import Dense
+from t2t_repro.layers.dropout import Dropout, dropout_seed
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
+from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.neighbourhood import NeighbourhoodAttention
+from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
+from t2t_repro.layers.relative import RelativeAttention
+from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
+
+__all__ = [
+    "Decoder",
+    "DecoderLayer",
+    "Dense",
+    "Dropout",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LayerNormalization",
+    "LearnedPosition",
+    "MultiHeadAttention",
+    "NeighbourhoodAttention",
+    "PositionalEncoding",
+    "RelativeAttention",
+    "Residual",
+    "TargetSpace",
+    "TokenEmbedding",
+    "causal_mask",
+    "dropout_seed",
+    "padding_mask",
+]

@@ -3,17 +3,14 @@
 from typing import Any
 
 import keras
-from keras import ops
 
-from t2t_repro.layers.few_rows import multiply
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.formulas import Shape, Tensor, product
+from t2t_repro.layers.layer import Layer
 
 
-class Dense(keras.layers.Layer):
-    """``x @ kernel (+ bias)``: one matrix product for all positions of a batch.
-
-    Keras' own Dense takes sentences apart: it leaves a rank-3 product to the backend,
-    which on TensorFlow makes one kernel gradient per sentence and sums them.
+@keras.saving.register_keras_serializable("t2t_repro")
+class Dense(Layer):
+    """``x W``, or ``x W + b``, for each position.
 
     Args:
         units: the number of output channels.
@@ -24,8 +21,9 @@ class Dense(keras.layers.Layer):
         super().__init__(**kwargs)
         self.units = units
         self.use_bias = use_bias
+        self.bias = None
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         """Creates the kernel (Glorot-uniform, tensor2tensor utils/optimize.py)."""
         self.kernel = self.add_weight(
             name="kernel",
@@ -36,16 +34,7 @@ class Dense(keras.layers.Layer):
             self.bias = self.add_weight(
                 name="bias", shape=(self.units,), initializer="zeros"
             )
-        self.built = True
 
     def call(self, x: Tensor) -> Tensor:
-        """Maps each position.
-
-        Args:
-            x: float (rows, channels).
-
-        Returns:
-            float (rows, units).
-        """
-        product = multiply(x, self.kernel)
-        return ops.add(product, self.bias) if self.use_bias else product
+        """Maps float (..., channels) to (..., units)."""
+        return product(x, self.kernel, self.bias)

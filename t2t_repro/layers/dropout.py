@@ -1,27 +1,40 @@
-"""Dropout whose mask is a function of a seed, not of hidden state."""
+"""Dropout, whose mask a trainer can make a function of a seed."""
 
+import re
 import zlib
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import keras
 from keras import ops
 
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.formulas import Tensor
+
+_given: ContextVar[Tensor | None] = ContextVar("dropout_seed", default=None)
 
 
-class _GivenSeed(keras.random.SeedGenerator):
-    """Hands a given seed to ``keras.random``, which asks for a generator."""
+@contextmanager
+def dropout_seed(seed: Tensor) -> Iterator[None]:
+    """Makes the masks of all `Dropout` layers called inside a function of one seed.
 
-    def __init__(self, seed: Tensor) -> None:
-        self._given = seed
+    Keras' own layer counts its draws in a variable, which a checkpoint would have to
+    hold and every replica to share. With a seed of the run, the update and the place in
+    the batch, the same update draws the same masks after a restart.
 
-    def next(self, ordered: bool = True) -> Tensor:
-        return self._given
+    Args:
+        seed: int32 (2,). Each layer draws other numbers, by its path.
+    """
+    token = _given.set(seed)
+    try:
+        yield
+    finally:
+        _given.reset(token)
 
 
-def salt_of(layer: keras.layers.Layer) -> int:
-    """Makes a number of a layer's path, from 0 to 2^31 - 1."""
-    return zlib.crc32((layer.path or layer.name).encode()) & 0x7FFFFFFF
+def given_seed() -> Tensor | None:
+    """Returns the seed of the innermost `dropout_seed`, if there is one."""
+    return _given.get()
 
 
 def salted(seed: Tensor, salt: int) -> Tensor:
@@ -29,44 +42,54 @@ def salted(seed: Tensor, salt: int) -> Tensor:
     return ops.bitwise_xor(seed, ops.convert_to_tensor([0, salt], "int32"))
 
 
-class Dropout(keras.layers.Layer):
-    """Dropout (paper section 5.4) as a pure function of its input and a seed.
+def salt_of(path: str) -> int:
+    """Makes a number of a layer's path, from 0 to 2^31 - 1.
 
-    Keras' own layer counts its draws in a variable that a checkpoint would have to
-    hold and every replica to share. Here the training step passes a seed, and the
-    layer adds a number of its own made from its path: the same step draws the same
-    masks after a restart.
-
-    Args:
-        rate: the share of elements set to zero.
+    What layers of a stack share is the number of the path in the first of them.
     """
+    found = re.match(r"(.*/layer_)\d+(?=/)", path)
+    if found is None:
+        return _hash(path)
+    return _hash(found[0]) ^ _hash(found[1] + "0" + path[found.end() :])
 
-    def __init__(self, rate: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.rate = rate
-        self._salt = 0
 
-    def build(self) -> None:
-        """Derives the layer's own number from its path."""
-        self._salt = salt_of(self)
-        self.built = True
+def _hash(path: str) -> int:
+    return zlib.crc32(path.encode()) & 0x7FFFFFFF
 
-    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
-        """Drops elements, or returns ``x`` when there is no seed (inference).
+
+class _Seed(keras.random.SeedGenerator):
+    """Hands a given seed to ``keras.random``, which asks for a generator."""
+
+    def __init__(self, seed: Tensor) -> None:
+        self._seed = seed
+
+    def next(self, ordered: bool = True) -> Tensor:
+        if keras.backend.backend() == "jax":  # Its keys have no sign.
+            return ops.cast(self._seed, "uint32")
+        return self._seed
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class Dropout(keras.layers.Dropout):
+    """Dropout (paper section 5.4): Keras' own, except inside `dropout_seed`."""
+
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+        """Drops elements in training; those that stay are divided by 1 - rate.
 
         Args:
-            x: float, any shape.
-            seed: int32 (2,), or None.
+            inputs: float, any shape.
+            training: whether to drop.
 
         Returns:
-            Like ``x``; kept elements are divided by ``1 - rate``.
+            Like the inputs.
         """
-        if seed is None or self.rate == 0.0:
-            return x
-        own = salted(seed, self._salt)
-        # keras.random.dropout draws the same numbers in float32, but otherwise in the
-        # type of x: bfloat16 has 128 from 0 to 1, so of a tenth it would drop 13/128.
-        drawn = keras.random.uniform(
-            ops.shape(x), dtype="float32", seed=_GivenSeed(own)
-        )
-        return ops.where(drawn >= self.rate, x * (1.0 / (1.0 - self.rate)), 0)
+        if not training or not self.rate:
+            return inputs
+        seed = given_seed()
+        if seed is None:
+            return super().call(inputs, training=training)
+        own = _Seed(salted(seed, salt_of(self.path or self.name)))
+        # keras.random.dropout draws in the type of the inputs: bfloat16 has 128 numbers
+        # from 0 to 1, so that of a tenth it would drop 13/128.
+        drawn = keras.random.uniform(ops.shape(inputs), dtype="float32", seed=own)
+        return ops.where(drawn >= self.rate, inputs * (1.0 / (1.0 - self.rate)), 0)

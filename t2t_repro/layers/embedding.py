@@ -5,13 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.few_rows import multiply_transposed
+from t2t_repro.layers.formulas import Shape, Tensor, product_with_table
+from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import non_padding
-from t2t_repro.layers.typing import Tensor
 
 
-class TokenEmbedding(keras.layers.Layer):
-    """A matrix of symbols, used as embedding, as pre-softmax product, or as both.
+@keras.saving.register_keras_serializable("t2t_repro")
+class TokenEmbedding(Layer):
+    """A table of symbols: embedding, pre-softmax product, or one table as both.
 
     Rows are drawn from normal(0, d_model^-0.5) (tensor2tensor
     modalities.py:get_weights).
@@ -20,54 +21,59 @@ class TokenEmbedding(keras.layers.Layer):
         vocab_size: V, PAD (0) and EOS (1) included.
         d_model: the number of channels.
         scale: whether embeddings are multiplied by sqrt(d_model).
+        mask_zero: whether the embeddings carry Keras' mask that hides PAD.
     """
 
     def __init__(
-        self, vocab_size: int, d_model: int, scale: bool = True, **kwargs: Any
+        self,
+        vocab_size: int,
+        d_model: int,
+        scale: bool = True,
+        mask_zero: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
-        self.scale = d_model**0.5 if scale else 1.0
+        self.scale = scale
+        self.mask_zero = mask_zero
 
-    def build(self) -> None:
+    def build(self, input_shape: object = None) -> None:
         """Creates the table."""
         self.table = self.add_weight(
             name="table",
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
         )
-        self.built = True
 
-    def call(self, ids: Tensor) -> Tensor:
-        """Embeds symbols, multiplied by the scale; PAD becomes a zero vector.
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        """Embeds symbols, PAD as a zero vector; or makes logits of vectors.
 
         Args:
-            ids: int32 (batch, length).
+            inputs: int32 (batch, length); in reverse float (..., d_model).
+            reverse: whether to multiply by the transposed table, neither scaled nor
+                with a bias.
 
         Returns:
-            float (batch, length, d_model).
+            float (batch, length, d_model); in reverse float (..., vocab_size).
         """
+        if reverse:
+            return product_with_table(inputs, self.table)
+        # A Sequential model makes float32 of what it is called with.
+        ids = ops.cast(inputs, "int32")
         vectors = ops.cast(ops.take(self.table, ids, axis=0), self.compute_dtype)
-        mask = non_padding(ids, vectors.dtype) * self.scale
+        scale = self.d_model**0.5 if self.scale else 1.0
+        mask = ops.cast(non_padding(ids), vectors.dtype) * scale
         return vectors * ops.expand_dims(mask, -1)
 
-    def logits(self, x: Tensor) -> Tensor:
-        """Multiplies by the transposed table: no bias, no scaling.
-
-        Args:
-            x: float (..., d_model).
-
-        Returns:
-            float (..., vocab_size).
-        """
-        leading = ops.shape(x)[:-1]
-        rows = ops.cast(ops.reshape(x, (-1, self.d_model)), self.compute_dtype)
-        product = multiply_transposed(rows, self.table)
-        return ops.reshape(product, (*leading, self.vocab_size))
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
+        """Returns where the symbols are, bool (batch, length), with `mask_zero`."""
+        is_ids = len(inputs.shape) == 2
+        return non_padding(inputs) if self.mask_zero and is_ids else mask
 
 
-class TargetSpace(keras.layers.Layer):
+@keras.saving.register_keras_serializable("t2t_repro")
+class TargetSpace(Layer):
     """One trained vector added to every source position.
 
     # T2T: transformer_layers.py:transformer_prepare_encoder adds row
@@ -75,34 +81,23 @@ class TargetSpace(keras.layers.Layer):
     no such vector; tensor2tensor's checkpoints and parameter counts do.
 
     Args:
-        d_model: the number of channels.
         target_space_id: the row used.
     """
 
     ROWS = 32
 
-    def __init__(self, d_model: int, target_space_id: int = 0, **kwargs: Any) -> None:
+    def __init__(self, target_space_id: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.d_model = d_model
         self.target_space_id = target_space_id
 
-    def build(self) -> None:
+    def build(self, input_shape: Shape) -> None:
         """Creates the table, Glorot-uniform."""
         self.table = self.add_weight(
             name="table",
-            shape=(self.ROWS, self.d_model),
+            shape=(self.ROWS, input_shape[-1]),
             initializer="glorot_uniform",
         )
-        self.built = True
 
     def call(self, x: Tensor) -> Tensor:
-        """Adds the vector.
-
-        Args:
-            x: float (batch, source, d_model).
-
-        Returns:
-            Like ``x``.
-        """
-        # A one-row gather keeps the gradient dense in the row alone.
+        """Adds the vector to float (batch, source, d_model)."""
         return x + ops.cast(self.table[self.target_space_id], x.dtype)

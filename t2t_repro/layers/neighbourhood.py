@@ -1,177 +1,127 @@
-"""Self-attention restricted to a neighbourhood, at a cost that grows with its size.
+"""Self-attention restricted to a neighbourhood (paper section 4)."""
 
-Paper section 4: "self-attention could be restricted to considering only a neighborhood
-of size r in the input sequence centered around the respective output position". Here a
-radius says how far a position sees on either side, so that r is 2 * radius + 1.
+from collections.abc import Callable
+from typing import Any
 
-Queries go in blocks of r. A block sees the keys of its own places and `radius` more on
-either side, 2 * r - 1 at most, and a mask hides those beyond each query's own
-neighbourhood: the work is proportional to length * r, not to the square of the length.
-"""
-
-from typing import NamedTuple
-
-import numpy as np
+import keras
 from keras import ops
 
-from t2t_repro.layers.masks import MASKED
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.attention import MultiHeadAttention, both, masked_softmax
+from t2t_repro.layers.formulas import Tensor
+from t2t_repro.system.formula import formula
 
 
-class Windows(NamedTuple):
-    """How a sequence is cut for one radius.
+def distances_between(query: Tensor, key: Tensor) -> Tensor:
+    """Returns how far each key lies behind each query, which are the last of the keys.
 
-    Attributes:
-        radius: how far a position sees.
-        size: r, the queries of a block.
-        width: keys of a block's window.
-        length: int (), positions of the sequence.
-        blocks: int (), of queries; the last one is filled up.
+    Args:
+        query: float (batch, heads, targets, d_k).
+        key: float (batch, heads, sources, d_k).
+
+    Returns:
+        int32 (targets, sources), the key's place less the query's.
     """
-
-    radius: int
-    size: int
-    width: int
-    length: Tensor
-    blocks: Tensor
+    targets, sources = ops.shape(query)[2], ops.shape(key)[2]
+    places = ops.arange(sources, dtype="int32")
+    return places[None, :] - places[sources - targets :, None]
 
 
-def windows_of(length: Tensor | int, radius: int) -> Windows:
-    """Cuts a sequence of some length (int ()) for a radius of at least 1."""
-    size = 2 * radius + 1
-    return Windows(radius, size, size + 2 * radius, length, (length + size - 1) // size)
+def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
+    """Returns a mask that hides what lies beyond a radius, too."""
+    return both(mask, ops.abs(distances) <= radius)
 
 
-def nearby_weights(
-    query: Tensor, key: Tensor, bias: Tensor | None, windows: Windows
+@formula
+def attend_nearby(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    radius: int,
+    drop: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """Computes softmax(Q K^T + bias) within each query's neighbourhood.
+    """Attends within a radius, over a whole sequence.
 
     Args:
         query: float (batch, heads, length, d_k), multiplied by d_k^-0.5.
         key: float (batch, heads, length, d_k).
-        bias: float32 (batch or 1, 1, length or 1, length), hides more; or None.
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, size, width), in the dtype of the query.
-    """
-    # (batch, heads, blocks, size, d) x (batch, heads, blocks, width, d)
-    logits = ops.einsum(
-        "bhnqd,bhnkd->bhnqk", query_blocks(query, windows), key_windows(key, windows)
-    )
-    hidden = ops.maximum(window_bias(bias, windows), MASKED)
-    logits = ops.cast(logits, "float32") + hidden
-    return ops.cast(ops.softmax(logits, axis=-1), query.dtype)
-
-
-def nearby_values(weights: Tensor, value: Tensor, windows: Windows) -> Tensor:
-    """Adds up the values of each neighbourhood.
-
-    Args:
-        weights: float (batch, heads, blocks, size, width).
         value: float (batch, heads, length, d_v).
-        windows: of the sequence.
+        mask: bool, broadcast to (batch, 1, length, length), or None.
+        radius: positions that are seen on either side.
+        drop: dropout of the attention weights.
 
     Returns:
         float (batch, heads, length, d_v).
     """
-    return joined_blocks(ops.matmul(weights, key_windows(value, windows)), windows)
+    logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+    mask = near(mask, distances_between(query, key), radius)
+    return ops.matmul(drop(masked_softmax(logits, mask)), value)
 
 
-def query_blocks(query: Tensor, windows: Windows) -> Tensor:
-    """Cuts queries.
-
-    Args:
-        query: float (batch, heads, length, d_k).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, size, d_k), zeros where no query was.
-    """
-    batch, heads, length, depth = ops.shape(query)
-    filled = ops.pad(query, _behind(2, windows.blocks * windows.size - length))
-    # (batch, heads, blocks * size, d) -> (batch, heads, blocks, size, d)
-    shape = (batch, heads, windows.blocks, windows.size, depth)
-    return ops.reshape(filled, shape)
-
-
-def key_windows(key: Tensor, windows: Windows) -> Tensor:
-    """Gives each block of queries the keys, or the values, that it may need.
+@keras.saving.register_keras_serializable("t2t_repro")
+class NeighbourhoodAttention(MultiHeadAttention):
+    """Self-attention that sees so many positions on either side.
 
     Args:
-        key: float (batch, heads, length, d).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, width, d), zeros beyond the ends.
+        num_heads: h.
+        d_k: channels of a query or a key, per head.
+        d_v: channels of a value, per head.
+        radius: positions seen on either side; the paper's r is 2 * radius + 1.
+        **kwargs: those of `MultiHeadAttention`.
     """
-    radius, size = windows.radius, windows.size
-    behind = windows.blocks * size - windows.length + radius
-    padded = ops.pad(key, _behind(2, behind, radius))
-    return ops.take(padded, _places(windows), axis=2)
 
+    def __init__(
+        self, num_heads: int, d_k: int, d_v: int, *, radius: int, **kwargs: Any
+    ) -> None:
+        super().__init__(num_heads, d_k, d_v, **kwargs)
+        self.radius = radius
 
-def window_bias(bias: Tensor | None, windows: Windows) -> Tensor:
-    """Hides what a query does not see of its block's window.
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        training: bool | None = None,
+        **where: Tensor,
+    ) -> Tensor:
+        """Attends as `MultiHeadAttention` does.
 
-    Args:
-        bias: float32 (batch or 1, 1, length or 1, length), hides more; or None.
-        windows: of the sequence.
+        A step of a search gives the ``distances`` of keys and queries.
+        """
+        if where:
+            return super().attend(query, key, value, mask, training, **where)
 
-    Returns:
-        float32 (batch or 1, 1, blocks, size, width).
-    """
-    query = np.arange(windows.size)[:, None] + windows.radius
-    near = np.abs(np.arange(windows.width) - query) <= windows.radius
-    hidden = np.where(near, 0.0, MASKED).astype("float32")
-    places = _places(windows) - windows.radius
-    beyond = ops.logical_or(places < 0, places >= windows.length)
-    # (blocks, 1, width) + (size, width) -> (blocks, size, width)
-    found = ops.expand_dims(ops.cast(beyond, "float32") * MASKED, 1) + hidden
-    if bias is None:
-        return found[None, None]
-    own = ops.cast(bias, "float32")
-    inside = ops.clip(places, 0, windows.length - 1)
-    if bias.shape[2] == 1:
-        # (rows, 1, length) -> (rows, 1, blocks, width) -> (rows, 1, blocks, 1, width)
-        return ops.expand_dims(ops.take(own[:, :, 0], inside, axis=2), 3) + found
-    first = ops.arange(windows.blocks, dtype="int32")[:, None] * windows.size
-    queries = first + np.arange(windows.size, dtype="int32")
-    queries = ops.minimum(queries, windows.length - 1)
-    # (blocks, size, 1) + (blocks, 1, width): places in a flattened row of the bias
-    pairs = ops.expand_dims(queries * windows.length, 2) + ops.expand_dims(inside, 1)
-    flat = ops.reshape(own, (ops.shape(own)[0], 1, windows.length * windows.length))
-    return ops.take(flat, pairs, axis=2) + found
+        def drop(weights: Tensor) -> Tensor:
+            return self.drop(weights, training=training)
 
+        heads = attend_nearby(query, key, value, mask, self.radius, drop)
+        return self.join_heads(heads)
 
-def joined_blocks(blocks: Tensor, windows: Windows) -> Tensor:
-    """Puts the blocks together again.
+    def weigh(
+        self,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        distances: Tensor | None = None,
+    ) -> Tensor:
+        """Computes the attention weights within the radius.
 
-    Args:
-        blocks: float (batch, heads, blocks, size, d).
-        windows: of the sequence.
+        Args:
+            query: float (batch, heads, targets, d_k).
+            key: float (batch, heads, sources, d_k).
+            mask: bool, broadcast to (batch, heads, targets, sources), or None.
+            distances: int32, broadcast to the same; None: `distances_between` them.
 
-    Returns:
-        float (batch, heads, length, d).
-    """
-    batch, heads, count, size, depth = ops.shape(blocks)
-    # (batch, heads, blocks, size, d) -> (batch, heads, blocks * size, d)
-    joined = ops.reshape(blocks, (batch, heads, count * size, depth))
-    return joined[:, :, : windows.length]
+        Returns:
+            float (batch, heads, targets, sources).
+        """
+        if distances is None:
+            distances = distances_between(query, key)
+        return super().weigh(query, key, near(mask, distances, self.radius))
 
-
-def _places(windows: Windows) -> Tensor:
-    """Returns where each window's keys lie among the padded ones.
-
-    int32 (blocks, width); place p holds the key of position p - radius.
-    """
-    first = ops.arange(windows.blocks, dtype="int32") * windows.size
-    return ops.expand_dims(first, 1) + np.arange(windows.width, dtype="int32")
-
-
-def _behind(axis: int, count: Tensor | int, before: int = 0) -> list[list[Tensor]]:
-    """Returns the padding of a tensor (batch, heads, length, d) along one axis."""
-    padding: list[list[Tensor]] = [[0, 0] for _ in range(4)]
-    padding[axis] = [before, count]
-    return padding
+    def gather(
+        self, weights: Tensor, value: Tensor, distances: Tensor | None = None
+    ) -> Tensor:
+        """Adds up the values by their weights, wherever they are."""
+        return super().gather(weights, value)

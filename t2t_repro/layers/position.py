@@ -1,32 +1,30 @@
 """Position signals (paper section 3.5)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.layer import Layer
 
 MAX_TIMESCALE = 10_000.0
 
 
 def sinusoid_rates(d_model: int) -> np.ndarray:
-    """Returns the angular rates of tensor2tensor's timing signal.
+    """Returns the angles per position of `sinusoid`, radians, float64 (d_model // 2,).
 
     The divisor is d_model/2 - 1, so the last timescale is exactly 10,000
     (tensor2tensor common_attention.py:get_timing_signal_1d).
-
-    Returns:
-        float32 (d_model // 2,), radians per position.
     """
     count = d_model // 2
-    step = np.log(MAX_TIMESCALE) / max(count - 1, 1)
-    return np.exp(np.arange(count) * -step).astype("float32")
+    return np.exp(np.arange(count) * -np.log(MAX_TIMESCALE) / max(count - 1, 1))
 
 
 def sinusoid(positions: Tensor, d_model: int) -> Tensor:
-    """Tensor2tensor's timing signal: all sines, then all cosines.
+    """tensor2tensor's timing signal: all sines, then all cosines.
 
     # T2T: neither interleaved nor with the paper's divisor; its checkpoints need it.
 
@@ -37,8 +35,7 @@ def sinusoid(positions: Tensor, d_model: int) -> Tensor:
     Returns:
         float32 (..., length, d_model).
     """
-    positions = ops.cast(positions, "float32")
-    angle = ops.expand_dims(positions, -1) * sinusoid_rates(d_model)
+    angle = _angles(positions, sinusoid_rates(d_model))
     parts = [ops.sin(angle), ops.cos(angle)]
     if d_model % 2:
         parts.append(ops.zeros_like(angle[..., :1]))
@@ -46,7 +43,7 @@ def sinusoid(positions: Tensor, d_model: int) -> Tensor:
 
 
 def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
-    """The formula as printed in the paper's section 3.5: sines and cosines alternate.
+    """The formula as the paper prints it: sines and cosines alternate.
 
     Args:
         positions: int32 (..., length), counted from 0.
@@ -56,50 +53,91 @@ def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
         float32 (..., length, d_model): column 2i holds sin(pos / 10000^(2i/d_model)),
         column 2i+1 the cosine of the same angle.
     """
-    rates = MAX_TIMESCALE ** (-np.arange(0, d_model, 2) / d_model)
-    positions = ops.cast(positions, "float32")
-    angle = ops.expand_dims(positions, -1) * rates.astype("float32")
+    angle = _angles(positions, MAX_TIMESCALE ** (-np.arange(0, d_model, 2) / d_model))
     pairs = ops.stack([ops.sin(angle), ops.cos(angle)], axis=-1)
     # (..., length, d_model / 2, 2) -> (..., length, d_model)
     return ops.reshape(pairs, (*ops.shape(positions), d_model))
 
 
-class LearnedPosition(keras.layers.Layer):
-    """A trained table of positions; beyond it the signal is zero.
+def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
+    """Multiplies positions (..., length) by rates (d / 2,), radians per position."""
+    places = ops.expand_dims(ops.cast(positions, "float32"), -1)
+    return places * ops.convert_to_tensor(rates, "float32")
+
+
+FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
+
+
+def _added(
+    x: Tensor, positions: Tensor | None, signal: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Adds a signal (..., length, d_model) of positions to x."""
+    if positions is None:
+        positions = ops.arange(ops.shape(x)[1], dtype="int32")
+    return x + ops.cast(signal(positions), x.dtype)
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class PositionalEncoding(Layer):
+    """Adds sines and cosines of different frequencies.
+
+    Args:
+        formula: "sinusoid" (tensor2tensor's layout) or "sinusoid_paper".
+
+    Raises:
+        ValueError: there is no such formula.
+    """
+
+    def __init__(self, formula: str = "sinusoid", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if formula not in FORMULAS:
+            raise ValueError(f"formula {formula!r}: use one of {', '.join(FORMULAS)}")
+        self.formula = formula
+
+    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Adds the signal.
+
+        Args:
+            x: float (batch, length, d_model).
+            positions: int32, (length,) or (batch, length); None: 0, 1, ...
+
+        Returns:
+            Like ``x``.
+        """
+        signal = FORMULAS[self.formula]
+        return _added(x, positions, lambda places: signal(places, x.shape[-1]))
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class LearnedPosition(Layer):
+    """Adds rows of a trained table; beyond it, nothing.
 
     Reference: paper table 3 row (E); tensor2tensor
     common_attention.py:add_positional_embedding (zeros past the table, no error).
 
     Args:
         max_position: rows of the table.
-        d_model: the number of channels.
     """
 
-    def __init__(self, max_position: int, d_model: int, **kwargs: Any) -> None:
+    def __init__(self, max_position: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.max_position = max_position
-        self.d_model = d_model
 
-    def build(self) -> None:
+    def build(self, x_shape: Shape) -> None:
         """Creates the table, Glorot-uniform as tensor2tensor's."""
         self.table = self.add_weight(
             name="table",
-            shape=(self.max_position, self.d_model),
+            shape=(self.max_position, x_shape[-1]),
             initializer="glorot_uniform",
         )
-        self.built = True
 
-    def call(self, positions: Tensor) -> Tensor:
-        """Looks positions up.
+    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Adds the rows; arguments and result are those of `PositionalEncoding`."""
+        return _added(x, positions, self._rows)
 
-        Args:
-            positions: int32 (..., length).
-
-        Returns:
-            float (..., length, d_model).
-        """
+    def _rows(self, positions: Tensor) -> Tensor:
+        """Looks up int32 (..., length): float (..., length, d_model)."""
         inside = ops.cast(positions < self.max_position, self.compute_dtype)
-        rows = ops.take(
-            self.table, ops.minimum(positions, self.max_position - 1), axis=0
-        )
+        last = self.max_position - 1
+        rows = ops.take(self.table, ops.minimum(positions, last), axis=0)
         return ops.cast(rows, self.compute_dtype) * ops.expand_dims(inside, -1)

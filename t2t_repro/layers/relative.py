@@ -5,23 +5,13 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.typing import Tensor
+from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
+from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.layer import Layer
+from t2t_repro.layers.neighbourhood import distances_between, near
 
 
-def distances_within(length: Tensor | int) -> Tensor:
-    """Returns how far each position lies behind each other one.
-
-    Args:
-        length: int (), the number of positions.
-
-    Returns:
-        int32 (length, length); row i holds j - i in column j.
-    """
-    position = ops.arange(length, dtype="int32")
-    return ops.expand_dims(position, 0) - ops.expand_dims(position, 1)
-
-
-class RelativeTable(keras.layers.Layer):
+class RelativeTable(Layer):
     """One trained vector for each distance from -R to R, shared by all heads.
 
     Farther ones count as R (tensor2tensor
@@ -37,24 +27,98 @@ class RelativeTable(keras.layers.Layer):
         self.max_distance = max_distance
         self.depth = depth
 
-    def build(self) -> None:
+    def build(self, input_shape: object = None) -> None:
         """Creates the table, Glorot-uniform."""
         self.table = self.add_weight(
             name="table",
             shape=(2 * self.max_distance + 1, self.depth),
             initializer="glorot_uniform",
         )
-        self.built = True
 
     def call(self, distances: Tensor) -> Tensor:
-        """Looks distances up.
-
-        Args:
-            distances: int32 (targets, sources), the key's place less the query's.
-
-        Returns:
-            float (targets, sources, depth).
-        """
+        """Looks up int32 (targets, sources): float (targets, sources, depth)."""
         far = self.max_distance
         rows = ops.clip(distances, -far, far) + far
         return ops.cast(ops.take(self.table, rows, axis=0), self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class RelativeAttention(MultiHeadAttention):
+    """Self-attention that knows how far a key lies from a query.
+
+    Args:
+        num_heads: h.
+        d_k: channels of a query or a key, per head.
+        d_v: channels of a value, per head; as many as d_k.
+        max_relative_position: the distance beyond which all are one.
+        radius: positions seen on either side; 0: all.
+        **kwargs: those of `MultiHeadAttention`.
+
+    References:
+        Shaw et al. 2018, equations (3) and (4).
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        d_k: int,
+        d_v: int,
+        *,
+        max_relative_position: int,
+        radius: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_heads, d_k, d_v, **kwargs)
+        self.max_relative_position = far = max_relative_position
+        self.radius = radius
+        policy = self.dtype_policy
+        self.relative_keys = RelativeTable(far, d_k, name="relative_keys", dtype=policy)
+        self.relative_values = RelativeTable(
+            far, d_v, name="relative_values", dtype=policy
+        )
+
+    def build(
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> None:
+        """Creates the projections and both tables."""
+        super().build(query_shape, value_shape, key_shape)
+        self.relative_keys.build()
+        self.relative_values.build()
+
+    def weigh(
+        self,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        distances: Tensor | None = None,
+    ) -> Tensor:
+        """Computes the attention weights (equation (4)).
+
+        Args:
+            query: float (batch, heads, targets, d_k).
+            key: float (batch, heads, sources, d_k).
+            mask: bool, broadcast to (batch, heads, targets, sources), or None.
+            distances: int32 (targets, sources); None: `distances_between` them.
+
+        Returns:
+            float (batch, heads, targets, sources).
+        """
+        if distances is None:
+            distances = distances_between(query, key)
+        if self.radius:
+            mask = near(mask, distances, self.radius)
+        logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+        relative = ops.einsum("bhtd,tsd->bhts", query, self.relative_keys(distances))
+        logits = ops.cast(logits, "float32") + ops.cast(relative, "float32")
+        return ops.cast(masked_softmax(logits, mask), query.dtype)
+
+    def gather(
+        self, weights: Tensor, value: Tensor, distances: Tensor | None = None
+    ) -> Tensor:
+        """Adds up values and what stands for their distances (equation (3))."""
+        if distances is None:
+            distances = distances_between(weights, value)
+        vectors = self.relative_values(distances)
+        return ops.matmul(weights, value) + ops.einsum(
+            "bhts,tsd->bhtd", weights, vectors
+        )

@@ -1,280 +1,342 @@
-"""The encoder and decoder stacks (paper section 3.1)."""
+"""The encoder and the decoder (paper section 3.1)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import keras
-from keras import ops
 
+from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.dropout import salt_of, salted
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.normalization import LayerNormalization
-from t2t_repro.layers.sublayer import Residual
-from t2t_repro.layers.traced_once import traced_once
-from t2t_repro.layers.typing import Shape, Tensor
+from t2t_repro.layers.formulas import Shape, Tensor, one_after_another
+from t2t_repro.layers.layer import Layer
+
+Sublayer = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class StackShape:
-    """What the layers of one stack have in common.
+class _StackLayer(Layer):
+    """A layer of a stack: sub-layers, each with its residual connection."""
 
-    Attributes:
-        num_layers: N.
-        d_model: channels between the sub-layers.
-        d_ff: hidden channels of the feed-forward network.
-        num_heads: h.
-        d_k: channels of a query or a key, per head.
-        d_v: channels of a value, per head.
-        norm: "post" (paper) or "pre".
-        dropout: P_drop of sub-layer outputs (and of the stack's input).
-        attention_dropout: the share of attention weights dropped.
-        ffn_dropout: the share of hidden feed-forward units dropped.
-        max_relative_position: of relative positions in self-attention; 0: none.
-        self_attention_radius: positions that self-attention sees on either side; 0:
-            all.
-    """
-
-    num_layers: int
-    d_model: int
-    d_ff: int
-    num_heads: int
-    d_k: int
-    d_v: int
-    norm: str = "post"
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    ffn_dropout: float = 0.0
-    max_relative_position: int = 0
-    self_attention_radius: int = 0
-
-
-class _StackLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: how sub-layers are made and built."""
-
-    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        num_heads: int,
+        d_k: int,
+        d_v: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        attention_dropout: float = 0.0,
+        ffn_dropout: float = 0.0,
+        variant: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.shape = shape
+        self.num_heads = num_heads
+        self.d_k = d_k
+        self.d_v = d_v
+        self.d_ff = d_ff
+        self.dropout = dropout
+        self.norm = norm
+        self.attention_dropout = attention_dropout
+        self.ffn_dropout = ffn_dropout
+        self.variant = variant
+        self._make()
 
-    def _self_attention(self) -> MultiHeadAttention:
-        shape = self.shape
-        return self._attention(
-            "self_attention", shape.max_relative_position, shape.self_attention_radius
-        )
-
-    def _attention(
-        self, name: str, max_relative_position: int = 0, radius: int = 0
-    ) -> MultiHeadAttention:
-        shape = self.shape
-        return MultiHeadAttention(
-            shape.num_heads,
-            shape.d_model,
-            shape.d_k,
-            shape.d_v,
-            shape.attention_dropout,
-            max_relative_position,
-            radius,
+    def _attention(self, name: str, variant: dict[str, Any] | None = None) -> Layer:
+        kind, config = MultiHeadAttention, {}
+        if variant is not None:
+            class_name, config = variant["class_name"], variant["config"]
+            kind = keras.saving.get_registered_object(class_name)
+            if kind is None:
+                raise ValueError(f"variant {class_name!r}: no such layer is registered")
+        return kind(
+            self.num_heads,
+            self.d_k,
+            self.d_v,
+            dropout=self.attention_dropout,
             name=name,
             dtype=self.dtype_policy,
-        )
-
-    def _feed_forward(self) -> FeedForward:
-        shape = self.shape
-        return FeedForward(
-            shape.d_model,
-            shape.d_ff,
-            shape.ffn_dropout,
-            name="feed_forward",
-            dtype=self.dtype_policy,
+            **config,
         )
 
     def _residual(self, name: str) -> Residual:
-        shape = self.shape
-        return Residual(
-            shape.d_model,
-            shape.dropout,
-            shape.norm,
-            name=name,
-            dtype=self.dtype_policy,
+        return Residual(self.dropout, self.norm, name=name, dtype=self.dtype_policy)
+
+    def _feed_forward(self) -> FeedForward:
+        return FeedForward(
+            self.d_ff, self.ffn_dropout, name="feed_forward", dtype=self.dtype_policy
         )
 
-    def build(self) -> None:
-        """Builds every sub-layer."""
-        for sublayer in self._layers:
-            sublayer.build()
-        self.built = True
 
-
+@keras.saving.register_keras_serializable("t2t_repro")
 class EncoderLayer(_StackLayer):
     """Self-attention, then a feed-forward network, each with its residual.
 
     Args:
-        shape: the sizes of the stack.
+        num_heads: h.
+        d_k: channels of a query or a key, per head.
+        d_v: channels of a value, per head.
+        d_ff: hidden channels of the feed-forward network.
+        dropout: P_drop of sub-layer outputs.
+        norm: "post" (paper) or "pre".
+        attention_dropout: the share of attention weights dropped; the paper: none.
+        ffn_dropout: the share of hidden feed-forward units dropped; the paper: none.
+        variant: another self-attention than the paper's, as Keras writes layers down:
+            ``{"class_name": "t2t_repro>...", "config": {...}}``, with the arguments of
+            its own as config.
+
+    Raises:
+        ValueError: ``norm`` is unknown, or the variant's class.
     """
 
-    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
-        super().__init__(shape, **kwargs)
-        self.self_attention = self._self_attention()
+    def _make(self) -> None:
+        self.self_attention = self._attention("self_attention", self.variant)
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
+    def build(self, x_shape: Shape) -> None:
+        """Builds the sub-layers."""
+        self.self_attention.build(x_shape, x_shape)
+        self.self_attention_residual.build(x_shape)
+        self.feed_forward.build(x_shape)
+        self.feed_forward_residual.build(x_shape)
+
+    def in_order(self, x: Tensor, look: Sublayer) -> Tensor:
+        """Applies the sub-layers one after the other (figure 1, left).
+
+        Args:
+            x: float (..., d_model).
+            look: self-attention.
+
+        Returns:
+            Like ``x``.
+        """
+        x = self.self_attention_residual(x, sublayer=look)
+        return self.feed_forward_residual(x, sublayer=self.feed_forward)
+
     def call(
         self,
         x: Tensor,
-        bias: Tensor,
-        seed: Tensor | None = None,
-        *,
-        shape: Shape,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Applies the layer.
 
         Args:
-            x: float (batch * source, d_model), a row for each position.
-            bias: float32 (batch, 1, 1, source) or (batch, 1, source, source).
-            seed: int32 (2,) for dropout, or None at inference.
-            shape: batch and source.
+            x: float (batch, source, d_model).
+            attention_mask: bool, (batch, source, source) or what broadcasts to it, true
+                where seen.
+            training: whether to drop.
 
         Returns:
-            float (batch * source, d_model).
+            Like ``x``.
         """
-        y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, bias, seed, shape=shape, memory_shape=shape)
-        x = self.self_attention_residual(x, y, seed)
-        y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
-        return self.feed_forward_residual(x, y, seed)
+        attention = self.self_attention
+        return self.in_order(
+            x, lambda y: attention(y, y, attention_mask=attention_mask)
+        )
 
 
+@keras.saving.register_keras_serializable("t2t_repro")
 class DecoderLayer(_StackLayer):
     """Masked self-attention, attention to the encoder, then feed-forward.
 
-    Args:
-        shape: the sizes of the stack.
+    Its arguments are those of `EncoderLayer`.
     """
 
-    def __init__(self, shape: StackShape, **kwargs: Any) -> None:
-        super().__init__(shape, **kwargs)
-        self.self_attention = self._self_attention()
+    def _make(self) -> None:
+        self.self_attention = self._attention("self_attention", self.variant)
         self.self_attention_residual = self._residual("self_attention_residual")
         self.cross_attention = self._attention("cross_attention")
         self.cross_attention_residual = self._residual("cross_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
+    def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
+        """Builds the sub-layers."""
+        self.self_attention.build(x_shape, x_shape)
+        self.self_attention_residual.build(x_shape)
+        self.cross_attention.build(x_shape, encoder_output_shape)
+        self.cross_attention_residual.build(x_shape)
+        self.feed_forward.build(x_shape)
+        self.feed_forward_residual.build(x_shape)
+
+    def in_order(
+        self, x: Tensor, look_back: Sublayer, look_at_source: Sublayer
+    ) -> Tensor:
+        """Applies the sub-layers one after the other (figure 1, right).
+
+        Training, a step of a search and the attention maps differ in the two functions.
+
+        Args:
+            x: float (..., d_model).
+            look_back: self-attention.
+            look_at_source: attention to the encoder's output.
+
+        Returns:
+            Like ``x``.
+        """
+        x = self.self_attention_residual(x, sublayer=look_back)
+        x = self.cross_attention_residual(x, sublayer=look_at_source)
+        return self.feed_forward_residual(x, sublayer=self.feed_forward)
+
     def call(
         self,
         x: Tensor,
         encoder_output: Tensor,
-        self_bias: Tensor,
-        cross_bias: Tensor,
-        seed: Tensor | None = None,
-        *,
-        shape: Shape,
-        memory_shape: Shape,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
-        """Applies the layer.
+        """Applies the layer; no position sees what comes after it.
 
         Args:
-            x: float (batch * target, d_model), a row for each position.
-            encoder_output: float (batch * source, d_model).
-            self_bias: float32, broadcast to (batch, heads, target, target).
-            cross_bias: float32, broadcast to (batch, heads, target, source).
-            seed: int32 (2,) for dropout, or None at inference.
-            shape: batch and target.
-            memory_shape: batch and source.
+            x: float (batch, target, d_model).
+            encoder_output: float (batch, source, d_model).
+            attention_mask: bool, (batch, target, target) or what broadcasts to it:
+                hides more of the target.
+            cross_attention_mask: bool, (batch, target, source) or what broadcasts to
+                it: what is seen of the source.
+            training: whether to drop.
 
         Returns:
-            float (batch * target, d_model).
+            Like ``x``.
         """
-        y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, self_bias, seed, shape=shape, memory_shape=shape)
-        x = self.self_attention_residual(x, y, seed)
-        y = self.cross_attention_residual.enter(x)
-        y = self.cross_attention(
-            y, encoder_output, cross_bias, seed, shape=shape, memory_shape=memory_shape
-        )
-        x = self.cross_attention_residual(x, y, seed)
-        y = self.feed_forward(self.feed_forward_residual.enter(x), seed)
-        return self.feed_forward_residual(x, y, seed)
+
+        def look_back(y: Tensor) -> Tensor:
+            return self.self_attention(
+                y, y, attention_mask=attention_mask, use_causal_mask=True
+            )
+
+        def look_at_source(y: Tensor) -> Tensor:
+            return self.cross_attention(
+                y, encoder_output, attention_mask=cross_attention_mask
+            )
+
+        return self.in_order(x, look_back, look_at_source)
 
 
-class Stack(keras.layers.Layer):
+class _Stack(Layer):
     """N layers, and in pre-norm one more normalisation after the last.
 
     Layers are attributes ``layer_0``, ``layer_1``, ...: a Python list of layers
     would hide their weights from TensorFlow's own checkpoints.
 
     Args:
-        layer_class: `EncoderLayer` or `DecoderLayer`.
-        shape: the sizes of the stack.
+        num_layers: N.
+        norm: "post" (paper) or "pre".
+        **layer: the other arguments of a layer, by name.
     """
 
+    layer_class: ClassVar[type[_StackLayer]]
+
     def __init__(
-        self, layer_class: type[_StackLayer], shape: StackShape, **kwargs: Any
+        self,
+        num_layers: int,
+        norm: str = "post",
+        *,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **layer: Any,
     ) -> None:
-        # What it reads of its layers' variables are their values, not cast.
-        super().__init__(autocast=False, **kwargs)
-        self.shape = shape
-        for index in range(shape.num_layers):
-            name = f"layer_{index}"
-            layer = layer_class(shape, name=name, dtype=self.dtype_policy)
-            setattr(self, name, layer)
+        # It computes nothing itself; its layers cast what they read.
+        super().__init__(name=name, dtype=dtype, trainable=trainable, autocast=False)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.layer = layer
+        for index in range(num_layers):
+            one = self.layer_class(
+                norm=norm, name=f"layer_{index}", dtype=self.dtype_policy, **layer
+            )
+            setattr(self, f"layer_{index}", one)
         self.final_norm = (
             LayerNormalization(name="final_norm", dtype=self.dtype_policy)
-            if shape.norm == "pre"
+            if norm == "pre"
             else None
         )
 
-    def layers_in_order(self) -> Iterator[_StackLayer]:
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make the stack again."""
+        config = super().get_config()
+        return {k: v for k, v in config.items() if k != "layer"} | self.layer
+
+    def layers_in_order(self) -> Iterator[Any]:
         """Yields the layers from the input to the output."""
-        for index in range(self.shape.num_layers):
+        for index in range(self.num_layers):
             yield getattr(self, f"layer_{index}")
 
-    def build(self) -> None:
-        """Builds every layer."""
+    def _build(self, *shapes: Shape) -> None:
         for layer in self.layers_in_order():
-            layer.build()
+            layer.build(*shapes)
         if self.final_norm is not None:
-            self.final_norm.build((None, None, self.shape.d_model))
-        self.built = True
+            self.final_norm.build(shapes[0])
 
-    def call(
-        self,
-        x: Tensor,
-        *context: Tensor,
-        seed: Tensor | None = None,
-        **shapes: Shape,
-    ) -> Tensor:
-        """Applies all layers.
-
-        It is the first that is called, with the weights of each: layers are alike, so
-        that TensorFlow has to trace one of them. Each has a seed of its own.
-
-        Args:
-            x: float (batch * length, d_model), a row for each position.
-            *context: what each layer takes beside ``x``: the bias for an encoder;
-                encoder output, self bias and cross bias for a decoder.
-            seed: int32 (2,) for dropout, or None at inference.
-            **shapes: `shape`, batch and length; for a decoder also `memory_shape`,
-                batch and the encoder output's length.
-
-        Returns:
-            float (batch * length, d_model).
-        """
-        first = next(self.layers_in_order())
-
-        def apply(x: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
-            with keras.StatelessScope(zip(first.variables, weights, strict=True)):
-                return first(x, *context, seed=seed, **shapes)
-
-        apply = traced_once(apply)
-        for layer in self.layers_in_order():
-            weights = [ops.cast(v, v.dtype) for v in layer.variables]
-            own = None if seed is None else salted(seed, salt_of(layer))
-            x = apply(x, weights, own)
-        return self.finish(x)
+    def apply(self, x: Tensor, **context: Any) -> Tensor:
+        """Applies all layers to float (batch, length, d_model)."""
+        return self.finish(one_after_another([*self.layers_in_order()], x, **context))
 
     def finish(self, x: Tensor) -> Tensor:
         """Applies pre-norm's last normalisation, where there is one."""
         return x if self.final_norm is None else self.final_norm(x)
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class Encoder(_Stack):
+    """A stack of `EncoderLayer`s, called as one of them is.
+
+    Args:
+        num_layers: N.
+        norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
+        **layer: the other arguments of `EncoderLayer`, by name.
+    """
+
+    layer_class = EncoderLayer
+
+    def build(self, x_shape: Shape) -> None:
+        """Builds every layer."""
+        self._build(x_shape)
+
+    def call(
+        self,
+        x: Tensor,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Applies all layers; see `EncoderLayer`."""
+        return self.apply(x, attention_mask=attention_mask, training=training)
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class Decoder(_Stack):
+    """A stack of `DecoderLayer`s, called as one of them is.
+
+    Args:
+        num_layers: N.
+        norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
+        **layer: the other arguments of `DecoderLayer`, by name.
+    """
+
+    layer_class = DecoderLayer
+
+    def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
+        """Builds every layer."""
+        self._build(x_shape, encoder_output_shape)
+
+    def call(
+        self,
+        x: Tensor,
+        encoder_output: Tensor,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Applies all layers; see `DecoderLayer`."""
+        return self.apply(
+            x,
+            encoder_output=encoder_output,
+            attention_mask=attention_mask,
+            cross_attention_mask=cross_attention_mask,
+            training=training,
+        )

@@ -1,1 +1,1 @@
-"""The model: embeddings, stacks and softmax put together."""
+"""Figure 1: the Transformer whole, step by step, several as one, and its attention."""

@@ -1,25 +1,45 @@
-"""One step of the decoder at a time, with keys and values kept from earlier steps."""
+"""The decoder one step at a time, with keys and values kept from earlier steps."""
 
-import contextlib
-from contextlib import AbstractContextManager
+from typing import NamedTuple
 
-import keras
 import tensorflow as tf
 
-from t2t_repro.layers import few_rows
-from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.rows import rows_of
-from t2t_repro.layers.typing import Shape
-from t2t_repro.models.decoding_state import Columns, DecodingState, LayerCache
+from t2t_repro.layers.stacks import DecoderLayer
 from t2t_repro.models.transformer import Transformer
+
+
+class LayerCache(NamedTuple):
+    """Keys and values of one decoder layer.
+
+    Attributes:
+        self_keys: float (batch, beam, heads, steps, d_k).
+        self_values: float (batch, beam, heads, steps, d_v).
+        cross_keys: float (batch, heads, source, d_k), once per sentence.
+        cross_values: float (batch, heads, source, d_v).
+    """
+
+    self_keys: tf.Tensor
+    self_values: tf.Tensor
+    cross_keys: tf.Tensor
+    cross_values: tf.Tensor
+
+
+class DecodingState(NamedTuple):
+    """What the decoder remembers of a batch of sentences.
+
+    Attributes:
+        layers: one cache per decoder layer.
+        mask: bool (batch, 1, 1, source), what may be seen of the source.
+    """
+
+    layers: tuple[LayerCache, ...]
+    mask: tf.Tensor
 
 
 class CachedDecoder:
     """The model as a search sees it: logits of the next symbol, and a state.
 
-    `Columns` tells how keys and values of earlier steps are kept.
-
-    It serves `t2t_repro.decoding`, whose `Decoder` protocol it follows.
+    It follows `t2t_repro.decoding.decoder.Decoder`.
 
     Args:
         model: the model, already built.
@@ -29,10 +49,7 @@ class CachedDecoder:
     def __init__(self, model: Transformer, beam_size: int) -> None:
         self.model = model
         self.beam_size = beam_size
-        shape = model.decoder.shape
-        self._columns = Columns(
-            beam_size, shape.self_attention_radius, shape.max_relative_position > 0
-        )
+        self.vocab_size = model.vocab_size
 
     def start(self, inputs: tf.Tensor) -> DecodingState:
         """Runs the encoder and projects its output once for every layer.
@@ -43,44 +60,18 @@ class CachedDecoder:
         Returns:
             The state before the first step.
         """
-        encoder_output, bias = self.model.encode(inputs)
-        batch, source = tf.unstack(tf.shape(inputs))
-        memory = rows_of(encoder_output)
+        encoder_output, mask = self.model.encode(inputs)
+        batch = tf.shape(inputs)[0]
         caches = []
         for layer in self.model.decoder.layers_in_order():
+            keys, values = layer.cross_attention.project_memory(encoder_output)
             attention = layer.self_attention
-            cross_keys, cross_values = layer.cross_attention.project_memory(
-                memory, (batch, source)
+            no_keys, no_values = (
+                tf.zeros([batch, self.beam_size, attention.num_heads, 0, d], keys.dtype)
+                for d in (attention.d_k, attention.d_v)
             )
-            dtype = cross_keys.dtype
-            heads = attention.num_heads
-            caches.append(
-                LayerCache(
-                    tf.zeros([batch, heads, 1, attention.d_k], dtype),
-                    tf.zeros([batch, heads, 1, attention.d_v], dtype),
-                    cross_keys,
-                    cross_values,
-                )
-            )
-        return self._columns.first(tuple(caches), bias)
-
-    def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
-        """Prepares the products of the steps; around a whole search, on a CPU.
-
-        Args:
-            sentences: int32 (), the most sentences of a step.
-
-        Returns:
-            The context in which they are prepared; on a GPU it does nothing.
-        """
-        if tf.config.list_physical_devices("GPU"):
-            return contextlib.nullcontext()
-        return few_rows.prepared(
-            kernels_of_a_step(self.model),
-            [self.model.softmax_table.table],
-            sentences * self.beam_size,
-            self.model.compute_dtype,
-        )
+            caches.append(LayerCache(no_keys, no_values, keys, values))
+        return DecodingState(tuple(caches), mask[:, None])
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: DecodingState
@@ -95,50 +86,43 @@ class CachedDecoder:
         Returns:
             float32 (batch, beam, V), logits; and the state with this step in it.
         """
-        columns = self._columns
-        state, group = columns.entered(state, index)
-        self_bias = state.self_bias[:, None]
-        distances = columns.distances(state, index)
-        # The hypotheses of a sentence take the place of target positions.
         ids = tf.ensure_shape(ids, [None, self.beam_size])
-        shape = (tf.shape(ids)[0], self.beam_size)
-        x = rows_of(self.model.step_input(ids, index))
+        x = self.model.step_input(ids, tf.reshape(index, [1]))
         caches = []
-        for layer, cache in zip(
-            self.model.decoder.layers_in_order(), state.layers, strict=True
-        ):
-            y = layer.self_attention_residual.enter(x)
-            attention = layer.self_attention
-            query, keys, values = attention.project_all(y, shape)
-            keys = columns.written(cache.self_keys, keys, group)
-            values = columns.written(cache.self_values, values, group)
-            y = attention.attend(query, keys, values, self_bias, distances)
-            x = layer.self_attention_residual(x, y)
-            y = layer.cross_attention_residual.enter(x)
-            y = self._attend_to_source(
-                layer.cross_attention, y, cache, state.source_bias, shape
-            )
-            x = layer.cross_attention_residual(x, y)
-            y = layer.feed_forward_residual.enter(x)
-            x = layer.feed_forward_residual(x, layer.feed_forward(y))
-            caches.append(cache._replace(self_keys=keys, self_values=values))
+        layers = self.model.decoder.layers_in_order()
+        for layer, cache in zip(layers, state.layers, strict=True):
+            x, cache = self._layer_step(layer, x, cache, state.mask)
+            caches.append(cache)
         logits = self.model.logits(self.model.decoder.finish(x))
-        state = state._replace(layers=tuple(caches))
-        # (batch * beam, V) -> (batch, beam, V)
-        logits = tf.reshape(logits, [*shape, logits.shape[-1]])
-        return tf.cast(logits, tf.float32), state
+        logits = tf.ensure_shape(logits, [None, self.beam_size, None])
+        return tf.cast(logits, tf.float32), state._replace(layers=tuple(caches))
 
-    def _attend_to_source(
-        self,
-        attention: MultiHeadAttention,
-        y: tf.Tensor,
-        cache: LayerCache,
-        bias: tf.Tensor,
-        shape: Shape,
-    ) -> tf.Tensor:
-        """Computes cross-attention: float (batch * beam, d_model) of such rows."""
-        query = attention.project_query(y, shape)
-        return attention.attend(query, cache.cross_keys, cache.cross_values, bias)
+    def _layer_step(
+        self, layer: DecoderLayer, x: tf.Tensor, cache: LayerCache, mask: tf.Tensor
+    ) -> tuple[tf.Tensor, LayerCache]:
+        """Applies a layer to one symbol of each hypothesis, (batch, beam, d_model)."""
+        back, cross = layer.self_attention, layer.cross_attention
+
+        def look_back(y: tf.Tensor) -> tf.Tensor:
+            nonlocal cache
+            # (batch, beam, d_model) -> (batch * beam, 1, d_model)
+            alone = tf.reshape(y, [-1, 1, y.shape[-1]])
+            key, value = back.project_memory(alone)
+            keys = _with_step(cache.self_keys, key, self.beam_size)
+            values = _with_step(cache.self_values, value, self.beam_size)
+            cache = cache._replace(self_keys=keys, self_values=values)
+            found = back.attend(
+                back.project_query(alone), _flat(keys, key), _flat(values, value), None
+            )
+            return tf.reshape(found, [-1, self.beam_size, y.shape[-1]])
+
+        def look_at_source(y: tf.Tensor) -> tf.Tensor:
+            # The hypotheses of a sentence take the place of target positions.
+            query = cross.project_query(y)
+            return cross.attend(query, cache.cross_keys, cache.cross_values, mask)
+
+        x = layer.in_order(x, look_back, look_at_source)
+        return x, cache
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:
         """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
@@ -147,8 +131,14 @@ class CachedDecoder:
             state: the state.
             parents: int32 (batch, beam).
         """
-        self_bias = tf.gather(state.self_bias, parents, batch_dims=1)
-        return state._replace(self_bias=self_bias)
+        layers = tuple(
+            cache._replace(
+                self_keys=tf.gather(cache.self_keys, parents, batch_dims=1),
+                self_values=tf.gather(cache.self_values, parents, batch_dims=1),
+            )
+            for cache in state.layers
+        )
+        return state._replace(layers=layers)
 
     def select_sentences(self, state: DecodingState, keep: tf.Tensor) -> DecodingState:
         """Keeps some sentences of the batch.
@@ -160,19 +150,12 @@ class CachedDecoder:
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 
-def kernels_of_a_step(model: Transformer) -> list[list[keras.Variable]]:
-    """Returns what a step multiplies by: those that share a product, together."""
-    kernels = []
-    for layer in model.decoder.layers_in_order():
-        attention, cross = layer.self_attention, layer.cross_attention
-        network = layer.feed_forward
-        kernels.append(attention.joined_kernels())
-        for projection in (
-            attention.output_projection,
-            cross.query,
-            cross.output_projection,
-            network.hidden,
-            network.output_projection,
-        ):
-            kernels.append([projection.kernel])
-    return kernels
+def _with_step(past: tf.Tensor, new: tf.Tensor, beam: int) -> tf.Tensor:
+    """Adds (batch * beam, heads, 1, d) to (batch, beam, heads, steps, d)."""
+    return tf.concat([past, tf.reshape(new, [-1, beam, *new.shape[1:]])], axis=3)
+
+
+def _flat(past: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+    """(batch, beam, heads, steps, d) -> (batch * beam, heads, steps, d)."""
+    heads, depth = new.shape[1], new.shape[3]
+    return tf.reshape(past, [-1, heads, tf.shape(past)[3], depth])

@@ -1,14 +1,34 @@
 """Several models that translate as one."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
 
 import tensorflow as tf
 
-from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.decoding_state import DecodingState
+from t2t_repro.decoding.decoder import Decoder, State
 
-EnsembleState = tuple[DecodingState, ...]
+EnsembleState: TypeAlias = tuple[Any, ...]
+"""The state of every model's decoder."""
+
+
+class ModelDecoder(Decoder, Protocol):
+    """The decoder of a model, or of several: one that can start by itself.
+
+    Attributes:
+        beam_size: hypotheses per sentence.
+        vocab_size: V of its logits.
+    """
+
+    beam_size: int
+    vocab_size: int
+
+    def start(self, inputs: tf.Tensor) -> State:
+        """Returns the state before the first step.
+
+        Args:
+            inputs: int32 (batch, source), ending in EOS, 0-padded.
+        """
+        ...
 
 
 class EnsembleDecoder:
@@ -18,9 +38,6 @@ class EnsembleDecoder:
     as in fairseq (Marian takes the geometric mean). A search adds the logarithms of
     these means, so its scores are log probabilities of the ensemble.
 
-    It serves `t2t_repro.decoding`, whose `Decoder` protocol it follows; like a
-    `CachedDecoder` it has a beam size and a start.
-
     Args:
         decoders: of models over the same vocabulary, at least one.
 
@@ -29,8 +46,8 @@ class EnsembleDecoder:
             their softmax tables.
     """
 
-    def __init__(self, decoders: Sequence[CachedDecoder]) -> None:
-        kinds = {(each.beam_size, each.model.vocab_size) for each in decoders}
+    def __init__(self, decoders: Sequence[ModelDecoder]) -> None:
+        kinds = {(each.beam_size, each.vocab_size) for each in decoders}
         if len(kinds) != 1:
             raise ValueError(
                 "an ensemble needs decoders of one beam size and one number of "
@@ -49,18 +66,6 @@ class EnsembleDecoder:
             Every model's state before the first step.
         """
         return tuple(decoder.start(inputs) for decoder in self.decoders)
-
-    @contextlib.contextmanager
-    def quick_steps(self, sentences: tf.Tensor) -> Iterator[None]:
-        """Prepares the products of every model's steps; around a whole search.
-
-        Args:
-            sentences: int32 (), the most sentences of a step.
-        """
-        with contextlib.ExitStack() as stack:
-            for decoder in self.decoders:
-                stack.enter_context(decoder.quick_steps(sentences))
-            yield
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: EnsembleState
@@ -109,10 +114,3 @@ class EnsembleDecoder:
             decoder.select_sentences(own, keep)
             for decoder, own in zip(self.decoders, state, strict=True)
         )
-
-
-def one_or_ensemble(
-    decoders: Sequence[CachedDecoder],
-) -> CachedDecoder | EnsembleDecoder:
-    """Returns the one decoder that there is, or several as one."""
-    return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)

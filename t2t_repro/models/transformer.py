@@ -1,42 +1,55 @@
 """The Transformer (paper section 3, figure 1)."""
 
-from collections.abc import Callable
-from typing import Any
+import inspect
+from typing import Any, Self
 
 import keras
 from keras import ops
 
+from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
-from t2t_repro.layers.masks import (
-    Packing,
-    causal_bias,
-    padding_bias,
-    segment_bias,
-)
-from t2t_repro.layers.position import LearnedPosition, sinusoid, sinusoid_paper
-from t2t_repro.layers.rows import rows_of, sentences_of
-from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
-from t2t_repro.layers.typing import Tensor
-
-Position = Callable[[Tensor], Tensor]
+from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
+from t2t_repro.layers.stacks import Decoder, Encoder
 
 
+@keras.saving.register_keras_serializable("t2t_repro")
 class Transformer(keras.Model):
     """An encoder-decoder Transformer over one shared or two separate vocabularies.
 
+    The defaults are the paper's base model.
+
     Args:
-        hparams: the sizes and choices of the model.
-        vocab_size: V, PAD (0) and EOS (1) included; its tables have as many rows,
-            rounded up to a multiple of ``hparams.vocab_divisor``.
-        target_vocab_size: V of the target side, when it differs.
+        vocab_size: rows of the tables, PAD (0) and EOS (1) included.
+        target_vocab_size: rows on the target side, when they differ.
+        d_model: channels between the sub-layers.
+        num_layers: N, of the encoder.
+        num_decoder_layers: of the decoder; None: as many.
+        num_heads: h.
+        d_k: channels of a query or a key, per head; None: d_model / h.
+        d_v: channels of a value, per head; None: d_model / h.
+        d_ff: hidden channels of the feed-forward networks.
+        dropout: P_drop of sub-layer outputs and of the stacks' inputs.
+        norm: "post" (paper) or "pre".
+        position: "sinusoid" (tensor2tensor's layout), "sinusoid_paper", "learned" or
+            "none".
+        max_position: rows of a learned table of positions.
+        share_embeddings: one table for inputs, targets and logits, where both sides
+            have as many rows.
+        scale_embeddings: whether embeddings are multiplied by sqrt(d_model).
+        target_space_embedding: adds a trained vector to every source position.
+        target_space_id: which of its rows.
+        attention_dropout: the share of attention weights dropped.
+        ffn_dropout: the share of hidden feed-forward units dropped.
+        variant: another self-attention; see `layers.EncoderLayer`.
 
     Call arguments:
-        inputs: int32 (batch, source), ending in EOS, 0-padded.
-        targets: int32 (batch, target), ending in EOS, 0-padded.
-        seed: int32 (2,) turns dropout on; None is inference.
-        packing: where the examples of packed rows lie; None: one example a row.
+        inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
+            (batch, target), each row ending in EOS and padded with 0.
+        training: whether to drop.
 
     Returns:
         float (batch, target, V): logits of each target symbol given those before.
@@ -47,72 +60,152 @@ class Transformer(keras.Model):
 
     def __init__(
         self,
-        hparams: HParams,
         vocab_size: int,
         target_vocab_size: int | None = None,
+        d_model: int = 512,
+        num_layers: int = 6,
+        num_decoder_layers: int | None = None,
+        num_heads: int = 8,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        d_ff: int = 2048,
+        dropout: float = 0.1,
+        norm: str = "post",
+        position: str = "sinusoid",
+        max_position: int = 256,
+        share_embeddings: bool = True,
+        scale_embeddings: bool = True,
+        target_space_embedding: bool = False,
+        target_space_id: int = 0,
+        attention_dropout: float = 0.0,
+        ffn_dropout: float = 0.0,
+        variant: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=kwargs.pop("name", "transformer"), **kwargs)
-        self.d_model = hparams.d_model
-        policy = self.dtype_policy
-        rows = _rounded_up(vocab_size, hparams.vocab_divisor)
-        target_rows = _rounded_up(
-            target_vocab_size or vocab_size, hparams.vocab_divisor
-        )
-        self.vocab_size = target_rows
-        self.shared = hparams.share_embeddings and rows == target_rows
+        self.d_model = d_model
+        self.vocab_size = target_vocab_size or vocab_size
+        self.shared = share_embeddings and self.vocab_size == vocab_size
+        own = {"dtype": self.dtype_policy}
 
-        def table(name: str, size: int) -> TokenEmbedding:
-            return TokenEmbedding(
-                size,
-                hparams.d_model,
-                hparams.scale_embeddings,
-                name=name,
-                dtype=policy,
-            )
+        def table(name: str, rows: int) -> TokenEmbedding:
+            return TokenEmbedding(rows, d_model, scale_embeddings, name=name, **own)
 
         if self.shared:
-            self.embedding = table("embedding", rows)
+            self.embedding = table("embedding", vocab_size)
         else:
-            self.input_embedding = table("input_embedding", rows)
+            self.input_embedding = table("input_embedding", vocab_size)
             self.target_embedding = table("target_embedding", self.vocab_size)
             self.softmax = table("softmax", self.vocab_size)
-        self.target_space = (
-            TargetSpace(
-                hparams.d_model,
-                hparams.target_space_id,
-                name="target_space",
-                dtype=policy,
+        self.target_space = None
+        if target_space_embedding:
+            self.target_space = TargetSpace(target_space_id, name="target_space", **own)
+        self.input_position = self.target_position = None
+        if position == "learned":
+            self.input_position, self.target_position = (
+                LearnedPosition(max_position, name=f"{side}_position", **own)
+                for side in ("input", "target")
             )
-            if hparams.target_space_embedding
-            else None
+        elif position != "none":
+            self.input_position, self.target_position = (
+                PositionalEncoding(position, name=f"{side}_position", **own)
+                for side in ("input", "target")
+            )
+        self.input_dropout = Dropout(dropout, name="input_dropout", **own)
+        self.target_dropout = Dropout(dropout, name="target_dropout", **own)
+        layer: dict[str, Any] = {
+            "num_heads": num_heads,
+            "d_k": d_k or d_model // num_heads,
+            "d_v": d_v or d_model // num_heads,
+            "d_ff": d_ff,
+            "dropout": dropout,
+            "norm": norm,
+            "attention_dropout": attention_dropout,
+            "ffn_dropout": ffn_dropout,
+            "variant": variant,
+        }
+        self.encoder = Encoder(num_layers, **layer, name="encoder", **own)
+        layers = num_decoder_layers or num_layers
+        self.decoder = Decoder(layers, **layer, name="decoder", **own)
+
+    @classmethod
+    def from_hparams(
+        cls,
+        hparams: str | HParams,
+        vocab_size: int,
+        target_vocab_size: int | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Makes the model of a set of hyper-parameters.
+
+        Args:
+            hparams: a set, or its name: "base", "big,dropout=0.2".
+            vocab_size: V, PAD (0) and EOS (1) included; the tables have as many rows,
+                rounded up to a multiple of the set's ``vocab_divisor``.
+            target_vocab_size: V of the target side, when it differs.
+            **changes: arguments of the model that differ from the set's.
+
+        Raises:
+            UserError: there is no such set, or it is damaged.
+        """
+        if isinstance(hparams, str):
+            hparams = hparam_sets.load(hparams)
+        divisor = hparams.vocab_divisor
+        rows, target_rows = (
+            -(-(size or vocab_size) // divisor) * divisor
+            for size in (vocab_size, target_vocab_size)
         )
-        self.input_position = _position(hparams, "input_position", policy)
-        self.target_position = _position(hparams, "target_position", policy)
-        self.input_dropout = Dropout(
-            hparams.dropout, name="input_dropout", dtype=policy
-        )
-        self.target_dropout = Dropout(
-            hparams.dropout, name="target_dropout", dtype=policy
-        )
-        self.encoder = Stack(
-            EncoderLayer,
-            _stack_shape(hparams, hparams.num_layers),
-            name="encoder",
-            dtype=policy,
-        )
-        self.decoder = Stack(
-            DecoderLayer,
-            _stack_shape(hparams, hparams.decoder_layers),
-            name="decoder",
-            dtype=policy,
-        )
+        names = list(inspect.signature(Transformer.__init__).parameters)
+        values = {name: getattr(hparams, name) for name in names[3:-1]}
+        return cls(rows, target_rows, **{**values, **changes})
 
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""
+        shape = (None, None, self.d_model)
         for layer in self._layers:
-            layer.build()
-        self.built = True
+            layer.build(*(shape,) * (2 if layer is self.decoder else 1))
+
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+        """Computes the logits of every target position; see the class."""
+        encoder_output, mask = self.encode(inputs["inputs"])
+        return self.logits(self.decode(inputs["targets"], encoder_output, mask))
+
+    def encode(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Runs the encoder (section 3.1).
+
+        Args:
+            inputs: int32 (batch, source), 0-padded.
+
+        Returns:
+            Its output, float (batch, source, d_model), and what may be seen of it,
+            bool (batch, 1, source).
+        """
+        mask = padding_mask(inputs)
+        x = self.input_dropout(self.encoder_input(inputs))
+        return self.encoder(x, attention_mask=mask), mask
+
+    def decode(self, targets: Tensor, encoder_output: Tensor, mask: Tensor) -> Tensor:
+        """Runs the decoder over whole targets (section 3.1, teacher forcing).
+
+        Args:
+            targets: int32 (batch, target), 0-padded.
+            encoder_output: float (batch, source, d_model).
+            mask: bool (batch, 1, source), as `encode` returns it.
+
+        Returns:
+            float (batch, target, d_model).
+        """
+        x = self.target_dropout(self.decoder_input(targets))
+        return self.decoder(x, encoder_output, cross_attention_mask=mask)
+
+    def logits(self, decoder_output: Tensor) -> Tensor:
+        """Multiplies float (..., d_model) by the softmax table: (..., V)."""
+        return self.softmax_table(decoder_output, reverse=True)
+
+    @property
+    def softmax_table(self) -> TokenEmbedding:
+        """What makes logits of the decoder's output; it may be the embedding."""
+        return self.embedding if self.shared else self.softmax
 
     def embed_inputs(self, inputs: Tensor) -> Tensor:
         """Embeds source symbols: int32 (batch, source) -> (batch, source, d_model)."""
@@ -122,41 +215,12 @@ class Transformer(keras.Model):
         """Embeds target symbols: int32 (batch, target) -> (batch, target, d_model)."""
         return (self.embedding if self.shared else self.target_embedding)(targets)
 
-    def encode(
-        self,
-        inputs: Tensor,
-        seed: Tensor | None = None,
-        packing: Packing | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Runs the encoder.
-
-        Args:
-            inputs: int32 (batch, source), 0-padded.
-            seed: int32 (2,) for dropout, or None.
-            packing: of packed rows, or None.
-
-        Returns:
-            The encoder's output, float (batch, source, d_model), and the bias that
-            hides its padding, or other examples of a packed row, from the decoder:
-            float32 (batch, 1, 1, source) or (batch, 1, target, source).
-        """
-        if packing is None:
-            bias = source_bias = padding_bias(inputs)
-        else:
-            segments = packing.inputs_segmentation
-            bias = segment_bias(segments, segments)
-            source_bias = segment_bias(packing.targets_segmentation, segments)
-        x = self.input_dropout(rows_of(self.encoder_input(inputs, packing)), seed)
-        shape = ops.shape(inputs)
-        x = self.encoder(x, bias, seed=seed, shape=shape)
-        return sentences_of(x, shape), source_bias
-
-    def encoder_input(self, inputs: Tensor, packing: Packing | None = None) -> Tensor:
+    def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
 
         Args:
             inputs: int32 (batch, source).
-            packing: of packed rows, or None.
+            positions: int32, (source,) or (batch, source); None: 0, 1, ...
 
         Returns:
             float (batch, source, d_model), before dropout.
@@ -164,171 +228,36 @@ class Transformer(keras.Model):
         x = self.embed_inputs(inputs)
         if self.target_space is not None:
             x = self.target_space(x)
-        positions = None if packing is None else packing.inputs_position
-        return _add_position(x, self.input_position, positions)
+        if self.input_position is not None:
+            x = self.input_position(x, positions)
+        return x
 
-    def decoder_input(self, targets: Tensor, packing: Packing | None = None) -> Tensor:
+    def decoder_input(self, targets: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds targets, shifted right by one place, and adds positions.
 
         # T2T: the shift is one of embeddings, by a vector of zeros
         (common_layers.py:shift_right_3d), so the first position sees the position
         signal alone; there is no start symbol. PAD embeds to zeros, so that shifting
-        the symbols is the same. In a packed row the first symbol of an example sees
-        the EOS before it.
+        the symbols is the same.
 
         Args:
             targets: int32 (batch, target).
-            packing: of packed rows, or None.
+            positions: int32, (target,) or (batch, target); None: 0, 1, ...
 
         Returns:
-            float (batch, target, d_model).
+            float (batch, target, d_model), before dropout.
         """
-        shifted = ops.pad(targets, ((0, 0), (1, 0)))[:, :-1]
-        x = self.embed_targets(shifted)
-        positions = None if packing is None else packing.targets_position
-        return _add_position(x, self.target_position, positions)
+        return self.step_input(ops.pad(targets, ((0, 0), (1, 0)))[:, :-1], positions)
 
-    def step_input(self, ids: Tensor, index: Tensor) -> Tensor:
-        """Embeds the symbols that one position reads, for decoding step by step.
+    def step_input(self, ids: Tensor, positions: Tensor | None) -> Tensor:
+        """Embeds what decoder positions read, and adds positions.
 
         Args:
-            ids: int32 (batch, hypotheses); 0 before the first symbol, whose
-                embedding is the zero vector that `decoder_input` shifts in.
-            index: int32 (), the position.
+            ids: int32 (batch, length), each the symbol before; 0 before the first.
+            positions: int32, (length,) or (batch, length); None: 0, 1, ...
 
         Returns:
-            float (batch, hypotheses, d_model).
+            float (batch, length, d_model).
         """
         x = self.embed_targets(ids)
-        if self.target_position is None:
-            return x
-        signal = self.target_position(ops.reshape(index, (1,)))
-        return x + ops.expand_dims(ops.cast(signal, x.dtype), 0)
-
-    def decode(
-        self,
-        targets: Tensor,
-        encoder_output: Tensor,
-        bias: Tensor,
-        seed: Tensor | None = None,
-        packing: Packing | None = None,
-    ) -> Tensor:
-        """Runs the decoder over whole targets (teacher forcing).
-
-        Args:
-            targets: int32 (batch, target), 0-padded.
-            encoder_output: float (batch, source, d_model).
-            bias: float32, as `encode` returns it.
-            seed: int32 (2,) for dropout, or None.
-            packing: of packed rows, or None.
-
-        Returns:
-            float (batch, target, d_model), before the logits product.
-        """
-        x = self.target_dropout(rows_of(self.decoder_input(targets, packing)), seed)
-        shape, memory_shape = ops.shape(targets), ops.shape(encoder_output)[:2]
-        self_bias = causal_bias(shape[1])
-        if packing is not None:
-            segments = packing.targets_segmentation
-            self_bias = self_bias + segment_bias(segments, segments)
-        x = self.decoder(
-            x,
-            rows_of(encoder_output),
-            self_bias,
-            bias,
-            seed=seed,
-            shape=shape,
-            memory_shape=memory_shape,
-        )
-        return sentences_of(x, shape)
-
-    def logits(self, decoder_output: Tensor) -> Tensor:
-        """Multiplies by the softmax table.
-
-        Args:
-            decoder_output: float (..., d_model).
-
-        Returns:
-            float (..., V).
-        """
-        return self.softmax_table.logits(decoder_output)
-
-    @property
-    def softmax_table(self) -> TokenEmbedding:
-        """What makes logits of the decoder's output; it may be the embedding."""
-        return self.embedding if self.shared else self.softmax
-
-    def call(
-        self,
-        inputs: Tensor,
-        targets: Tensor,
-        seed: Tensor | None = None,
-        packing: Packing | None = None,
-    ) -> Tensor:
-        """Computes the logits of every target position; see the class."""
-        encoder_output, bias = self.encode(inputs, seed, packing)
-        return self.logits(self.decode(targets, encoder_output, bias, seed, packing))
-
-
-def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """Returns the model's variables by path, without the model's own name.
-
-    Raises:
-        ValueError: two variables share a path, or the model holds none.
-    """
-    prefix = f"{model.name}/"
-    named = {v.path.removeprefix(prefix): v for v in model.trainable_variables}
-    if not named or len(named) != len(model.trainable_variables):
-        raise ValueError(f"variable paths of {model.name} are not unique")
-    return named
-
-
-def _rounded_up(vocab_size: int, divisor: int) -> int:
-    return -(-vocab_size // divisor) * divisor
-
-
-def _stack_shape(hparams: HParams, num_layers: int) -> StackShape:
-    return StackShape(
-        num_layers=num_layers,
-        d_model=hparams.d_model,
-        d_ff=hparams.d_ff,
-        num_heads=hparams.num_heads,
-        d_k=hparams.key_size,
-        d_v=hparams.value_size,
-        norm=hparams.norm,
-        dropout=hparams.dropout,
-        attention_dropout=hparams.attention_dropout,
-        ffn_dropout=hparams.ffn_dropout,
-        max_relative_position=hparams.max_relative_position,
-        self_attention_radius=hparams.self_attention_radius,
-    )
-
-
-def _position(hparams: HParams, name: str, policy: object) -> Position | None:
-    """Chooses the position signal: a function of positions, or None."""
-    if hparams.position == "learned":
-        return LearnedPosition(
-            hparams.max_position, hparams.d_model, name=name, dtype=policy
-        )
-    formulas = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
-    if hparams.position == "none":
-        return None
-    formula = formulas[hparams.position]
-    return lambda positions: formula(positions, hparams.d_model)
-
-
-def _add_position(
-    x: Tensor, position: Position | None, positions: Tensor | None
-) -> Tensor:
-    """Adds the signal of positions to (batch, length, d_model).
-
-    Args:
-        x: float (batch, length, d_model).
-        position: the signal.
-        positions: int32 (batch, length), or None for 0, 1, ... in every row.
-    """
-    if position is None:
-        return x
-    if positions is None:
-        positions = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
-    return x + ops.cast(position(positions), x.dtype)
+        return x if self.target_position is None else self.target_position(x, positions)

@@ -1,4 +1,8 @@
-"""What a model learns from, and the names under which `--problem` knows it."""
+"""What a model learns from: `names()` lists the problems, `create(name)` makes one.
+
+A problem of your own is a subclass of `Problem`, which every command finds as
+`--problem MODULE:CLASS`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import difflib
 from t2t_repro.problems.problem import Problem
 from t2t_repro.system.errors import UserError
 
+__all__ = ["Problem", "create", "names"]
+
 _BUILT_IN = "translate_ende_numbers"
 _FILES = "files"
 _WMT = ("translate_ende_wmt14", "translate_enfr_wmt14", "translate_ende_wmt_t2t")
@@ -14,7 +20,7 @@ _PARSING = ("parse_wsj", "parse_wsj_semi")
 
 
 def names() -> list[str]:
-    """Returns every name that `create` knows, in the order of a help text."""
+    """Returns the names of the problems that are here, in the order of a help text."""
     return [_BUILT_IN, _FILES, *_WMT, *_PARSING]
 
 
@@ -27,28 +33,19 @@ def create(
     """Returns the problem of a name; reads no sentence yet.
 
     Args:
-        name: one of `names()`.
+        name: one of `names()`, or `MODULE:CLASS` for a class of your own.
         data_dir: where the problem's data is. `files` and the parsing problems need
             it. The WMT problems look for a prepared TFDS data set in its sub-folder
-            `tfds`, or in TFDS's own folder if it is None. The built-in corpus is
-            generated and needs none.
+            `tfds`, or in TFDS's own folder if it is None.
         source_lang: language to translate from. `files` takes it as the ending of
             its files; for the other problems it can only confirm what they are.
         target_lang: language to translate into, likewise.
 
-    Returns:
-        The problem.
-
     Raises:
         UserError: no problem has the name, one lacks its folder or `files` its
-            languages, or a language is not one of the problem's.
+            languages, a language is not one of the problem's, or a class of your own
+            is missing, is no problem, or fails.
     """
-    if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
-        raise UserError(
-            f"--problem {name}: there is no such problem; did you mean {near}? "
-            f"Known are {', '.join(names())}."
-        )
     # Imported where they are used: a run needs one problem, not all their libraries.
     if name == _FILES:
         from t2t_repro.problems.files import FilesProblem
@@ -58,15 +55,25 @@ def create(
     if name == _BUILT_IN:
         from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
 
-        problem = TranslateEndeNumbers()
+        problem = TranslateEndeNumbers(data_dir)
     elif name in _PARSING:
         from t2t_repro.problems.parse_wsj import ParseWsj
 
         problem = ParseWsj(name, data_dir)
-    else:
+    elif name in _WMT:
         from t2t_repro.problems.wmt import WmtProblem
 
         problem = WmtProblem(name, data_dir)
+    elif ":" in name:
+        from t2t_repro.problems.own import OwnProblem
+
+        problem = OwnProblem(name, data_dir)
+    else:
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
+        raise UserError(
+            f"--problem {name}: there is no such problem; did you mean {near}? "
+            f"Known are {', '.join(names())}, and a class of your own as MODULE:CLASS."
+        )
     _check_languages(problem, source_lang, target_lang)
     return problem
 

@@ -1,7 +1,6 @@
-"""What statistics say against a corpus: swapped sides, test pairs to learn by heart.
+"""Mistakes in a corpus that no line shows: swapped sides, test pairs to train on.
 
-Both are mistakes that no single line shows and that no training reports: it ends
-with a figure that is too low, or too good.
+No training reports them: it ends with a figure that is too low, or too good.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from t2t_repro.problems.problem import Problem
 
 # Lines of a split that a profile is made of; a few hundred tell languages apart.
 _SAMPLE = 2000
-# By how much the swapped sides must resemble those of the training split more. The
-# similarities of texts of one language in the same domain are above 0.9, of English
-# and German about 0.5.
+# By how much more the swapped sides must resemble the training split's. Texts of one
+# language and domain have a similarity above 0.9, English and German about 0.5.
 _MARGIN = 0.1
 _GRAM = 3
 
@@ -42,10 +40,8 @@ class _Sides:
 def findings(problem: Problem, held_out: Sequence[str]) -> list[str]:
     """Looks for sides that are swapped and for pairs that are learned by heart.
 
-    Reads the training split once.
-
     Args:
-        problem: the corpus.
+        problem: the corpus; its training split is read once.
         held_out: the splits to compare with the training split.
 
     Returns:
@@ -96,7 +92,7 @@ def _grams(text: str) -> list[str]:
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:
-    """Says whether two sides resemble the training split's only when swapped.
+    """Whether two sides resemble the training split's more when swapped.
 
     Cavnar and Trenkle 1994 tell languages apart by the same counts.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import iterate_lines, iterate_pairs
 
@@ -19,9 +19,6 @@ class FilesProblem(Problem):
     """Sentence pairs in plain text files that agree line by line.
 
     A split is two files `SPLIT.LANGUAGE`, each plain or compressed (`.gz`).
-
-    Attributes:
-        data_dir: the folder that holds the files.
     """
 
     name = "files"
@@ -33,10 +30,9 @@ class FilesProblem(Problem):
 
         Args:
             data_dir: the folder that holds the files.
-            source_lang: ending of the files to translate from. The direction may be
-                left out only where the training files are `train.en` and `train.de`
-                alone (then English to German), one language only where there are
-                two training files.
+            source_lang: ending of the files to translate from. Both languages may be
+                left out where the training files are `train.en` and `train.de` alone
+                (English to German), one where there are two training files.
             target_lang: ending of the files to translate into.
 
         Raises:
@@ -48,19 +44,14 @@ class FilesProblem(Problem):
                 "--problem files needs --data_dir, the folder with train.*, val.* and "
                 "test.* files."
             )
-        self.data_dir = Path(data_dir)
-        if not self.data_dir.is_dir():
+        super().__init__(data_dir)
+        self._folder = Path(data_dir)
+        if not self._folder.is_dir():
             raise UserError(f"--data_dir {data_dir} is not an existing folder.")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) line by line, in the files' order.
-
-        Args:
-            split: "train", "val" or "test".
-
-        Yields:
-            The line of each file, without its line end.
+        """Yields (source, target) line by line, without line ends.
 
         Raises:
             UserError: a file of the split is missing, is not UTF-8 text, or has
@@ -69,29 +60,16 @@ class FilesProblem(Problem):
         yield from iterate_pairs(*self._paths(split))
 
     def description(self, split: str) -> str:
-        """Names the two files of a split and their number of lines.
-
-        Args:
-            split: "train", "val" or "test".
-
-        Raises:
-            UserError: as `pairs`.
-        """
+        """Names the two files of a split and their number of lines."""
         source, target = self._paths(split)
         lines = sum(1 for _ in iterate_lines(source))
         return f"{source.name} and {target.name}, {lines:,} lines"
 
     def fingerprint(self) -> str:
-        """Returns a hash of the languages and of the training files' bytes.
-
-        Raises:
-            UserError: a training file is missing.
-        """
-        digest = hashlib.sha256(f"{self.source_lang} {self.target_lang}".encode())
-        for path in self._paths("train"):
-            with open(path, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        return f"files:{self.source_lang}-{self.target_lang}:{digest.hexdigest()}"
+        """Returns a hash of the languages and of the training files' bytes."""
+        languages = f"{self.source_lang} {self.target_lang}"
+        digest = hash_of_files(self._paths("train"), languages)
+        return f"files:{self.source_lang}-{self.target_lang}:{digest}"
 
     def _languages(
         self, source_lang: str | None, target_lang: str | None
@@ -117,7 +95,7 @@ class FilesProblem(Problem):
             listed = ", ".join(f"train.{lang}" for lang in found) or "no train.* file"
             raise UserError(
                 "--problem files needs --source_lang and --target_lang: "
-                f"{self.data_dir} holds {listed}."
+                f"{self._folder} holds {listed}."
             )
         if source_lang == target_lang:
             raise UserError(
@@ -128,7 +106,7 @@ class FilesProblem(Problem):
 
     def _found_languages(self, split: str) -> list[str]:
         """Returns the languages that the folder has a file for, sorted."""
-        files = (p.name.removesuffix(".gz") for p in self.data_dir.iterdir())
+        files = (p.name.removesuffix(".gz") for p in self._folder.iterdir())
         pattern = re.compile(re.escape(split) + r"\.([A-Za-z0-9_-]+)")
         return sorted(
             {match[1] for name in files if (match := pattern.fullmatch(name))}
@@ -136,26 +114,43 @@ class FilesProblem(Problem):
 
     def _paths(self, split: str) -> tuple[Path, Path]:
         """Returns the source and the target file of a split, which both exist."""
-        if split not in SPLITS:
-            raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+        check_split(split)
         return self._path(split, self.source_lang), self._path(split, self.target_lang)
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        plain = self.data_dir / f"{split}.{lang}"
-        compressed = self.data_dir / f"{split}.{lang}.gz"
-        if plain.exists() and compressed.exists():
-            raise UserError(f"{plain} and {compressed} both exist; remove one of them.")
-        for path in (plain, compressed):
-            if path.is_dir():
-                raise UserError(f"{path} is a directory; a text file is needed here.")
-            if path.exists():
-                return path
+        plain = self._folder / f"{split}.{lang}"
+        if path := plain_or_compressed(plain):
+            return path
         listed = ", ".join(f"{split}.{found}" for found in self._found_languages(split))
         raise UserError(
-            f"{plain} does not exist (nor {compressed.name}); the {split} split needs "
+            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs "
             f"it. Found: {listed or f'no {split}.* file'}."
         )
+
+
+def plain_or_compressed(plain: Path) -> Path | None:
+    """Returns a file or, where it is missing, `FILE.gz`; None if neither is there.
+
+    Raises:
+        UserError: both are there, or one is a folder.
+    """
+    found = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
+    if len(found) == 2:
+        raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
+    for path in found:
+        if path.is_dir():
+            raise UserError(f"{path} is a directory; a text file is needed here.")
+    return found[0] if found else None
+
+
+def hash_of_files(paths: Iterable[Path], text: str = "") -> str:
+    """Returns the SHA-256 of a text and of files in their order, hexadecimal."""
+    digest = hashlib.sha256(text.encode())
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _other(found: list[str], lang: str | None) -> str | None:

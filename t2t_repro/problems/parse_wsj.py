@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.problems.files import hash_of_files, plain_or_compressed
+from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.errors import UserError
@@ -34,20 +34,13 @@ class ParseWsj(Problem):
 
     The semi-supervised problem learns from all `semi*.trees` besides, trees that a
     parser made (the paper: 17 million sentences).
-
-    Attributes:
-        data_dir: the data directory.
     """
 
     source_lang = "en"
     target_lang = TREES
 
     def __init__(self, name: str, data_dir: str | None) -> None:
-        """Finds out the layout; reads no tree.
-
-        Args:
-            name: `WSJ_ONLY` or `SEMI_SUPERVISED`.
-            data_dir: the data directory.
+        """Finds out the layout of `data_dir`; reads no tree.
 
         Raises:
             UserError: it is not given or does not exist, or has neither layout.
@@ -59,17 +52,12 @@ class ParseWsj(Problem):
                 "val.trees and test.trees or with the treebank's sections"
                 + (f"; {data_dir} is none." if data_dir is not None else ".")
             )
-        self.data_dir = Path(data_dir)
+        super().__init__(data_dir)
+        self._folder = Path(data_dir)
         self._treebank = self._find_treebank()
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (words, tags) in the order of the files.
-
-        Args:
-            split: "train", "val" or "test".
-
-        Yields:
-            The words, separated by spaces, and the tags, as `trees.words_and_tags`.
+        """Yields words and tags, as in trees.py, in the order of the files.
 
         Raises:
             UserError: a file of the split is missing, or holds what is no tree.
@@ -78,14 +66,7 @@ class ParseWsj(Problem):
             yield from iterate_trees(path)
 
     def description(self, split: str) -> str:
-        """Names the files of a split and their number of trees.
-
-        Args:
-            split: "train", "val" or "test".
-
-        Raises:
-            UserError: as `pairs`.
-        """
+        """Names the files of a split and their number of trees."""
         files = self._files(split)
         trees = sum(1 for path in files for _ in iterate_texts(path))
         named = ", ".join(path.name for path in files)
@@ -96,33 +77,24 @@ class ParseWsj(Problem):
         return f"{named}, {trees:,} trees"
 
     def fingerprint(self) -> str:
-        """Returns a hash of the training files' bytes, in their order.
-
-        Raises:
-            UserError: a training file is missing.
-        """
-        digest = hashlib.sha256()
-        for path in self._files("train"):
-            with open(path, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        return f"{self.name}:{digest.hexdigest()}"
+        """Returns a hash of the training files' bytes."""
+        return f"{self.name}:{hash_of_files(self._files('train'))}"
 
     def _find_treebank(self) -> Path | None:
         """Returns the folder of the sections, or None where there are plain files."""
-        if any((self.data_dir / f"train.trees{end}").exists() for end in ("", ".gz")):
+        if any((self._folder / f"train.trees{end}").exists() for end in ("", ".gz")):
             return None
-        for folder in (self.data_dir, self.data_dir / "wsj"):
+        for folder in (self._folder, self._folder / "wsj"):
             if any((folder / section).is_dir() for section in _all_sections()):
                 return folder
         raise UserError(
-            f"--data_dir {self.data_dir} holds neither train.trees (or .gz) nor the "
+            f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
             "treebank's sections (folders 02 to 23 of *.mrg files, there or in wsj/)."
         )
 
     def _files(self, split: str) -> list[Path]:
         """Returns the files of a split, all of which exist."""
-        if split not in SPLITS:
-            raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+        check_split(split)
         if self._treebank is None:
             files = [self._plain_file(split)]
         else:
@@ -131,16 +103,12 @@ class ParseWsj(Problem):
 
     def _plain_file(self, split: str) -> Path:
         """Returns `SPLIT.trees`, plain or compressed."""
-        plain = self.data_dir / f"{split}.trees"
-        found = [p for p in (plain, Path(f"{plain}.gz")) if p.exists()]
-        if len(found) == 2:
-            raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
-        if not found:
-            raise UserError(
-                f"{plain} does not exist (nor {plain.name}.gz); the {split} split "
-                "needs it."
-            )
-        return found[0]
+        plain = self._folder / f"{split}.trees"
+        if path := plain_or_compressed(plain):
+            return path
+        raise UserError(
+            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it."
+        )
 
     def _section(self, name: str) -> list[Path]:
         """Returns the files of a section, in the order of their names."""
@@ -161,10 +129,10 @@ class ParseWsj(Problem):
         """Returns the files of automatic parses, which are learned from."""
         if self.name != SEMI_SUPERVISED or split != "train":
             return []
-        found = sorted(p for p in self.data_dir.iterdir() if _SEMI.fullmatch(p.name))
+        found = sorted(p for p in self._folder.iterdir() if _SEMI.fullmatch(p.name))
         if not found:
             raise UserError(
-                f"--problem {self.name}: {self.data_dir} holds no semi*.trees (or .gz) "
+                f"--problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
                 f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
             )
         return found

@@ -1,7 +1,10 @@
 """What a model learns from: sentence pairs, in three splits."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+
+from t2t_repro.system.errors import UserError
 
 SPLITS = ("train", "val", "test")
 
@@ -11,32 +14,49 @@ class Problem(ABC):
 
     A problem knows text only: subwords, batches and shapes are made from it later.
 
+    A subclass of your own, in any module that Python finds, is a problem that every
+    command knows as `--problem MODULE:CLASS`. It needs its two languages and `pairs`.
+
     Attributes:
-        name: What `--problem` calls it.
-        source_lang: Language code of the first half of each pair, e.g. "en".
-        target_lang: Language code of the second half of each pair, e.g. "de"; "trees"
+        name: what `--problem` calls it; a class of your own is given it.
+        source_lang: language code of the first half of each pair, e.g. "en".
+        target_lang: language code of the second half of each pair, e.g. "de"; "trees"
             if it is a linearised tree (see trees.py), which is scored as such.
+        data_dir: what `--data_dir` says; None where nothing was said.
     """
 
     name: str
     source_lang: str
     target_lang: str
 
+    def __init__(self, data_dir: str | None = None) -> None:
+        self.data_dir = data_dir
+
     @abstractmethod
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in an order that never changes.
 
-        Args:
-            split: "train", "val" or "test".
-
         Raises:
-            UserError: `split` is none of the three, or its data cannot be read.
+            UserError: `split` is none of `SPLITS`, or its data cannot be read.
         """
 
-    @abstractmethod
     def description(self, split: str) -> str:
-        """Says in a few words what a split is, e.g. its name and number of lines."""
+        """Returns what a split is in a few words, e.g. its name and number of lines."""
+        return f"{self.name}, {split}"
 
-    @abstractmethod
     def fingerprint(self) -> str:
-        """Identifies the data cheaply: equal data, equal string, and the reverse."""
+        """Identifies the training data: equal data, equal string, and the reverse.
+
+        Every command that trains asks for it. This one reads all the pairs; replace it
+        where that takes long.
+        """
+        digest = hashlib.sha256(f"{self.source_lang} {self.target_lang}".encode())
+        for source, target in self.pairs("train"):
+            digest.update(f"{source}\n{target}\n".encode())
+        return digest.hexdigest()
+
+
+def check_split(split: str) -> None:
+    """Raises UserError if a split is none of `SPLITS`."""
+    if split not in SPLITS:
+        raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")

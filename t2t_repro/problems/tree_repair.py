@@ -1,7 +1,7 @@
 """Any output of a parser becomes a tree over exactly the words that were parsed.
 
 A model writes tags freely: brackets need not match, and there may be more or fewer
-parts of speech than words. Of what is no tree the repair keeps as much as it can:
+parts of speech than words. The repair keeps as much of the output as it can:
 
 1. An end closes the innermost open constituent of its label and all inside of that;
    one without such a constituent is dropped, and what is open at the end is closed.
@@ -52,8 +52,8 @@ _PUNCTUATION_TAGS = frozenset(_PUNCTUATION.values())
 # An apostrophe is a quote or a possessive.
 _EITHER = frozenset(("'",))
 _DEFAULT_TAG = "NN"
-# Of an alignment: leaving a word or a part of speech alone, and joining two that do not
-# suit each other, which is cheaper than leaving both alone.
+# The costs of an alignment: a word or a part of speech left alone, and two joined that
+# do not suit each other, which is cheaper than leaving both alone.
 _ALONE, _UNSUITABLE = 2, 3
 # Words and tags that are aligned, so that nothing exhausts time and memory; the longest
 # sentence of the treebank's first hundred files has 249 words.
@@ -83,9 +83,8 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     """Makes a tree of a model's output.
 
     Args:
-        words: the sentence, at least one word, without white space or brackets (see
-            `escaped`).
-        tags: the output, as `trees.words_and_tags` writes it or not at all like that.
+        words: at least one, without white space or brackets (see `escaped`).
+        tags: the output: as in trees.py, or not at all like that.
 
     Raises:
         ValueError: there is no word, or one is empty or has white space or brackets.
@@ -107,7 +106,6 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
     if unsuitable:
         marks = _fitted(marks, words)
     return Repair(spell(_without_empty(marks), words), brackets, unsuitable)
-    return Repair(spell(marks, words), brackets, unsuitable)
 
 
 def escaped(word: str) -> str:
@@ -172,11 +170,7 @@ def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
 
 
 def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int]]:
-    """Aligns words with parts of speech, in order.
-
-    Returns:
-        The places of what belongs together, a word's and a tag's.
-    """
+    """Aligns words with parts of speech, in order; returns pairs of their places."""
     words, speech = words[:_MOST_ALIGNED], speech[:_MOST_ALIGNED]
     costs = [_ALONE * column for column in range(len(speech) + 1)]
     # For each word and tag the last step of the best way there.
@@ -185,8 +179,8 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
         diagonal, costs[0] = costs[0], _ALONE * row
         step = bytearray(len(speech))
         for column, tag in enumerate(speech, 1):
-            # Of equal ways one that leaves what is later alone: the beginning of an
-            # output depends on fewer of its mistakes.
+            # Of equally cheap ways the first leaves alone what is later: the beginning
+            # of an output then depends on fewer of its mistakes.
             ways = (
                 costs[column] + _ALONE,  # the word alone
                 costs[column - 1] + _ALONE,  # the tag alone
@@ -218,7 +212,7 @@ def _without_empty(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _suits(word: str, tag: str) -> bool:
-    """Says whether a part of speech may be a word's, as far as punctuation goes."""
+    """Whether a part of speech may be a word's, as far as punctuation goes."""
     if word in _PUNCTUATION:
         return tag == _PUNCTUATION[word]
     return word in _EITHER or tag not in _PUNCTUATION_TAGS

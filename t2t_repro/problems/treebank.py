@@ -1,7 +1,7 @@
 """Files of bracketed trees, as treebanks and parsers write them, and their clean form.
 
-A file holds one tree after the other, each on as many lines as it likes. What is
-learned and scored is not all that a treebank says. As usual since Collins 1997:
+A file holds one tree after the other, each on as many lines as it likes. Before trees
+are learned or scored, as usual since Collins 1997:
 
 * functional tags and indices go: `NP-SBJ-1` and `NP=2` become `NP`;
 * traces go (part of speech `-NONE-`), and the constituents that hold nothing else;
@@ -29,13 +29,7 @@ _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 
 
 def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
-    """Yields the sentences of a file of trees.
-
-    Args:
-        path: the file; `.gz` is decompressed.
-
-    Yields:
-        The words and the tags of each, as `trees.words_and_tags`, in their clean form.
+    """Yields words and tags, as in trees.py, of each tree of a file, cleaned.
 
     Raises:
         UserError: the file cannot be read, or holds something that is no tree; the
@@ -50,20 +44,14 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the trees of a file as they are written.
-
-    Args:
-        path: the file; `.gz` is decompressed.
-
-    Yields:
-        The number of the line on which a tree begins, and the tree.
+    """Yields the line on which each tree of a file begins, and the tree as written.
 
     Raises:
         UserError: as `iterate_trees`; the inside of a tree is not looked at.
     """
     depth, begun, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
-        done = 0  # Of the line, what belongs to trees that have been given.
+        done = 0  # How much of the line belongs to trees that were yielded.
         for match in _BRACKET.finditer(line):
             if depth == 0 and (stray := line[done : match.start()].strip()):
                 raise _stray(path, number, stray)
@@ -97,7 +85,7 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     """Takes out of a tree what is not learned; see the top of this file.
 
     Args:
-        marks: of the tree, the outermost label included.
+        marks: the outermost label included.
         words: of the tree.
 
     Returns:

@@ -57,33 +57,8 @@ class Mark(NamedTuple):
     label: str
 
 
-def words_and_tags(tree: str) -> tuple[str, str]:
-    """Takes a bracketed tree apart.
-
-    Args:
-        tree: one tree in the Penn Treebank's brackets, as in this file's example,
-            with a part of speech around every word. White space between brackets is
-            free; the outermost label may be missing, as in the treebank's own files.
-
-    Returns:
-        The words and the tags, each separated by single spaces.
-
-    Raises:
-        UserError: brackets do not match, or it is no tree of this kind.
-    """
-    marks, words = read_tree(tree)
-    return " ".join(words), " ".join(tags_of(marks[1:-1]))
-
-
 def tree_of(words: str, tags: str) -> str:
-    """Puts a tree together again: the inverse of `words_and_tags`.
-
-    Args:
-        words: the words, separated by white space.
-        tags: the tags, separated by white space.
-
-    Returns:
-        The tree on one line, `(TOP ...)`.
+    """Returns the tree `(TOP ...)` of words and tags, each separated by white space.
 
     Raises:
         UserError: a constituent ends that has not begun or has nothing in it, there
@@ -108,13 +83,14 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
     """Takes a bracketed tree apart, the outermost label included.
 
     Args:
-        tree: as `words_and_tags` takes it.
+        tree: in the Penn Treebank's brackets, with a part of speech around every word.
+            White space between brackets is free; the outermost label may be missing.
 
     Returns:
         The marks, at least three, and the words, one for each `Kind.WORD`.
 
     Raises:
-        UserError: as `words_and_tags`.
+        UserError: brackets do not match, or it is no tree of this kind.
     """
     words: list[str] = []
     marks: list[Mark] = []
@@ -140,17 +116,11 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
 
 
 def read_tags(tags: Sequence[str]) -> list[Mark]:
-    """Finds out what each tag stands for.
+    """Returns a mark for each tag of a tree.
 
     A tag that names the innermost constituent still to begin, one with something in
     it, begins it; all others without a slash are parts of speech. No other reading is
     possible where no label is used for both, as in the Penn Treebank.
-
-    Args:
-        tags: the tags of a tree.
-
-    Returns:
-        A mark for each.
 
     Raises:
         UserError: a constituent ends that has not begun or has nothing in it.
@@ -175,12 +145,7 @@ def parts_of_speech(marks: Iterable[Mark]) -> list[str]:
 
 
 def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
-    """Spells a tree in brackets, inside of `(TOP ...)`.
-
-    Args:
-        marks: of the tree, its outermost label left out.
-        words: as many as the marks have.
-    """
+    """Spells a tree in brackets; `(TOP ...)` is added around the marks."""
     remaining = iter(words)
     pieces = []
     for kind, label in marks:
@@ -196,12 +161,9 @@ def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
 def _fault_of(
     match: re.Match[str], open_: list[tuple[str, int]], marks: int
 ) -> str | None:
-    """Returns what is wrong with the next piece of a tree, or None.
+    """Returns what is wrong with a piece of a tree, or None.
 
-    Args:
-        match: the piece.
-        open_: the open constituents, as `read_tree` keeps them.
-        marks: how many marks stand before the piece.
+    `open_` is as in `read_tree`, `marks` how many stand before the piece.
     """
     if match["stray"]:
         return f"the word {match[0]!r} has no part of speech of its own"

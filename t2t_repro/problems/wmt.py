@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.errors import UserError
 
 
@@ -63,12 +63,8 @@ class WmtProblem(Problem):
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:
-        """Chooses the corpus; reads nothing.
-
-        Args:
-            name: a problem name of this module.
-            data_dir: the data directory, or None for TFDS's own folder.
-        """
+        """Chooses the corpus of a name; reads nothing."""
+        super().__init__(data_dir)
         self._corpus = _CORPORA[name]
         self.name = name
         self.source_lang = self._corpus.source_lang
@@ -84,16 +80,11 @@ class WmtProblem(Problem):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in the order in which TFDS stored them.
 
-        Args:
-            split: "train", "val" or "test".
-
-        Yields:
-            The two sentences.
-
         Raises:
             UserError: the data set is not there and cannot be downloaded, or its
                 files are damaged.
         """
+        check_split(split)
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
@@ -101,7 +92,7 @@ class WmtProblem(Problem):
         config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
         try:
             dataset = self._builder.as_dataset(
-                split=self._tfds_split(split), shuffle_files=False, read_config=config
+                split=_TFDS_SPLITS[split], shuffle_files=False, read_config=config
             )
             for batch in tfds.as_numpy(dataset.batch(_BATCH)):
                 yield from zip(
@@ -118,16 +109,14 @@ class WmtProblem(Problem):
     def description(self, split: str) -> str:
         """Names the data of a split and its number of lines.
 
-        A prepared folder is taken as it is, so a split whose size is not the real
-        corpus' says so instead of bearing its name.
-
-        Args:
-            split: "train", "val" or "test".
+        A prepared folder is taken as it is: where the size is not the real corpus',
+        this says so.
 
         Raises:
             UserError: the data set is not there and cannot be downloaded.
         """
-        tfds_split = self._tfds_split(split)
+        check_split(split)
+        tfds_split = _TFDS_SPLITS[split]
         lines = self._builder.info.splits[tfds_split].num_examples
         origin = f"TFDS {self._corpus.tfds_name} {tfds_split}"
         name, expected = self._name_and_size(split)
@@ -202,18 +191,11 @@ class WmtProblem(Problem):
             return "the whole training set", self._corpus.train_pairs
         return _HELD_OUT[split]
 
-    def _tfds_split(self, split: str) -> str:
-        """Returns TFDS's name of a split."""
-        if split not in SPLITS:
-            raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
-        return _TFDS_SPLITS[split]
-
 
 def _newest(tfds_dir: Path, corpus: _Corpus) -> Path | None:
     """Returns the newest prepared version's folder, or None if there is none.
 
-    The folder is read by what it says of itself, so a copied data set needs neither
-    the network nor the code that TFDS generated it with.
+    A copied data set needs neither the network nor the code that generated it.
     """
     versions = [
         (tuple(int(part) for part in folder.name.split(".")), folder)

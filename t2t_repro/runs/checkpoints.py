@@ -10,7 +10,6 @@ lists.
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +22,10 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in, reading_in
+from t2t_repro.system.locks import reading_in
 from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.system.whole_folders import whole_folder
 
-ASIDE = ".writing-"
 _PREFIX = "step-"
 _DAMAGED = "damaged-"
 _META = "checkpoint.json"
@@ -178,7 +177,7 @@ def save(
     meta: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Checkpoint:
-    """Writes a checkpoint aside and renames it into place.
+    """Writes a checkpoint, whole or not at all.
 
     Args:
         directory: the folder of all checkpoints; made when missing.
@@ -194,30 +193,15 @@ def save(
     """
     notes = meta or {}
     final = directory / (name or f"{_PREFIX}{step:08d}")
-    aside = directory / f"{ASIDE}{final.name}"
-    replaced = directory / f"{ASIDE}over-{final.name}"
     try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        write_tensors(aside / "weights", weights)
-        if optimizer is not None:
-            write_tensors(aside / "optimizer", optimizer)
-        write_text_atomically(aside / _META, _with_checksum({"step": step, **notes}))
-        _force_to_disk(*aside.iterdir(), aside)
-        # A folder cannot be renamed over a full one: the old one steps aside, as soon
-        # as nobody reads it.
-        shutil.rmtree(replaced, ignore_errors=True)
-        if final.exists():
-            with alone_in(final, lambda: None):
-                final.rename(replaced)
-        aside.rename(final)
-        # Before anything older is removed.
-        _force_to_disk(directory)
-        shutil.rmtree(replaced, ignore_errors=True)
+        with whole_folder(final) as aside:
+            write_tensors(aside / "weights", weights)
+            if optimizer is not None:
+                write_tensors(aside / "optimizer", optimizer)
+            description = _with_checksum({"step": step, **notes})
+            write_text_atomically(aside / _META, description)
     except OSError as error:
         raise UserError(f"cannot write {final}: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return Checkpoint(final, step)
 
 
@@ -348,16 +332,6 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         )
     assert isinstance(found, dict)
     return found
-
-
-def _force_to_disk(*paths: Path) -> None:
-    """Waits until files, and the names in folders, would survive a power cut."""
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _first_line(error: Exception) -> str:

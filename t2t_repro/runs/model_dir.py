@@ -16,7 +16,8 @@ from pathlib import Path
 from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
 from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs.checkpoints import Checkpoint, list_checkpoints, open_checkpoint
 from t2t_repro.runs.provenance import (
@@ -307,7 +308,7 @@ def build_model(hparams: HParams, vocab_size: int) -> Transformer:
     # Keras' initialisers draw their seeds from Python's generator. Its
     # set_random_seed would seed TensorFlow too, which empties TensorFlow's cache of
     # kernels, and with it the SentencePiece models that live in them.
+    model = Transformer.from_hparams(hparams, vocab_size)
     random.seed(hparams.seed)
-    model = Transformer(hparams, vocab_size)
     model.build()
     return model

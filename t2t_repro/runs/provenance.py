@@ -5,53 +5,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from t2t_repro.hparams import HParams
+from t2t_repro.hparams.fields import that_change
 from t2t_repro.hparams.settings import did_you_mean
 from t2t_repro.system.errors import UserError
 
 META_FILE = "model.json"
 """The file of a model directory that says what the model was made from."""
 
-# What may differ when a training goes on: how long, how often, and how to decode.
-_FREE = {
-    "train_steps",
-    "checkpoint_steps",
-    "checkpoint_minutes",
-    "keep_checkpoints",
-    "keep_every_hours",
-    "keep_best_checkpoints",
-    "average_last",
-    "eval_steps",
-    "beam_size",
-    "alpha",
-    "decode_extra_length",
-}
+_FUNCTION = that_change("function")
 
-# What decides the function itself, which may never differ. While nothing is known of
-# how a model was trained, all else may.
-_FUNCTION = {
-    "tokenizer",
-    "vocab_size",
-    "d_model",
-    "d_ff",
-    "num_heads",
-    "d_k",
-    "d_v",
-    "num_layers",
-    "num_decoder_layers",
-    "norm",
-    "max_relative_position",
-    "self_attention_radius",
-    "position",
-    "max_position",
-    "share_embeddings",
-    "scale_embeddings",
-    "vocab_divisor",
-    "target_space_embedding",
-    "target_space_id",
-}
-
-# What of the provenance may not differ unless it is asked for, by the name that asks
-# for it, and what people call it.
+# What may differ only if it is asked for: its name there -> the field, and how
+# messages call it.
 _COMPARED = {
     "problem": ("problem", "problem"),
     "source_lang": ("source_lang", "source language"),
@@ -66,7 +30,7 @@ class Provenance:
     """What a model learns from.
 
     Attributes:
-        problem: the problem's name; None: unknown, the model was imported.
+        problem: the problem's name; None: unknown, for the model was imported.
         source_lang: language of the sources.
         target_lang: language of the targets.
         data_dir: where the problem finds its data, absolute; None needs none.
@@ -90,7 +54,7 @@ class Provenance:
         return self.problem is None and self.problem_fingerprint is None
 
     def is_well_formed(self) -> bool:
-        """Says whether all that is compared has its type."""
+        """Whether all that is compared has its type."""
         unknown = {"problem", "problem_fingerprint"} if self.is_unknown else set()
         names = {field for field, _ in _COMPARED.values()} - unknown
         if self.data_dir is not None:
@@ -99,11 +63,7 @@ class Provenance:
 
 
 def require_model(path: Path) -> None:
-    """Makes sure that a model was begun in a directory.
-
-    Raises:
-        UserError: it was not.
-    """
+    """Raises UserError unless a model was begun in a directory."""
     if not (path / META_FILE).exists():
         raise UserError(
             f"--model_dir {path} holds no model ({META_FILE} is missing); "
@@ -125,16 +85,12 @@ class Change:
 
 
 def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
-    """Compares hyper-parameters that make another training.
+    """Compares what a model was trained with and is to be trained with.
 
-    Args:
-        before: what the model was trained with.
-        now: what it is to be trained with.
-        unknown: whether nothing is known of how it was trained; then only what
-            decides the function is compared.
+    Where it is `unknown` how it was trained, only what decides the function counts.
     """
     old, new = before.to_dict(), now.to_dict()
-    compared = _FUNCTION if unknown else new.keys() - _FREE
+    compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
     if before.tokens_per_part == now.tokens_per_part:
         compared = compared - {"max_tokens_per_device"}
     return [
@@ -177,16 +133,7 @@ def check_accepted(names: Iterable[str]) -> frozenset[str]:
 
 
 def refuse(path: Path, changes: Iterable[Change], accepted: Collection[str]) -> None:
-    """Refuses to go on with what changed, unless somebody asked for it.
-
-    Args:
-        path: the model directory.
-        changes: what changed.
-        accepted: the names of changes that were asked for.
-
-    Raises:
-        UserError: naming the differences.
-    """
+    """Raises UserError that names the changes that nobody asked for, if any."""
     left = [change for change in changes if change.name not in accepted]
     if not left:
         return

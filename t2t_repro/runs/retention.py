@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.runs.checkpoints import (
-    ASIDE,
     FULL_STATES_KEPT,
     Checkpoint,
     DamagedCheckpointError,
@@ -14,6 +13,7 @@ from t2t_repro.runs.checkpoints import (
     save,
 )
 from t2t_repro.system.locks import if_unread
+from t2t_repro.system.whole_folders import ASIDE
 
 _REMOVING = ".removing-"
 # What checkpoints are chosen by, in their descriptions.

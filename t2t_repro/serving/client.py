@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from t2t_repro.serving.transport import Server, Transport, connect
 
-Item = TypeVar("Item")
-Found = TypeVar("Found")
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
 
 
 class ServedTranslation(NamedTuple):
@@ -143,11 +143,11 @@ class Client:
         return [answer[name] for name in outputs]
 
     def _in_order(
-        self, ask: Callable[[list[Item]], list[Found]], items: Iterable[Item]
-    ) -> Iterator[Found]:
+        self, ask: Callable[[list[_Item]], list[_Found]], items: Iterable[_Item]
+    ) -> Iterator[_Found]:
         """Asks for batches, some at the same time, and yields in the items' order."""
         reading = iter(items)
-        waiting: deque[Future[list[Found]]] = deque()
+        waiting: deque[Future[list[_Found]]] = deque()
         pool = ThreadPoolExecutor(self._concurrency)
         try:
             while batch := list(islice(reading, self._batch_size)):

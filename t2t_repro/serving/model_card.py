@@ -12,9 +12,9 @@ import numpy as np
 
 import t2t_repro
 from t2t_repro.decoding.search import Search
-from t2t_repro.evaluation.scoring import figures_of
+from t2t_repro.evaluation.split_scores import figures_of
 from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.translation.loading import Loaded
 

@@ -41,7 +41,7 @@ def export(
     """
 
     def write(folder: Path) -> None:
-        save(module, folder)
+        write_saved_model(module, folder)
         extra = folder / EXTRA_FOLDER
         extra.mkdir()
         write_warmup_requests(extra, model_name)
@@ -51,7 +51,7 @@ def export(
     return write_version(export_dir, write)
 
 
-def save(module: ServingModule, folder: Path) -> None:
+def write_saved_model(module: ServingModule, folder: Path) -> None:
     """Writes the SavedModel alone.
 
     Args:

@@ -6,18 +6,19 @@ cut, what is no UTF-8 is read as U+FFFD, and a batch of any size is computed in 
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from t2t_repro.decoding.batch import NO_HYPOTHESIS
 from t2t_repro.decoding.search import Search
+from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.attention import PairAttention
-from t2t_repro.serving.pairs import log_probabilities
-from t2t_repro.serving.parts import in_parts, rows_within
-from t2t_repro.serving.texts import beginning, check_pairs, encode, is_blank
-from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.serving.attention_answer import AttentionAnswer
+from t2t_repro.serving.in_parts import in_parts, rows_within
+from t2t_repro.serving.texts import beginning, check_pairs, is_blank
+from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Positions that are searched at once: sentences times their longest possible output.
@@ -70,7 +71,7 @@ class ServingModule(tf.Module):
             "score": _graph(answers.score, _TEXT, _TRANSLATION),
         }
         if len(models) == 1:
-            attention = PairAttention(models[0], answers.best)
+            attention = AttentionAnswer(models[0], answers.best)
             self.functions["attention"] = _graph(attention, _TEXT, _TRANSLATION)
 
 
@@ -139,15 +140,23 @@ class Answers:
         check_pairs(text, translation)
         longest = self.best.max_input_length + self.best.search.extra_length
         inputs = self.best.encode(beginning(text))
-        targets = encode(self.best.tokenizer, beginning(translation), longest)
+        targets = self.best.tokenizer.encode(beginning(translation))
+        targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (found,) = in_parts(
-            lambda *pairs: [log_probabilities(self._models, *pairs)],
+            self._scored,
             [inputs, targets],
             rows_within(_SCORE_POSITIONS, width),
             [tf.TensorSpec([None], tf.float32)],
         )
         return {"log_probability": found}
+
+    def _scored(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the log probability of each target, float32 (batch,)."""
+        each = [log_probs(model, inputs, targets) for model in self._models]
+        # The mean of the models' probabilities, as in `EnsembleDecoder`.
+        found = tf.reduce_logsumexp(tf.stack(each), axis=0) - math.log(len(each))
+        return [tf.reduce_sum(found, axis=1)]
 
 
 def _graph(

@@ -2,8 +2,10 @@
 
 import tensorflow as tf
 
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
-from t2t_repro.translation.translator import BLANK, MOST_CHARACTERS
+from t2t_repro.translation.translator import MOST_CHARACTERS
+
+# What `str.strip` takes away.
+_BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
 def beginning(text: tf.Tensor) -> tf.Tensor:
@@ -20,24 +22,7 @@ def beginning(text: tf.Tensor) -> tf.Tensor:
 
 def is_blank(text: tf.Tensor) -> tf.Tensor:
     """Tells which texts are empty or only spaces: bool (batch,)."""
-    return tf.strings.regex_full_match(text, BLANK)
-
-
-def encode(tokenizer: Tokenizer, text: tf.Tensor, longest: int) -> tf.Tensor:
-    """Encodes texts, cut to a length.
-
-    Args:
-        tokenizer: the vocabulary.
-        text: string (batch,).
-        longest: the most subwords, EOS included.
-
-    Returns:
-        int32 (batch, length), each row ending in EOS, 0-padded.
-    """
-    ids = tokenizer.encode(text)
-    symbols = ids[:, :-1][:, : longest - 1]
-    end = tf.fill([ids.nrows(), 1], EOS_ID)
-    return tf.concat([symbols, end], axis=1).to_tensor()
+    return tf.strings.regex_full_match(text, _BLANK)
 
 
 def check_pairs(text: tf.Tensor, translation: tf.Tensor) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import alone_in, if_unread
-
-_ASIDE = ".writing-"
+from t2t_repro.system.whole_folders import ASIDE, folder_aside, put_in_place
 
 
 def check_format(export_dir: Path, file: str) -> None:
@@ -49,29 +48,27 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
     Raises:
         UserError: the folder cannot be written.
     """
-    aside = export_dir / f"{_ASIDE}{uuid.uuid4().hex}"
+    aside = export_dir / f"{ASIDE}{uuid.uuid4().hex}"
     try:
         export_dir.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             with alone_in(export_dir, lambda: None):
                 _remove_left_ones(export_dir)
-                aside.mkdir()
+                held.enter_context(folder_aside(aside))
                 held.enter_context(alone_in(aside, lambda: None))
             write(aside)
             with alone_in(export_dir, lambda: None):
                 final = export_dir / str(max(_numbers(export_dir), default=0) + 1)
-                aside.rename(final)
+                put_in_place(aside, final)
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"--export_dir {export_dir}: {reason}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return final
 
 
 def _remove_left_ones(export_dir: Path) -> None:
     """Removes what processes left that were killed."""
-    for left in export_dir.glob(f"{_ASIDE}*"):
+    for left in export_dir.glob(f"{ASIDE}*"):
         with if_unread(left) as is_free:
             if is_free:
                 shutil.rmtree(left, ignore_errors=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-FILE_NAME = "tf_serving_warmup_requests"
+WARMUP_FILE = "tf_serving_warmup_requests"
 
 # Of several lengths. Digits are in every vocabulary, and in every language.
 _TEXTS = ("1", "1 2 3 4 5 6 7 8", " ".join(map(str, range(1, 25))))
@@ -23,7 +23,7 @@ def write_warmup_requests(folder: Path, model_name: str) -> None:
         folder: the version's ``assets.extra``.
         model_name: the name under which the model is served.
     """
-    with tf.io.TFRecordWriter(str(folder / FILE_NAME)) as writer:
+    with tf.io.TFRecordWriter(str(folder / WARMUP_FILE)) as writer:
         for request in warmup_requests(model_name):
             log = prediction_log_pb2.PredictionLog(
                 predict_log=prediction_log_pb2.PredictLog(request=request)

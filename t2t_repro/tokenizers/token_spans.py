@@ -51,7 +51,9 @@ class SpelledText(NamedTuple):
         return [self.text[span.start : span.end] for span in self.spans]
 
 
-def spell(tokenizer: Tokenizer, rows: Sequence[Sequence[int]]) -> list[SpelledText]:
+def spell_tokens(
+    tokenizer: Tokenizer, rows: Sequence[Sequence[int]]
+) -> list[SpelledText]:
     """Finds what each token of some sentences spells.
 
     Every beginning of every row is decoded, so the work grows with the square of a

@@ -109,6 +109,12 @@ class Tokenizer(tf.Module):
         """Returns string `(batch,)` of int32 `(batch, None)`, 0 < id < vocab_size."""
 
 
+def cut_rows(ids: tf.RaggedTensor, longest: int) -> tf.RaggedTensor:
+    """Cuts rows as `Tokenizer.encode` returns them to `longest` ids, EOS included."""
+    end = tf.fill([ids.nrows(), 1], EOS_ID)
+    return tf.concat([ids[:, :-1][:, : longest - 1], end], axis=1)
+
+
 def row_numbers(ragged: tf.RaggedTensor) -> tf.Tensor:
     """Returns the row of each value, as `value_rowids` does, but lean.
 

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from t2t_repro.batches import parts
 from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints, retention
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported

@@ -11,12 +11,13 @@ import tensorflow as tf
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
-from t2t_repro.data.left_out import line_numbers, read_left_out, too_long
+from t2t_repro.data.left_out import LEFT_OUT_FILE, line_numbers, read_left_out, too_long
 from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
-from t2t_repro.evaluation.scoring import hypotheses_wanted, kind_of_score, score
+from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
 from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import mixed_precision
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
 from t2t_repro.runs import retention
 from t2t_repro.runs.averaging import average_checkpoints
@@ -34,7 +35,6 @@ from t2t_repro.translation.loading import search_of
 from t2t_repro.translation.translator import Translator
 
 VALIDATION_SENTENCES = 500
-LEFT_OUT_FILE = "left_out.tsv"
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _validation(
         told = f"step {step:,}: validation loss {loss:.4f}"
         reached = None
         if not _still_warming_up(hparams, step):
-            found, _ = score(
+            found, _ = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
             reached = found.value
@@ -306,7 +306,7 @@ def _average_and_score(
     say(f"translating {run.problem.description('test')}")
     nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
     translator = Translator(model, data.tokenizer, search_of(hparams, nbest=nbest))
-    reached, _ = score(translator, pairs, run.problem.target_lang)
+    reached, _ = evaluate(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,
         "split": run.problem.description("test"),

@@ -6,11 +6,13 @@ import tensorflow as tf
 
 from t2t_repro.batches.parts import BATCH_SIGNATURE, rectangle
 from t2t_repro.hparams import HParams
-from t2t_repro.models.losses import loss_sum
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
+from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.optimizer import Adam
-from t2t_repro.training.schedule import Schedule
+from t2t_repro.training.schedules import Schedule
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,8 @@ class TrainStep:
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Returns the loss summed, the token count, and the sum's gradients."""
-        with tf.GradientTape() as tape:
-            logits = self.model(inputs, targets, seed=seed)
+        with tf.GradientTape() as tape, dropout_seed(seed):
+            logits = self.model({"inputs": inputs, "targets": targets}, training=True)
             total, tokens = loss_sum(logits, targets, self.hparams.label_smoothing)
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)

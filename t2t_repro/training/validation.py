@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from t2t_repro.batches.parts import BATCH_SIGNATURE
-from t2t_repro.models.losses import loss_sum
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.losses import loss_sum
 
 
 class ValidationLoss:
@@ -20,7 +20,8 @@ class ValidationLoss:
     def __init__(self, model: Transformer) -> None:
         @tf.function(input_signature=BATCH_SIGNATURE)
         def sums(inputs: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return loss_sum(model(inputs, targets), targets, label_smoothing=0.0)
+            logits = model({"inputs": inputs, "targets": targets})
+            return loss_sum(logits, targets, label_smoothing=0.0)
 
         self._sums = sums
 

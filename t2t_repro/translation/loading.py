@@ -1,6 +1,7 @@
 """From model directories and checkpoints to a translator."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.translator import Translator
+from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
 def search_of(hparams: HParams, **changes: Any) -> Search:
@@ -48,66 +49,48 @@ class Loaded(NamedTuple):
     homes: list[ModelDir]
     checkpoints: list[str]
 
-    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+    def translator(
+        self,
+        for_one: Callable[[list[Transformer], Search], SentenceSearch] | None = None,
+        **changes: Any,
+    ) -> Translator:
         """Makes them translate.
 
         Args:
-            compiled: as `Translator` takes it.
+            for_one: makes a search for batches of one sentence; None: there is none.
             **changes: as `search_of` takes them.
         """
         search = search_of(self.hparams, **changes)
-        return Translator(self.models, self.tokenizer, search, compiled=compiled)
-
-
-def load_translator(
-    directory: ModelDir,
-    checkpoints: str = "best",
-    precision: str = "float32",
-    **changes: Any,
-) -> tuple[Translator, str]:
-    """Loads a model, or several, and makes them translate.
-
-    Args:
-        directory: the model's.
-        checkpoints: as `checkpoint_names` splits them, and as `load` takes them.
-        precision: one of `PRECISIONS`.
-        **changes: fields of `Search` that differ; None takes the model's own.
-
-    Returns:
-        The translator, and the folders of the weights as text.
-
-    Raises:
-        UserError: as `load`.
-    """
-    loaded = load(directory, checkpoint_names(checkpoints), precision)
-    return loaded.translator(**changes), ", ".join(loaded.checkpoints)
-
-
-def checkpoint_names(text: str) -> list[str]:
-    """Splits what `--checkpoint` says at its commas; a folder may have some itself."""
-    return [text] if Path(text).exists() else text.split(",")
+        alone = for_one and for_one(self.models, search)
+        return Translator(self.models, self.tokenizer, search, for_one=alone)
 
 
 def load(
-    directory: ModelDir, checkpoints: Sequence[str], precision: str = "float32"
+    model_dir: ModelDir | str | os.PathLike[str],
+    checkpoints: str | Sequence[str] = "best",
+    precision: str = "float32",
 ) -> Loaded:
     """Loads models over one vocabulary.
 
     Args:
-        directory: whose checkpoints have names, and whose model says how to
-            translate.
-        checkpoints: at least one: one of `CHECKPOINT_NAMES` of the directory (see
+        model_dir: whose checkpoints have names, and whose model says how to translate.
+        checkpoints: at least one, in a list or as `--checkpoint` takes them, with
+            commas between: one of `CHECKPOINT_NAMES` of the directory (see
             `ModelDir.checkpoint`), another model's directory, whose best is taken, or
             the folder of any checkpoint inside of a model's directory.
         precision: one of `PRECISIONS`.
-
-    Returns:
-        The models.
 
     Raises:
         UserError: there is no such model or checkpoint, it is damaged, or the
             vocabularies or the sizes of the softmax tables differ.
     """
+    directory = model_dir
+    if not isinstance(directory, ModelDir):
+        directory = ModelDir(Path(directory))
+    if isinstance(checkpoints, str):
+        # A folder may have commas in its name.
+        alone = Path(checkpoints).exists()
+        checkpoints = [checkpoints] if alone else checkpoints.split(",")
     members = [_member(directory, name) for name in checkpoints]
     tokenizer = directory.tokenizer()
     for name, (home, _) in zip(checkpoints, members, strict=True):

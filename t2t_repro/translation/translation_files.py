@@ -25,7 +25,7 @@ from t2t_repro.system.text_files import (
 from t2t_repro.translation.parser import Parser
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
-    Hypothesis,
+    ScoredText,
     Translation,
     Translator,
     windows,
@@ -275,7 +275,7 @@ def nbest_record(number: int, found: Translation) -> str:
     that over the length penalty. Moses' manual, "n-best lists"; Marian writes the
     same. A text may hold ``|||`` itself, so the last two fields count from the right.
     """
-    best = Hypothesis(found.text, found.score, found.tokens, found.log_prob)
+    best = ScoredText(found.text, found.score, found.tokens, found.log_prob)
     return "".join(
         f"{number} ||| {each.text} ||| LogProb= {each.log_prob:.6f} "
         f"||| {each.score:.6f}\n"

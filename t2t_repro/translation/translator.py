@@ -7,17 +7,17 @@ training and the exported SavedModel: what is scored is what is served.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
-from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.compiled_search import CompiledSearch
-from t2t_repro.models.ensemble import one_or_ensemble
-from t2t_repro.models.transformer import Transformer, named_variables
-from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
+from t2t_repro.decoding.stopping import length_penalty
+from t2t_repro.models.searching import as_one, decoder_of, find
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
@@ -27,14 +27,10 @@ MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
-# What Python calls space, for the graph and for lists of lines alike.
-BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
-
-
 _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
-class Hypothesis(NamedTuple):
+class ScoredText(NamedTuple):
     """One of the translations that were found for a sentence.
 
     Attributes:
@@ -69,8 +65,20 @@ class Translation(NamedTuple):
     tokens: int
     log_prob: float
     cut: bool
-    others: tuple[Hypothesis, ...] = ()
+    others: tuple[ScoredText, ...] = ()
     alignment: str | None = None
+
+
+class SentenceSearch(Protocol):
+    """A search for one sentence at a time."""
+
+    def is_for(self, inputs: tf.Tensor) -> bool:
+        """Whether it can take this batch, int32 (batch, source)."""
+        ...
+
+    def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Finds what `Translator.translate_ids` finds."""
+        ...
 
 
 class Translator(tf.Module):
@@ -83,12 +91,8 @@ class Translator(tf.Module):
         search: how translations are found.
         max_input_length: longer inputs are cut to as many subwords, so that no
             sentence can exhaust memory.
-        compiled: whether XLA compiles the search for a sentence alone, once for each
-            length in steps of 16 subwords; searches of more than 256 steps are as
-            without. Of beam search by its own rules.
-
-    Raises:
-        ValueError: `compiled` is asked of another search.
+        for_one: searches batches of one sentence in its own way, with the same models
+            and the same `search`; `fast.compiled_search.CompiledSearch`, say.
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class Translator(tf.Module):
         tokenizer: Tokenizer,
         search: Search | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
-        compiled: bool = False,
+        for_one: SentenceSearch | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
@@ -107,9 +111,10 @@ class Translator(tf.Module):
         self.model_variables = [
             v.value for each in models for v in named_variables(each).values()
         ]
-        decoders = [CachedDecoder(each, self.search.hypotheses) for each in models]
-        self._decoder = one_or_ensemble(decoders)
-        self._compiled = CompiledSearch(models, self.search) if compiled else None
+        self._decoder = as_one(
+            [decoder_of(model, self.search.hypotheses) for model in models]
+        )
+        self._for_one = for_one
 
     def fingerprint(self) -> str:
         """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
@@ -150,28 +155,8 @@ class Translator(tf.Module):
     def _find(
         self, inputs: tf.Tensor, prefixes: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        with self._decoder.quick_steps(tf.shape(inputs)[0]):
-            state = self._decoder.start(inputs)
-            found = self.search.run(self._decoder, state, inputs, prefixes)
+        found = find(self.search, self._decoder, inputs, prefixes)
         return found.ids, found.scores
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def translate(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Translates sentences; an empty or blank one becomes empty.
-
-        Args:
-            text: string (batch,), UTF-8.
-
-        Returns:
-            translations, string (batch,), and scores, float32 (batch,).
-        """
-        ids, scores = self.translate_ids(self.encode(text))
-        blank = tf.strings.regex_full_match(text, BLANK)
-        translations = self.decode(ids[:, 0])
-        return (
-            tf.where(blank, "", translations),
-            tf.where(blank, 0.0, scores[:, 0]),
-        )
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
         """Encodes sentences, cut to `max_input_length`.
@@ -182,10 +167,7 @@ class Translator(tf.Module):
         Returns:
             int32 (batch, source), each row ending in EOS, 0-padded.
         """
-        ids = self.tokenizer.encode(text)
-        symbols = ids[:, :-1][:, : self.max_input_length - 1]
-        end = tf.fill([ids.nrows(), 1], EOS_ID)
-        return tf.concat([symbols, end], axis=1).to_tensor()
+        return cut_rows(self.tokenizer.encode(text), self.max_input_length).to_tensor()
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes what translations begin with: int32 (batch, prefix), 0-padded."""
@@ -229,9 +211,9 @@ class Translator(tf.Module):
                 yield from pool.map(self.complete_ids, batches, prefixes)
 
     def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`, with a compiled search where there is one."""
-        if self._compiled is not None and self._compiled.is_for(inputs):
-            return self._compiled(inputs)
+        """Does as `translate_ids`, by the search for one sentence where it can."""
+        if self._for_one is not None and self._for_one.is_for(inputs):
+            return self._for_one(inputs)
         return self.translate_ids(inputs)
 
     def translate_lines(
@@ -290,7 +272,9 @@ class Translator(tf.Module):
         texts = [line[:MOST_CHARACTERS] for line in lines]
         if self.search.tensor2tensor_rules:
             texts = [text.strip() for text in texts]
-        lengths = self.tokenizer.encode(tf.constant(texts)).row_lengths().numpy()
+        ids = self.tokenizer.encode(tf.constant(texts))
+        lengths = ids.row_lengths().numpy()
+        ids = cut_rows(ids, self.max_input_length)
         done = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
@@ -304,7 +288,7 @@ class Translator(tf.Module):
         if not self.search.tensor2tensor_rules:
             size = rows_at_once(len(full), batch_size)
         groups = [full[n : n + size] for n in range(0, len(full), size)]
-        inputs = (self.encode(tf.constant([texts[n] for n in g])) for g in groups)
+        inputs = (tf.gather(ids, group).to_tensor() for group in groups)
         begun = None
         if prefixes is not None:
             begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)
@@ -319,7 +303,7 @@ class Translator(tf.Module):
                 progress(len(places), tokens)
         return done
 
-    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[Hypothesis]]:
+    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
         """Returns the `nbest` hypotheses of each sentence, or as many as there are.
 
         Args:
@@ -341,7 +325,7 @@ class Translator(tf.Module):
         )
         return [
             [
-                Hypothesis(text.decode(), float(score), int(length), float(log_prob))
+                ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
                 if length  # A place that no hypothesis fills holds padding alone.
             ]
@@ -353,7 +337,7 @@ class Translator(tf.Module):
 
         tensor2tensor leaves those of what did not end as they are.
         """
-        penalties = ((5 + tokens) / 6) ** self.search.score_alpha
+        penalties = length_penalty(tokens, self.search.score_alpha)
         if self.search.tensor2tensor_rules:
             return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
         return penalties

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.analysis.alignments import Aligner, align, align_words, pharaoh
+from t2t_repro.analysis.alignments import Aligner, align_words, pharaoh
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
@@ -78,19 +78,19 @@ def test_the_line_is_that_of_the_layers_attention(model, tokenizer):
         best = weights[: len(target_words), : len(source_words)].argmax(axis=1)
         pairs = set(zip(source_words[best], target_words, strict=True))
         expected.append(" ".join(f"{i}-{j}" for i, j in sorted(pairs)))
-    found = [align(model, tokenizer, [source], [target], n) for n in range(3)]
+    found = [Aligner(model, tokenizer, n)([source], [target]) for n in range(3)]
     assert found == [[line] for line in expected]
     assert len(set(expected)) > 1
     # The default is the last layer but one.
     assert Aligner(model, tokenizer).layer == 1
-    assert align(model, tokenizer, [source], [target]) == [expected[1]]
+    assert Aligner(model, tokenizer)([source], [target]) == [expected[1]]
 
 
 def test_layers_and_lines_that_are_not_there_are_refused(model, tokenizer):
     with pytest.raises(UserError, match="decoder layer 3 does not exist"):
         Aligner(model, tokenizer, layer=3)
     with pytest.raises(UserError, match="2 sources but 1 targets"):
-        align(model, tokenizer, ["one", "two"], ["eins"])
+        Aligner(model, tokenizer)(["one", "two"], ["eins"])
 
 
 @pytest.mark.medium

@@ -37,7 +37,7 @@ def encoded(tokenizer, text):
 
 def log_prob(model, source, ids):
     """The log probability of some symbols, the whole of them read at once."""
-    logits = model(tf.constant([source]), tf.constant([ids]))
+    logits = model({"inputs": tf.constant([source]), "targets": tf.constant([ids])})
     each = tf.nn.log_softmax(logits)[0].numpy()
     return sum(each[place, symbol] for place, symbol in enumerate(ids))
 

@@ -7,7 +7,6 @@ import tensorflow as tf
 from t2t_repro.analysis.looking import MOST_SUBWORDS, check_sentence, look
 from t2t_repro.analysis.pair_attention import pair_attention
 from t2t_repro.decoding.search import Search
-from t2t_repro.layers.attention import attention_weights
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.system.errors import UserError
 from tests import tiny
@@ -38,16 +37,11 @@ def test_weights_are_those_of_every_layer_in_order(model):
         name = f"decoder/layer_{layer}/cross_attention"
         np.testing.assert_array_equal(found.cross[layer], maps[name][0])
     # The first layer by hand: it reads the embeddings themselves.
-    x = model.encoder_input(tf.constant([source]))[0]
+    x = model.encoder_input(tf.constant([source]))
     attention = model.encoder.layer_0.self_attention
-    shape = (1, len(source))
-    query, (key, _) = (
-        attention.project_query(x, shape),
-        attention.project_memory(x, shape),
-    )
-    np.testing.assert_allclose(
-        found.encoder[0], attention_weights(query, key, None)[0], atol=1e-6
-    )
+    query, (key, _) = attention.project_query(x), attention.project_memory(x)
+    weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
+    np.testing.assert_allclose(found.encoder[0], weights[0], atol=1e-6)
 
 
 def test_without_a_translation_it_is_the_models_own(model, tokenizer):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sentencepiece
+from golden_checks.t2t_batching import t2t_batching
 
 from t2t_repro.batches.batching import (
     KINDS,
@@ -101,31 +102,24 @@ def test_a_pair_that_one_part_cannot_hold_is_dropped_too():
     assert plan.shapes.tolist() == [[1, 8, 8]]
 
 
-def test_t2t_buckets_have_few_static_shapes():
-    plan = plan_epoch(some_lengths(), BatchingConfig(500, "t2t_buckets"), 1, 0)
-    # 26 boundaries lie in 8..60, and 60 tokens themselves belong to the next bucket.
-    assert plan.distinct_shapes <= 27
-    assert plan.batches > plan.distinct_shapes
-
-
 def test_a_bucket_of_ten_pairs_becomes_three_equal_batches():
-    # Width 7 is the first bucket; 28 tokens hold four rows; ten pairs need three
-    # batches of 3, 3 and 4 pairs, all four rows high.
-    config = BatchingConfig(28, "t2t_buckets")
-    plan = plan_epoch(np.full((10, 2), 5), config, seed=1, epoch=0)
-    assert plan.shapes.tolist() == [[4, 7, 7]] * 3
+    # 20 tokens hold four rows of 5; ten pairs need three batches of 3, 3 and 4 pairs,
+    # all four rows high.
+    plan = plan_epoch(np.full((10, 2), 5), BatchingConfig(20, "buckets"), 1, epoch=0)
+    assert plan.shapes.tolist() == [[4, 5, 5]] * 3
     assert sorted(plan.counts.tolist()) == [3, 3, 4]
 
 
-def test_chosen_buckets_keep_their_number_of_shapes_and_pad_less_than_t2t_buckets():
+def test_chosen_buckets_keep_their_number_and_pad_less_than_tensor2tensors():
     lengths = some_lengths(pairs=20_000)
-    shares = {}
-    for kind in KINDS:
-        plan = plan_epoch(lengths, BatchingConfig(5000, kind, max_shapes=24), 1, 0)
-        shares[kind] = plan.share
-        if kind == "buckets":
-            assert plan.distinct_shapes <= 24
-    assert shares["buckets"] > shares["t2t_buckets"]
+    plan = plan_epoch(lengths, BatchingConfig(5000, "buckets", max_shapes=24), 1, 0)
+    assert plan.distinct_shapes <= 24
+    # Its 26 buckets are square: the longest length below each boundary, and 60.
+    boundaries = t2t_batching(5000, 60).boundaries
+    widths = np.append(boundaries - 1, 60)
+    padded = 2 * widths[np.searchsorted(widths, lengths.max(axis=1))]
+    assert len(widths) == 26
+    assert plan.share > lengths.sum() / padded.sum()
 
 
 def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
@@ -197,7 +191,7 @@ def test_a_corpus_of_long_pairs_only_is_refused():
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones():
-    with pytest.raises(UserError, match=r"'bucket' is unknown.*t2t_buckets"):
+    with pytest.raises(UserError, match=r"'bucket' is unknown.*sorted, buckets"):
         BatchingConfig(1000, "bucket")
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+from golden_checks.t2t_variables import vocab_sizes
 from nbclient import NotebookClient
 
 import t2t_repro
-from t2t_repro.interop.variable_names import vocab_sizes
 from tests import golden
 from tests.interop.t2t_run import write_run
 from tests.run_command import ROOT

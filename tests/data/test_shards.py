@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
-from t2t_repro.errors import UserError
+from t2t_repro.system.errors import UserError
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
 PAIRS = [("a b", "ä"), ("", "x"), ("c", " "), ("d e f", "g h"), ("é", "i j k l")]

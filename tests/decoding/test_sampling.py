@@ -257,7 +257,7 @@ def test_an_exported_module_draws_the_same(tmp_path: Path) -> None:
 @pytest.mark.medium
 def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> None:
     sizes = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
-    model = Transformer(HParams(**sizes), 23)
+    model = Transformer.from_hparams(HParams(**sizes), 23)
     model.build()
     inputs = tf.constant([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
     decoder = CachedDecoder(model, 3)
@@ -273,7 +273,8 @@ def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> N
     )
     assert len(found(result)) == 6
     for row, ids, score in found(result):
-        logits = model(inputs[row : row + 1], np.array([ids], np.int32))[0]
+        pair = {"inputs": inputs[row : row + 1], "targets": np.array([ids], np.int32)}
+        logits = model(pair)[0]
         log_probs = tf.nn.log_softmax(logits).numpy()
         expected = sum(log_probs[place, symbol] for place, symbol in enumerate(ids))
         np.testing.assert_allclose(score, expected, atol=1e-4)

@@ -34,7 +34,8 @@ INCLUDED = (
     "{literalinclude} big.sbatch",
     "{literalinclude} tfjob.yaml",
 )
-LANGUAGES = {"bash", "python", "yaml", "text", "{toctree}", *INCLUDED}
+# Excerpts of our own files are `py`; tests/docs/test_paper_in_code.py reads them.
+LANGUAGES = {"bash", "py", "python", "yaml", "text", "{toctree}", *INCLUDED}
 
 # Commands that no test runs from the pages, by how they begin, with the reason.
 NOT_RUN = {
@@ -68,6 +69,7 @@ NOT_RUN_WITH = {
     r"--model_dir imported": "needs the imported model; tests/colab goes on with one",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
     r"--hparams my/set.yaml": "test_sets_are_read reads it",
+    r"reverse": "test_the_problem_of_the_page_is_trained_and_scored runs both",
 }
 
 COMMANDS = commands()
@@ -103,7 +105,7 @@ def test_flags_exist_and_values_are_allowed(command, capsys):
         if spec and spec != "1" and ".yaml" not in spec:
             hparams.load(spec)
         problem = getattr(args, "problem", None)
-        assert problem in {None, "1", *problems.names()}
+        assert problem in {None, "1", "reverse:Reverse", *problems.names()}
     elif words[0] in ("python", "bash") and words[1].startswith("tools/"):
         assert (ROOT / words[1]).is_file()
         known = help_of(*words[:2])
@@ -259,6 +261,18 @@ def test_a_training_runs_with_a_small_set(command, folder, tmp_path, monkeypatch
     made = [path.parent for path in work.rglob("model.json")]
     assert len(made) == 1
     assert (made[0] / "checkpoints" / "step-00000002").is_dir()
+
+
+@pytest.mark.medium
+def test_the_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
+    (block,) = (b for b in blocks("python") if b.text.startswith("# reverse.py\n"))
+    (tmp_path / "reverse.py").write_text(block.text, encoding="utf-8")
+    tiny.write_hparams(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    train, evaluate = (c for c in COMMANDS if "reverse" in " ".join(c.words))
+    words = (*train.words, "--train_steps", "2")
+    execute(type(train)(train.where, words), tmp_path, monkeypatch)
+    assert "reverse:Reverse, test" in execute(evaluate, tmp_path, monkeypatch).out
 
 
 @pytest.mark.medium

@@ -13,7 +13,7 @@ from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import read_json
 from t2t_repro.interop.t2t_import import Source, import_model, load_vocabulary
 from t2t_repro.interop.variable_names import from_t2t, t2t_name
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.loop import TrainingLoop
@@ -183,7 +183,12 @@ def test_every_kind_of_model_computes_tensor2tensors_logits(shared_dir, tmp_path
     )
     assert report.step == 150
     model = directory.model(directory.checkpoint())
-    logits = model(tf.constant(arrays["inputs"]), tf.constant(arrays["targets"]))
+    logits = model(
+        {
+            "inputs": tf.constant(arrays["inputs"]),
+            "targets": tf.constant(arrays["targets"]),
+        }
+    )
     np.testing.assert_allclose(logits.numpy(), arrays["logits"], atol=1e-4)
     assert report.vocab_size == 203
     assert report.table_rows == arrays["logits"].shape[-1]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.system.errors import UserError
-from t2t_repro.training.schedule import Schedule
+from t2t_repro.training.schedules import Schedule
 from tests import golden
 
 # What tensor2tensor 1.15.7's registry returned; the file names its source.

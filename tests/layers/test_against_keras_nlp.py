@@ -5,12 +5,12 @@ import keras_nlp
 import numpy as np
 import pytest
 
-from t2t_repro.layers.masks import causal_bias, padding_bias
-from t2t_repro.layers.rows import rows_of, sentences_of
-from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, StackShape
+from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 BATCH, SOURCE, TARGET, D_MODEL, HEADS, D_FF = 2, 5, 4, 12, 3, 20
 DEPTH = D_MODEL // HEADS
+SIZES = {"num_heads": HEADS, "d_k": DEPTH, "d_v": DEPTH, "d_ff": D_FF}
 LENGTHS = {"source": [5, 3], "target": [4, 2]}
 
 
@@ -20,18 +20,6 @@ def randomized(layer):
     for variable in layer.weights:
         variable.assign(rng.normal(size=variable.shape, scale=0.5))
     return layer
-
-
-def shape(norm):
-    return StackShape(
-        num_layers=1,
-        d_model=D_MODEL,
-        d_ff=D_FF,
-        num_heads=HEADS,
-        d_k=DEPTH,
-        d_v=DEPTH,
-        norm=norm,
-    )
 
 
 def oracle(layer_class, norm):
@@ -83,8 +71,8 @@ def vectors(length, seed):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_an_encoder_layer_is_that_of_keras_nlp(norm):
-    ours = EncoderLayer(shape(norm))
-    ours.build()
+    ours = EncoderLayer(**SIZES, norm=norm)
+    ours.build((BATCH, SOURCE, D_MODEL))
     randomized(ours)
     x, ids = vectors(SOURCE, 2), tokens("source", SOURCE)
     theirs = oracle(keras_nlp.layers.TransformerEncoder, norm)
@@ -94,9 +82,7 @@ def test_an_encoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.self_attention_residual, theirs._self_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, padding_mask=ids != 0)
-    found = sentences_of(
-        ours(rows_of(x), padding_bias(ids), shape=(BATCH, SOURCE)), (BATCH, SOURCE)
-    )
+    found = ours(x, attention_mask=padding_mask(ids))
     real = ids != 0
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found)[real],
@@ -107,8 +93,8 @@ def test_an_encoder_layer_is_that_of_keras_nlp(norm):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_decoder_layer_is_that_of_keras_nlp(norm):
-    ours = DecoderLayer(shape(norm))
-    ours.build()
+    ours = DecoderLayer(**SIZES, norm=norm)
+    ours.build((BATCH, TARGET, D_MODEL), (BATCH, SOURCE, D_MODEL))
     randomized(ours)
     x, memory = vectors(TARGET, 3), vectors(SOURCE, 4)
     ids = tokens("source", SOURCE)
@@ -121,15 +107,7 @@ def test_a_decoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.cross_attention_residual, theirs._cross_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, memory, encoder_padding_mask=ids != 0)
-    biases = causal_bias(TARGET), padding_bias(ids)
-    found = ours(
-        rows_of(x),
-        rows_of(memory),
-        *biases,
-        shape=(BATCH, TARGET),
-        memory_shape=(BATCH, SOURCE),
-    )
-    found = sentences_of(found, (BATCH, TARGET))
+    found = ours(x, memory, cross_attention_mask=padding_mask(ids))
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found),
         keras.ops.convert_to_numpy(expected),

@@ -1,22 +1,32 @@
-"""Dropout drops its share, keeps the mean, and is a function of the seed."""
+"""Dropout drops its share, keeps the mean, and is a function of a given seed."""
 
+import zlib
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.dropout import Dropout, dropout_seed
 
 
 def drop(layer, x, *seed):
-    return np.array(layer(x, tf.constant(seed, tf.int32)))
+    with dropout_seed(tf.constant(seed, tf.int32)):
+        return np.array(layer(x, training=True))
+
+
+def drop_by_keras(layer, x):
+    return np.array(layer(x, training=True))
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
-def test_the_share_and_the_mean_are_those_asked_for(rate):
-    count = 200_000
-    dropped = drop(Dropout(rate), np.ones(count, "float32"), 3, 4)
+@pytest.mark.parametrize("seeded", [True, False])
+def test_the_share_and_the_mean_are_those_asked_for(rate, seeded):
+    x = np.ones(200_000, "float32")
+    layer = Dropout(rate, seed=1)
+    dropped = drop(layer, x, 3, 4) if seeded else drop_by_keras(layer, x)
     # Four deviations of a share of independent draws.
-    tolerance = 4 * (rate * (1 - rate) / count) ** 0.5
+    tolerance = 4 * (rate * (1 - rate) / len(x)) ** 0.5
     assert (dropped == 0).mean() == pytest.approx(rate, abs=tolerance)
     assert dropped.mean() == pytest.approx(1, abs=tolerance / (1 - rate))
     np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
@@ -27,7 +37,8 @@ def test_sixteen_bits_drop_what_float32_drops(dtype):
     """Numbers drawn in bfloat16 would drop 13/128, five deviations too many."""
     x = np.ones(1_000_000, "float32")
     wide, narrow = (Dropout(0.1, name="a", dtype=each) for each in ("float32", dtype))
-    kept = narrow(x, tf.constant([1, 2]))
+    with dropout_seed(tf.constant([1, 2])):
+        kept = narrow(x, training=True)
     assert kept.dtype == dtype
     kept = tf.cast(kept, tf.float32).numpy()
     np.testing.assert_array_equal(kept == 0, drop(wide, x, 1, 2) == 0)
@@ -58,13 +69,70 @@ def test_layers_of_other_names_draw_masks_of_their_own():
     assert same.mean() == pytest.approx(0.5, abs=0.03)
 
 
-def test_nothing_is_dropped_without_a_seed_or_at_rate_zero():
+def test_the_numbers_drawn_are_those_of_the_seed_and_the_checksum_of_the_path():
+    """A training that goes on with a newer version has to draw the same masks."""
+    salt = zlib.crc32(b"a/dropout") & 0x7FFFFFFF
+    drawn = tf.random.stateless_uniform([1000], [3, 4 ^ salt])
+
+    class Holder(keras.layers.Layer):
+        def __init__(self):
+            super().__init__(name="a")
+            self.part = Dropout(0.3, name="dropout")
+
+        def build(self, shape):
+            self.part.build(shape)
+
+        def call(self, x, training=None):
+            return self.part(x, training=training)
+
+    found = drop(Holder(), np.ones(1000, "float32"), 3, 4)
+    np.testing.assert_array_equal(found != 0, drawn >= 0.3)
+
+
+def test_the_innermost_seed_counts_and_ends_with_its_block():
+    x = np.ones(1000, "float32")
+    layer = Dropout(0.5, name="a")
+    inner, outer = drop(layer, x, 1, 2), drop(layer, x, 3, 4)
+    with dropout_seed(tf.constant([3, 4])):
+        np.testing.assert_array_equal(drop(layer, x, 1, 2), inner)
+        np.testing.assert_array_equal(layer(x, training=True), outer)
+    assert not np.array_equal(drop_by_keras(layer, x), outer)
+
+
+def test_a_seed_that_is_not_known_before_the_graph_runs_will_do():
+    x = np.ones(1000, "float32")
+    layer = Dropout(0.5, name="a")
+
+    @tf.function(autograph=False)
+    def dropped(seed):
+        with dropout_seed(seed):
+            return layer(x, training=True)
+
+    np.testing.assert_array_equal(dropped(tf.constant([1, 2])), drop(layer, x, 1, 2))
+    np.testing.assert_array_equal(dropped(tf.constant([5, 6])), drop(layer, x, 5, 6))
+
+
+def test_without_a_given_seed_it_is_the_layer_of_keras():
+    x = np.random.default_rng(0).normal(size=(30, 40)).astype("float32")
+    ours, theirs = Dropout(0.3, seed=7), keras.layers.Dropout(0.3, seed=7)
+    for _ in range(3):
+        np.testing.assert_array_equal(
+            ours(x, training=True), theirs(x, training=True), strict=True
+        )
+
+
+def test_nothing_is_dropped_outside_training_or_at_rate_zero():
     x = np.arange(6.0, dtype="float32")
-    np.testing.assert_array_equal(Dropout(0.5)(x), x)
+    with dropout_seed(tf.constant([1, 2])):
+        np.testing.assert_array_equal(Dropout(0.5)(x), x)
+        np.testing.assert_array_equal(Dropout(0.5)(x, training=False), x)
     np.testing.assert_array_equal(drop(Dropout(0.0), x, 1, 2), x)
+    np.testing.assert_array_equal(drop_by_keras(Dropout(0.0), x), x)
 
 
-def test_it_keeps_no_variables():
+def test_a_given_seed_leaves_the_count_of_keras_alone():
     layer = Dropout(0.5)
+    before = [v.numpy() for v in layer.variables]
     drop(layer, np.ones(3, "float32"), 1, 2)
-    assert layer.variables == []
+    assert layer.trainable_variables == []
+    np.testing.assert_array_equal([v.numpy() for v in layer.variables], before)

@@ -46,7 +46,8 @@ def test_padding_gets_no_gradient(embedding):
 def test_logits_are_the_product_with_the_table_transposed(embedding):
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
     table = np.arange(20.0).reshape(5, 4)
-    np.testing.assert_allclose(embedding.logits(x), x @ table.T, rtol=1e-5, atol=1e-5)
+    found = embedding(x, reverse=True)
+    np.testing.assert_allclose(found, x @ table.T, rtol=1e-5, atol=1e-5)
 
 
 def test_the_table_starts_with_deviation_one_over_root_d_model():
@@ -58,9 +59,16 @@ def test_the_table_starts_with_deviation_one_over_root_d_model():
     assert np.abs(table).max() > 3 * 64**-0.5
 
 
+def test_embeddings_carry_a_mask_only_where_they_are_asked_to():
+    ids = np.array([[3, 0, 1], [0, 2, 0]])
+    masked, plain = TokenEmbedding(5, 4, mask_zero=True), TokenEmbedding(5, 4)
+    np.testing.assert_array_equal(masked(ids)._keras_mask, ids != 0)
+    assert not hasattr(plain(ids), "_keras_mask")
+
+
 def test_the_target_space_adds_its_row_to_every_position():
-    layer = TargetSpace(d_model=4, target_space_id=2)
-    layer.build()
+    layer = TargetSpace(target_space_id=2)
+    layer.build((None, None, 4))
     table = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
     layer.table.assign(table)
     x = np.ones((2, 3, 4), "float32")

@@ -1,112 +1,145 @@
-"""Restricted self-attention in windows is full attention behind a mask."""
+"""Restricted self-attention is full attention behind a mask."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.masks import (
-    MASKED,
-    causal_bias,
-    neighbourhood_bias,
-    padding_bias,
-    segment_bias,
+from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.neighbourhood import (
+    NeighbourhoodAttention,
+    distances_between,
+    near,
 )
-from t2t_repro.layers.neighbourhood import window_bias, windows_of
-from t2t_repro.layers.rows import rows_of, sentences_of
 
 D_MODEL = 12
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 @pytest.fixture(scope="module")
 def layers():
     """A layer that sees everything, and restricted ones with its weights."""
-    found = {}
-    for radius in (0, 1, 2, 5):
-        found[radius] = MultiHeadAttention(3, D_MODEL, 4, 5, radius=radius)
-        found[radius].build()
-        weights = [variable.numpy() for variable in found[0].trainable_variables]
-        found[radius].set_weights(weights)
+    found = {0: MultiHeadAttention(3, 4, 5)}
+    shape = (None, None, D_MODEL)
+    found[0].build(shape, shape)
+    for radius in (1, 2, 5):
+        found[radius] = NeighbourhoodAttention(3, 4, 5, radius=radius)
+        found[radius].build(shape, shape)
+        found[radius].set_weights(found[0].get_weights())
     return found
 
 
-def attended(layer, x, bias=None):
-    """Attends within sentences, (batch, length, d_model)."""
-    rows, shape = rows_of(x), tuple(tf.unstack(tf.shape(x)[:2]))
-    found = layer(rows, rows, bias, shape=shape, memory_shape=shape)
-    return sentences_of(found, shape)
-
-
-def biases(length):
-    """The biases of this package, and none."""
+def masks(length):
+    """The masks of this package, sentences that share a row, and none."""
     ids = np.ones((2, length), np.int32)
     ids[1, 3:] = 0
     segments = np.ones((2, length), np.int32)
     segments[0, 3:] = 2
+    same = segments[:, :, None] == segments[:, None, :]
     return {
         "none": None,
-        "padding": padding_bias(ids),
-        "causal": causal_bias(length),
-        "packed": segment_bias(segments, segments) + causal_bias(length),
+        "padding": np.array(padding_mask(ids)),
+        "causal": np.array(causal_mask(length)),
+        "packed": same & np.array(causal_mask(length)),
     }
+
+
+def test_distances_are_the_keys_place_less_the_querys():
+    three = np.zeros((1, 1, 3, 2))
+    np.testing.assert_array_equal(
+        distances_between(three, three), [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
+    )
+
+
+def test_queries_are_the_last_of_the_keys():
+    two, five = np.zeros((1, 1, 2, 2)), np.zeros((1, 1, 5, 2))
+    np.testing.assert_array_equal(
+        distances_between(two, five), [[-3, -2, -1, 0, 1], [-4, -3, -2, -1, 0]]
+    )
+
+
+def test_far_positions_are_hidden():
+    four = np.zeros((1, 1, 4, 2))
+    np.testing.assert_array_equal(
+        near(None, distances_between(four, four), 1),
+        [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]],
+    )
 
 
 @pytest.mark.parametrize("radius", [1, 2, 5])
 @pytest.mark.parametrize("length", [1, 4, 5, 11, 12])
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "packed"])
-def test_windows_give_what_a_mask_gives(layers, radius, length, kind):
-    generator = np.random.default_rng(length)
-    x = generator.normal(size=(2, length, D_MODEL)).astype("float32")
-    bias = biases(length)[kind]
-    beyond = neighbourhood_bias(length, radius)
-    masked = beyond if bias is None else bias + beyond
-    expected = attended(layers[0], x, masked).numpy()
-    found = attended(layers[radius], x, bias).numpy()
+def test_a_radius_gives_what_a_mask_gives(layers, radius, length, kind):
+    x, mask = random(2, length, D_MODEL, seed=length), masks(length)[kind]
+    place = np.arange(length)
+    within = np.abs(place[:, None] - place) <= radius
+    seen = within[None] if mask is None else within & mask
+    given = {"return_attention_scores": True}
+    expected, scores = layers[0](x, x, attention_mask=seen, **given)
+    found, found_scores = layers[radius](x, x, attention_mask=mask, **given)
     # Where a query sees nothing at all, its output has no meaning.
-    seen = (np.broadcast_to(masked, (2, 1, length, length))[:, 0] == 0).any(axis=-1)
-    assert seen.any()
-    np.testing.assert_allclose(found[seen], expected[seen], atol=1e-5)
+    some = np.broadcast_to(seen, (2, length, length)).any(axis=-1)
+    assert some.any()
+    np.testing.assert_allclose(found[some], expected[some], atol=2e-6)
+    scores, found_scores = (
+        np.moveaxis(np.array(each), 1, 2)[some] for each in (scores, found_scores)
+    )
+    np.testing.assert_allclose(found_scores, scores, atol=1e-6)
 
 
 def test_a_graph_that_knows_no_sizes_gives_the_same(layers):
-    x = np.random.default_rng(1).normal(size=(2, 9, D_MODEL)).astype("float32")
-    for kind, bias in biases(9).items():
-        if bias is None:
+    x = random(2, 9, D_MODEL, seed=1)
+    for kind, mask in masks(9).items():
+        if mask is None:
             continue
-        any_size = tf.TensorSpec([None, None, None if kind == "packed" else 1, None])
+        any_size = [None, None if kind == "packed" else 1, None]
         if kind in ("causal", "packed"):
-            any_size = tf.TensorSpec([None, 1, None, None])
+            any_size = [None, None, None]
 
         @tf.function(
-            input_signature=[tf.TensorSpec([None, None, D_MODEL]), any_size],
+            input_signature=[
+                tf.TensorSpec([None, None, D_MODEL]),
+                tf.TensorSpec(any_size, tf.bool),
+            ],
             autograph=False,
         )
-        def restricted(x, bias):
-            return attended(layers[2], x, bias)
+        def restricted(x, mask):
+            return layers[2](x, x, attention_mask=mask)
 
         np.testing.assert_allclose(
-            restricted(x, bias), attended(layers[2], x, bias), atol=1e-6
+            restricted(x, mask), layers[2](x, x, attention_mask=mask), atol=1e-6
         )
 
 
-def test_what_is_beyond_the_ends_is_hidden():
-    """Radius 1 and four positions: blocks of 3 queries, windows of 5 keys."""
-    bias = np.array(window_bias(None, windows_of(4, 1)))[0, 0]
-    seen = (bias == 0).astype(int).tolist()
-    assert seen == [
-        # Keys -1 0 1 2 3 for the queries 0, 1, 2.
-        [[0, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 1, 1]],
-        # Keys 2 3 4 5 6 for the query 3, and two that only fill the block.
-        [[1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]],
-    ]
-    assert bias.max() == 0
-    assert bias[bias < 0].max() <= MASKED
+def test_weights_are_dropped_in_training_alone():
+    layer = NeighbourhoodAttention(2, 4, 4, radius=1, dropout=0.5)
+    x = random(1, 4, D_MODEL)
+    plain = np.array(layer(x, x))
+    with dropout_seed(tf.constant([1, 2])):
+        np.testing.assert_array_equal(layer(x, x, training=False), plain)
+        dropped = layer(x, x, training=True)
+    assert np.abs(np.array(dropped) - plain).max() > 1e-3
+
+
+def test_a_step_of_a_search_is_a_row_of_the_whole(layers):
+    layer = layers[2]
+    x = random(2, 7, D_MODEL)
+    whole = layer(x, x, use_causal_mask=True)
+    keys, values = layer.project_memory(x)
+    query = layer.project_query(x[:, 6:])
+    where = {"distances": distances_between(query, keys)}
+    step = layer.attend(query, keys, values, None, **where)
+    np.testing.assert_allclose(step[:, 0], whole[:, 6], atol=1e-6)
 
 
 def test_gradients_reach_the_neighbourhood_alone(layers):
-    x = tf.constant(np.random.default_rng(2).normal(size=(1, 9, D_MODEL)), "float32")
+    x = tf.constant(random(1, 9, D_MODEL, seed=2))
     with tf.GradientTape() as tape:
         tape.watch(x)
-        middle = tf.reduce_sum(attended(layers[2], x)[0, 4] ** 2)
+        middle = tf.reduce_sum(layers[2](x, x)[0, 4] ** 2)
     reached = np.abs(tape.gradient(middle, x)[0]).max(axis=-1) > 0
     assert reached.tolist() == [abs(place - 4) <= 2 for place in range(9)]

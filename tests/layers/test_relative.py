@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.masks import causal_bias
-from t2t_repro.layers.relative import RelativeTable, distances_within
-
-
-def test_distances_are_the_keys_place_less_the_querys():
-    np.testing.assert_array_equal(
-        distances_within(3), [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
-    )
+from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.relative import RelativeAttention, RelativeTable
 
 
 def test_far_distances_are_one():
@@ -22,14 +15,20 @@ def test_far_distances_are_one():
     np.testing.assert_array_equal(found[0, :, 0], [-20, -20, -10, 0, 10, 20, 20])
 
 
+@pytest.mark.parametrize("radius", [0, 1])
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention_is_equations_3_and_4(causal):
+def test_attention_is_equations_3_and_4(causal, radius):
     heads, d_model, depth, length, far = 2, 6, 3, 5, 2
-    layer = MultiHeadAttention(heads, d_model, depth, depth, max_relative_position=far)
-    layer.build()
+    layer = RelativeAttention(
+        heads, depth, depth, max_relative_position=far, radius=radius
+    )
     x = np.random.default_rng(1).normal(size=(length, d_model)).astype("float32")
+    found, scores = layer(
+        x[None], x[None], use_causal_mask=causal, return_attention_scores=True
+    )
     keys, values = layer.relative_keys.table, layer.relative_values.table
     expected = np.zeros((length, heads * depth))
+    weights = np.zeros((heads, length, length))
     for head in range(heads):
         own = slice(head * depth, (head + 1) * depth)
         q, k, v = (
@@ -37,19 +36,32 @@ def test_attention_is_equations_3_and_4(causal):
             for projection in (layer.query, layer.key, layer.value)
         )
         for i in range(length):
-            seen = range(i + 1 if causal else length)
+            seen = [
+                j
+                for j in range(i + 1 if causal else length)
+                if not radius or abs(j - i) <= radius
+            ]
             place = [int(np.clip(j - i, -far, far)) + far for j in seen]
             score = [
                 q[i] @ (k[j] + np.array(keys[p])) / depth**0.5
                 for j, p in zip(seen, place, strict=True)
             ]
             weight = np.exp(score) / np.exp(score).sum()
+            weights[head, i, seen] = weight
             expected[i, own] = sum(
                 w * (v[j] + np.array(values[p]))
                 for w, j, p in zip(weight, seen, place, strict=True)
             )
     expected = expected @ layer.output_projection.kernel.numpy()
-    bias = causal_bias(length) if causal else None
-    shape = (1, length)
-    found = layer(x, x, bias, shape=shape, memory_shape=shape)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found[0], expected, atol=2e-6)
+    np.testing.assert_allclose(scores[0], weights, atol=1e-6)
+
+
+def test_a_step_of_a_search_is_a_row_of_the_whole():
+    """The last query alone, with the distances of all the keys before it."""
+    layer = RelativeAttention(2, 3, 3, max_relative_position=2)
+    x = np.random.default_rng(1).normal(size=(2, 5, 6)).astype("float32")
+    whole = layer(x, x, attention_mask=causal_mask(5))
+    keys, values = layer.project_memory(x)
+    step = layer.attend(layer.project_query(x[:, 4:]), keys, values, None)
+    np.testing.assert_allclose(step[:, 0], whole[:, 4], atol=1e-6)

@@ -1,19 +1,20 @@
 """Encoder and decoder layers, put together again from Keras' own layers."""
 
-from dataclasses import replace
+import zlib
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.masks import causal_bias, padding_bias
-from t2t_repro.layers.rows import rows_of, sentences_of
-from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer, Stack, StackShape
-from t2t_repro.layers.sublayer import Residual
-from t2t_repro.models.precision import mixed_precision
+from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
+SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 20}
+DROPOUT = {"dropout": 0.1, "attention_dropout": 0.1, "ffn_dropout": 0.1}
+D_MODEL = 12
 ATTENTION = ("query/kernel", "key/kernel", "value/kernel", "output/kernel")
 FEED_FORWARD = ("hidden/kernel", "hidden/bias", "output/kernel", "output/bias")
 NORM = ("layer_norm/scale", "layer_norm/bias")
@@ -30,14 +31,11 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-def shape(norm, layers=1, dropout=0.0):
-    return StackShape(layers, 12, 20, 2, 4, 5, norm, dropout)
-
-
 def filled(layer):
     """Builds a layer and gives every variable values that none of its kind has."""
-    layer.build()
-    for seed, variable in enumerate(layer.weights):
+    shape = (None, None, D_MODEL)
+    layer.build(*[shape] * (2 if isinstance(layer, Decoder | DecoderLayer) else 1))
+    for seed, variable in enumerate(layer.trainable_weights):
         variable.assign(0.5 * random(*variable.shape, seed=seed))
     return layer
 
@@ -53,7 +51,7 @@ def keras_norm(ours, x):
 def keras_attention(ours, x, memory, mask):
     """Attends by Keras' layer with the weights of ours."""
     theirs = keras.layers.MultiHeadAttention(
-        ours.num_heads, ours.d_k, ours.d_v, use_bias=False, output_shape=ours.d_model
+        ours.num_heads, ours.d_k, ours.d_v, use_bias=False, output_shape=x.shape[-1]
     )
     theirs.build(x.shape, memory.shape, memory.shape)
     parts = (ours.query, ours.key, ours.value, ours.output_projection)
@@ -74,16 +72,6 @@ def keras_feed_forward(ours, x):
     return x
 
 
-def applied(layer, x, *context):
-    """Applies a layer or stack to sentences, (batch, length, d_model)."""
-    shapes = {"shape": x.shape[:2]}
-    if len(context) == 3:
-        memory, *biases = context
-        shapes["memory_shape"] = memory.shape[:2]
-        context = rows_of(memory), *biases
-    return sentences_of(layer(rows_of(x), *context, **shapes), x.shape[:2])
-
-
 def joined(residual, x, sublayer):
     """The two formulas of section 3.1 and of tensor2tensor, without dropout."""
     if residual.norm == "post":
@@ -93,8 +81,8 @@ def joined(residual, x, sublayer):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_an_encoder_layer_is_that_of_keras_parts(norm):
-    layer = filled(EncoderLayer(shape(norm)))
-    x, mask = random(2, 4, 12), (IDS != 0)[:, None, :]
+    layer = filled(EncoderLayer(**SIZES, norm=norm))
+    x, mask = random(2, 4, D_MODEL), padding_mask(IDS)
     expected = joined(
         layer.self_attention_residual,
         x,
@@ -105,26 +93,25 @@ def test_an_encoder_layer_is_that_of_keras_parts(norm):
         expected,
         lambda y: keras_feed_forward(layer.feed_forward, y),
     )
-    np.testing.assert_allclose(
-        applied(layer, x, padding_bias(IDS)), expected, atol=2e-5
-    )
+    np.testing.assert_allclose(layer(x, attention_mask=mask), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_decoder_layer_is_that_of_keras_parts(norm):
-    layer = filled(DecoderLayer(shape(norm)))
-    x, encoder_output = random(2, 3, 12), random(2, 4, 12, seed=1)
-    causal = np.tril(np.ones((1, 3, 3), bool))
+def test_a_decoder_layer_is_that_of_keras_parts(norm, hidden):
+    layer = filled(DecoderLayer(**SIZES, norm=norm))
+    x, encoder_output = random(2, 3, D_MODEL), random(2, 4, D_MODEL, seed=1)
+    causal, mask = np.tril(np.ones((1, 3, 3), bool)), padding_mask(IDS)
+    more = np.array([[1, 1, 1], [1, 0, 1]], bool)[:, None] if hidden else None
+    seen = causal if more is None else causal & more
     sublayers = [
         (
             layer.self_attention_residual,
-            lambda y: keras_attention(layer.self_attention, y, y, causal),
+            lambda y: keras_attention(layer.self_attention, y, y, seen),
         ),
         (
             layer.cross_attention_residual,
-            lambda y: keras_attention(
-                layer.cross_attention, y, encoder_output, (IDS != 0)[:, None, :]
-            ),
+            lambda y: keras_attention(layer.cross_attention, y, encoder_output, mask),
         ),
         (
             layer.feed_forward_residual,
@@ -134,27 +121,28 @@ def test_a_decoder_layer_is_that_of_keras_parts(norm):
     expected = x
     for residual, sublayer in sublayers:
         expected = joined(residual, expected, sublayer)
-    ours = applied(layer, x, encoder_output, causal_bias(3), padding_bias(IDS))
-    np.testing.assert_allclose(ours, expected, atol=2e-5)
+    ours = layer(x, encoder_output, attention_mask=more, cross_attention_mask=mask)
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_only_pre_norm_normalises_once_more_after_the_last_layer(norm):
-    stack = filled(Stack(EncoderLayer, shape(norm, layers=2)))
-    x, bias = random(2, 4, 12), padding_bias(IDS)
-    expected = applied(stack.layer_1, applied(stack.layer_0, x, bias), bias)
+    encoder = filled(Encoder(2, norm, **SIZES))
+    x, mask = random(2, 4, D_MODEL), padding_mask(IDS)
+    expected = x
+    for layer in (encoder.layer_0, encoder.layer_1):
+        expected = layer(expected, attention_mask=mask)
     if norm == "pre":
-        expected = keras_norm(stack.final_norm, expected)
-    np.testing.assert_allclose(applied(stack, x, bias), expected, atol=2e-5)
+        expected = keras_norm(encoder.final_norm, expected)
+    np.testing.assert_allclose(encoder(x, attention_mask=mask), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("layer_class", [EncoderLayer, DecoderLayer])
-def test_every_variable_of_every_layer_is_found_by_name(layer_class, norm):
+@pytest.mark.parametrize("stack_class", [Encoder, Decoder])
+def test_every_variable_of_every_layer_is_found_by_name(stack_class, norm):
     """A Python list of layers would hide them from TensorFlow's checkpoints."""
-    stack = Stack(layer_class, shape(norm, layers=3), name="stack")
-    stack.build()
-    sublayers = ENCODER if layer_class is EncoderLayer else DECODER
+    stack = filled(stack_class(3, norm, **SIZES, name="stack"))
+    sublayers = ENCODER if stack_class is Encoder else DECODER
     expected = {
         f"stack/layer_{index}/{sublayer}/{name}"
         for index in range(3)
@@ -169,63 +157,49 @@ def test_every_variable_of_every_layer_is_found_by_name(layer_class, norm):
 
 
 def test_padding_of_the_source_never_reaches_another_position():
-    encoder = filled(Stack(EncoderLayer, shape("pre", layers=2)))
-    decoder = filled(Stack(DecoderLayer, shape("pre", layers=2)))
-    x, y = random(2, 4, 12), random(2, 3, 12, seed=1)
-    other = np.where(IDS[..., None] == 0, 10 * random(2, 4, 12, seed=2), x)
-    bias = padding_bias(IDS)
-    one, two = applied(encoder, x, bias), applied(encoder, other, bias)
+    encoder = filled(Encoder(2, "pre", **SIZES))
+    decoder = filled(Decoder(2, "pre", **SIZES))
+    x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
+    other = np.where(IDS[..., None] == 0, 10 * random(2, 4, D_MODEL, seed=2), x)
+    mask = padding_mask(IDS)
+    one, two = (encoder(each, attention_mask=mask) for each in (x, other))
     symbols = IDS != 0
     np.testing.assert_array_equal(np.array(one)[symbols], np.array(two)[symbols])
-    np.testing.assert_array_equal(
-        applied(decoder, y, one, causal_bias(3), bias),
-        applied(decoder, y, two, causal_bias(3), bias),
-    )
+    one, two = (decoder(y, each, cross_attention_mask=mask) for each in (one, two))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_a_later_target_never_reaches_an_earlier_position():
-    decoder = filled(Stack(DecoderLayer, shape("post", layers=2)))
-    y, encoder_output = random(2, 5, 12), random(2, 4, 12, seed=1)
+    decoder = filled(Decoder(2, **SIZES))
+    y, encoder_output = random(2, 5, D_MODEL), random(2, 4, D_MODEL, seed=1)
     other = y.copy()
-    other[:, 3:] = random(2, 2, 12, seed=2)
+    other[:, 3:] = random(2, 2, D_MODEL, seed=2)
+    mask = padding_mask(IDS)
     one, two = (
-        np.array(applied(decoder, x, encoder_output, causal_bias(5), padding_bias(IDS)))
-        for x in (y, other)
+        np.array(decoder(each, encoder_output, cross_attention_mask=mask))
+        for each in (y, other)
     )
     np.testing.assert_array_equal(one[:, :3], two[:, :3])
     assert np.abs(one[:, 3:] - two[:, 3:]).max() > 1e-3
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
-    residual = Residual(400, 0.5, norm)
-    residual.build()
-    x, y = np.full((1, 400), 3.0, "float32"), np.ones((1, 400), "float32")
-    total = np.array(residual(x, y, tf.constant([1, 2])))
-    if norm == "pre":
-        np.testing.assert_array_equal(np.unique(total), [3, 5])
-    else:
-        # Whatever share was kept, normalisation leaves two values of mean 0.
-        assert len(np.unique(total.round(4))) == 2
-        assert total.mean() == pytest.approx(0, abs=1e-5)
-
-
 def stacks_with_dropout(layers=2):
-    """An encoder and a decoder that drop everywhere, in a model's scope."""
-    sizes = replace(
-        shape("post", layers, dropout=0.1), attention_dropout=0.1, ffn_dropout=0.1
-    )
-    encoder = filled(Stack(EncoderLayer, sizes, name="encoder"))
-    return encoder, filled(Stack(DecoderLayer, sizes, name="decoder"))
+    """An encoder and a decoder that drop everywhere."""
+    encoder = filled(Encoder(layers, **SIZES, **DROPOUT, name="encoder"))
+    return encoder, filled(Decoder(layers, **SIZES, **DROPOUT, name="decoder"))
 
 
 def trained(stacks, x, y, seed):
-    """Applies both stacks with dropout; returns the decoder's rows."""
+    """Applies both stacks with dropout; returns the decoder's output."""
     encoder, decoder = stacks
-    bias, sizes = padding_bias(IDS), {"shape": (2, 4)}
-    x = encoder(x, bias, seed=seed, **sizes)
-    sizes = {"shape": (2, 3), "memory_shape": (2, 4)}
-    return decoder(y, x, causal_bias(3), bias, seed=seed, **sizes)
+    mask = padding_mask(IDS)
+    with dropout_seed(seed):
+        x = encoder(x, attention_mask=mask, training=True)
+        return decoder(y, x, cross_attention_mask=mask, training=True)
+
+
+def checksum(path):
+    return zlib.crc32(path.encode()) & 0x7FFFFFFF
 
 
 def test_every_dropout_of_every_layer_draws_a_mask_of_its_own(monkeypatch):
@@ -237,48 +211,46 @@ def test_every_dropout_of_every_layer_draws_a_mask_of_its_own(monkeypatch):
         return uniform(*args, seed=seed, **kwargs)
 
     monkeypatch.setattr(keras.random, "uniform", noted)
-    x, y = random(8, 12), random(6, 12, seed=1)
+    x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
     trained(stacks_with_dropout(layers=6), x, y, tf.constant([3, 4]))
     # Sub-layers' outputs, attention weights and hidden units.
     assert len(seeds) == 6 * (2 + 1 + 1) + 6 * (3 + 2 + 1) == len(set(seeds))
-    assert {first for first, _ in seeds} == {3}
+    # What layers of a stack share is named as in the first, then each adds its own.
+    expected = {
+        (3, 4 ^ checksum(f"{stack}/layer_{i}") ^ checksum(f"{stack}/layer_0/{part}"))
+        for stack, sublayers in (("encoder", ENCODER), ("decoder", DECODER))
+        for i in range(6)
+        for part in (f"{sublayer}/dropout" for sublayer in sublayers)
+    }
+    assert set(seeds) == expected
 
 
-def test_a_graph_has_one_trace_of_all_layers_and_their_values_and_gradients():
-    stacks = stacks_with_dropout(layers=3)
-    variables = [v.value for stack in stacks for v in stack.variables]
-    inputs = random(8, 12), random(6, 12, seed=1), tf.constant([3, 4])
-    traces = []
+def test_nothing_is_dropped_outside_training():
+    stacks = stacks_with_dropout()
+    x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
+    encoder, decoder = stacks
+    found = decoder(y, encoder(x))
     for stack in stacks:
         for layer in stack.layers_in_order():
-            call = layer.call
-            layer.call = lambda *args, call=call, layer=layer, **kwargs: (
-                traces.append(layer.path),
-                call(*args, **kwargs),
-            )[1]
-
-    def value_and_gradients(*inputs):
-        with tf.GradientTape() as tape:
-            value = tf.reduce_sum(trained(stacks, *inputs) ** 2)
-        return value, *tape.gradient(value, variables)
-
-    expected = value_and_gradients(*inputs)
-    assert traces == 3 * ["encoder/layer_0"] + 3 * ["decoder/layer_0"]
-    traces.clear()
-    found = tf.function(value_and_gradients, autograph=False)(*inputs)
-    assert traces == ["encoder/layer_0", "decoder/layer_0"]
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+            for part in layer._flatten_layers():
+                if hasattr(part, "rate"):
+                    part.rate = 0.0
+    np.testing.assert_array_equal(decoder(y, encoder(x)), found)
+    np.testing.assert_array_equal(decoder(y, encoder(x, training=True)), found)
 
 
 def test_layers_compute_in_16_bits_and_read_weights_of_32():
-    with mixed_precision("bfloat16"):
-        stack = Stack(EncoderLayer, shape("post", layers=2))
-    filled(stack)
-    x, bias = tf.cast(random(8, 12), tf.bfloat16), padding_bias(IDS)
-    found = stack(x, bias, seed=tf.constant([1, 2]), shape=(2, 4))
+    encoder = filled(Encoder(2, **SIZES, dtype="mixed_bfloat16"))
+    x, mask = tf.cast(random(2, 4, D_MODEL), tf.bfloat16), padding_mask(IDS)
+    found = encoder(x, attention_mask=mask, training=True)
     assert found.dtype == tf.bfloat16
-    assert {v.dtype for v in stack.variables} == {"float32"}
-    for layer in stack.layers_in_order():
-        x = layer(x, bias, shape=(2, 4))
+    assert {v.dtype for v in encoder.trainable_variables} == {"float32"}
+    for layer in encoder.layers_in_order():
+        x = layer(x, attention_mask=mask)
     np.testing.assert_array_equal(tf.cast(found, "float32"), tf.cast(x, "float32"))
+
+
+def test_a_variant_that_nobody_knows_is_refused():
+    variant = {"class_name": "RelativeAttention", "config": {}}
+    with pytest.raises(ValueError, match="variant 'RelativeAttention': no such layer"):
+        EncoderLayer(**SIZES, variant=variant)

@@ -18,7 +18,7 @@ def test_weights_sum_to_one_and_hide_padding_and_the_future(far):
     hparams = HParams(
         d_model=12, d_ff=20, num_heads=3, num_layers=2, max_relative_position=far
     )
-    model = Transformer(hparams, 23)
+    model = Transformer.from_hparams(hparams, 23)
     model.build()
     maps = attention_maps(model, INPUTS, TARGETS)
     kinds = ("encoder/layer_{}/self", "decoder/layer_{}/self", "decoder/layer_{}/cross")
@@ -44,7 +44,7 @@ def test_restricted_self_attention_sees_its_neighbourhood(far):
         max_relative_position=far,
         self_attention_radius=1,
     )
-    model = Transformer(hparams, 23)
+    model = Transformer.from_hparams(hparams, 23)
     model.build()
     maps = attention_maps(model, INPUTS[:1], TARGETS[:1])
     for layer in range(2):

@@ -1,4 +1,4 @@
-"""Decoding step by step with a cache equals decoding whole targets."""
+"""Decoding step by step equals decoding whole targets, plainly and fast."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_repro import hparams
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.search import Search
+from t2t_repro.fast.column_decoder import ColumnDecoder
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
@@ -37,10 +38,18 @@ KINDS = {
 }
 
 
+@pytest.fixture(params=[CachedDecoder, ColumnDecoder], scope="module")
+def decoder_class(request):
+    """The plain decoder, and the one that stands in for it."""
+    return request.param
+
+
 @pytest.fixture(params=KINDS, scope="module")
 def model(request):
     """A model whose every weight matters: norms and biases are random, too."""
-    made = Transformer(HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE)
+    made = Transformer.from_hparams(
+        HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE
+    )
     made.build()
     generator = np.random.default_rng(1)
     for variable in made.trainable_variables:
@@ -60,19 +69,25 @@ def run_steps(decoder, state, hypotheses):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_logits_of_every_step_are_those_of_whole_targets(model, beam_size):
+def test_logits_of_every_step_are_those_of_whole_targets(
+    model, beam_size, decoder_class
+):
     targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, beam_size, 6))
-    decoder = CachedDecoder(model, beam_size)
+    decoder = decoder_class(model, beam_size)
     stepwise, _ = run_steps(decoder, decoder.start(tf.constant(INPUTS)), targets)
     for hypothesis in range(beam_size):
-        whole = model(INPUTS, targets[:, hypothesis].astype(np.int32))
+        whole = model(
+            {"inputs": INPUTS, "targets": targets[:, hypothesis].astype(np.int32)}
+        )
         np.testing.assert_allclose(stepwise[:, hypothesis], whole, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_logits_of_every_step_are_those_of_tensor2tensor(shared_dir, case):
+def test_logits_of_every_step_are_those_of_tensor2tensor(
+    shared_dir, case, decoder_class
+):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
     targets = arrays["targets"][:, None]
     state = decoder.start(tf.constant(arrays["inputs"]))
     stepwise, _ = run_steps(decoder, state, targets)
@@ -80,14 +95,14 @@ def test_logits_of_every_step_are_those_of_tensor2tensor(shared_dir, case):
 
 
 @pytest.mark.medium
-def test_reordered_hypotheses_keep_their_own_past(model):
+def test_reordered_hypotheses_keep_their_own_past(model, decoder_class):
     """Random parents at each step, as a beam search would choose them.
 
     The steps are more than caches have places for at first.
     """
     generator = np.random.default_rng(3)
     beam_size = 3
-    decoder = CachedDecoder(model, beam_size)
+    decoder = decoder_class(model, beam_size)
     state = decoder.start(tf.constant(INPUTS))
     hypotheses = np.zeros((2, beam_size, 0), np.int32)
     before = np.zeros((2, beam_size), np.int32)
@@ -96,7 +111,7 @@ def test_reordered_hypotheses_keep_their_own_past(model):
         for number in range(beam_size):
             # The last symbol of a target is never read, so any will do there.
             prefix = np.pad(hypotheses[:, number], ((0, 0), (0, 1)))
-            whole = model(INPUTS, prefix)[:, -1]
+            whole = model({"inputs": INPUTS, "targets": prefix})[:, -1]
             np.testing.assert_allclose(logits[:, number], whole, atol=1e-5)
         parents = generator.integers(0, beam_size, (2, beam_size), np.int32)
         before = generator.integers(2, VOCAB_SIZE, (2, beam_size), np.int32)
@@ -105,40 +120,12 @@ def test_reordered_hypotheses_keep_their_own_past(model):
         hypotheses = np.concatenate([hypotheses, before[:, :, None]], axis=2)
 
 
-def columns_after(decoder, steps, parents):
-    """Returns how many columns caches have if hypotheses always came of `parents`."""
-    state = decoder.start(tf.constant(INPUTS))
-    ids = tf.ones([2, decoder.beam_size], tf.int32)
-    for index in range(steps):
-        _, state = decoder.step(ids, tf.constant(index), state)
-        state = decoder.select_beams(state, tf.constant([parents, parents]))
-    layer = state.layers[0]
-    assert layer.self_keys.shape[2] == layer.self_values.shape[2]
-    return layer.self_keys.shape[2]
-
-
-@pytest.mark.parametrize(
-    ("settings", "parents", "steps", "columns"),
-    [
-        # Twice six steps of three hypotheses, and the six that follow.
-        ({}, [0, 1, 2], 13, 54),
-        # One past, of twelve columns, for all three.
-        ({}, [1, 1, 1], 13, 12 + 18),
-        # One past of seven columns is seen; caches hold whole steps, 9 columns.
-        ({"self_attention_radius": 6}, [1, 1, 1], 13, 9 + 18),
-        ({"max_relative_position": 2}, [1, 1, 1], 13, 54),
-    ],
-)
-def test_columns_that_nobody_sees_are_given_up(settings, parents, steps, columns):
-    model = Transformer(HParams(**SIZES, **settings), VOCAB_SIZE)
-    model.build()
-    assert columns_after(CachedDecoder(model, 3), steps, parents) == columns
-
-
 @pytest.mark.parametrize("beam_size", [1, 2])
-def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(beam_size):
+def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(
+    beam_size, decoder_class
+):
     model = build_model(hparams.load("tiny"), VOCAB_SIZE)
-    decoder = CachedDecoder(model, beam_size)
+    decoder = decoder_class(model, beam_size)
     search = Search(beam_size, extra_length=20)
 
     def found(inputs):
@@ -152,14 +139,17 @@ def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(beam_size
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-4)
 
 
-def test_sentences_that_stay_go_on_as_if_alone(model):
-    decoder = CachedDecoder(model, 2)
+def test_sentences_that_stay_go_on_as_if_alone(model, decoder_class):
+    decoder = decoder_class(model, 2)
     past = np.array([[[4, 5], [6, 7]], [[8, 9], [10, 11]]], np.int32)
     _, state = run_steps(decoder, decoder.start(tf.constant(INPUTS)), past)
     state = decoder.select_sentences(state, tf.constant([1]))
     last = tf.constant(past[1:, :, -1])
     logits, state = decoder.step(last, tf.constant(2), state)
-    alone = [model(INPUTS[1:], np.pad(past[1:, n], ((0, 0), (0, 1)))) for n in (0, 1)]
+    alone = [
+        model({"inputs": INPUTS[1:], "targets": np.pad(past[1:, n], ((0, 0), (0, 1)))})
+        for n in (0, 1)
+    ]
     for number in (0, 1):
         np.testing.assert_allclose(logits[:, number], alone[number][:, -1], atol=1e-5)
     nobody = decoder.select_sentences(state, tf.constant([], tf.int32))
@@ -195,9 +185,9 @@ def padded_alike(ours, theirs):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("case", CASES)
-def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case):
+def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 4)
+    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 4)
     best = search(arrays, decoder, alpha=0.6, nbest=1)
     ids, expected = padded_alike(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
     np.testing.assert_array_equal(ids, expected)
@@ -211,9 +201,9 @@ def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "relative"])
-def test_greedy_search_finds_what_tensor2tensor_finds(shared_dir, case):
+def test_greedy_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = CachedDecoder(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
     # tensor2tensor's greedy score is the plain log probability up to the first EOS.
     found = search(arrays, decoder, alpha=0.0)
     ids, theirs = padded_alike(found.ids.numpy()[:, 0], arrays["greedy_ids"])

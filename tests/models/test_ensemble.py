@@ -58,7 +58,7 @@ def teacher_forced(models, targets):
     """The log of the mean of the softmax outputs, by NumPy in float64."""
     mean = 0.0
     for model in models:
-        logits = np.asarray(model(INPUTS, targets), np.float64)
+        logits = np.asarray(model({"inputs": INPUTS, "targets": targets}), np.float64)
         powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
         mean = mean + powers / powers.sum(axis=-1, keepdims=True) / len(models)
     return np.log(mean)

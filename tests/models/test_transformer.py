@@ -7,8 +7,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.models.losses import loss_sum, smoothed_cross_entropy
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.formulas import smoothed_cross_entropy
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+from t2t_repro.training.losses import loss_sum
 from tests import golden
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
@@ -33,17 +36,16 @@ def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
     close(model.decoder_input(targets), "decoder_input")
     decoder_output = model.decode(targets, encoder_output, bias)
     close(decoder_output, "decoder_output")
-    logits = model(inputs, targets)
+    logits = model({"inputs": inputs, "targets": targets})
     close(logits, "logits")
 
-    flat = tf.reshape(logits, [-1, logits.shape[-1]])
-    labels = tf.constant(targets.reshape(-1), tf.int32)
+    labels = tf.constant(targets, tf.int32)
     for name, smoothing in (
         ("eval_xent", 0.0),
         ("smoothed_xent", float(arrays["label_smoothing"])),
     ):
-        losses = smoothed_cross_entropy(flat, labels, smoothing)
-        losses = np.array(losses).reshape(targets.shape) * (targets != 0)
+        losses = smoothed_cross_entropy(logits, labels, smoothing)
+        losses = np.array(losses) * (targets != 0)
         np.testing.assert_allclose(losses, arrays[name], atol=1e-5)
     total, tokens = loss_sum(
         logits, tf.constant(targets, tf.int32), float(arrays["label_smoothing"])
@@ -53,7 +55,7 @@ def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
 
 
 def count(hparams, vocab_size):
-    model = Transformer(hparams, vocab_size)
+    model = Transformer.from_hparams(hparams, vocab_size)
     model.build()
     return sum(int(np.prod(v.shape)) for v in named_variables(model).values())
 
@@ -87,13 +89,13 @@ def test_sets_have_the_parameters_of_tensor2tensor(shared_dir, ours, theirs):
 
 
 def test_tables_have_rows_up_to_a_multiple_of_the_divisor():
-    model = Transformer(hparam_sets.load("tiny,vocab_divisor=8"), 203)
+    model = Transformer.from_hparams(hparam_sets.load("tiny,vocab_divisor=8"), 203)
     model.build()
     assert model.embedding.table.shape[0] == model.vocab_size == 208
 
 
 def test_variables_of_every_layer_are_found_by_name():
-    model = Transformer(hparam_sets.load("tiny"), 100)
+    model = Transformer.from_hparams(hparam_sets.load("tiny"), 100)
     model.build()
     names = named_variables(model)
     layers = {name.split("/")[1] for name in names if name.startswith("encoder/")}
@@ -103,12 +105,12 @@ def test_variables_of_every_layer_are_found_by_name():
 
 
 def test_dropout_is_a_function_of_the_seed():
-    hparams = hparam_sets.load("tiny,dropout=0.5")
-    model = Transformer(hparams, 50)
-    model.build()
-    inputs = tf.constant([[5, 6, 1]])
-    one = model(inputs, inputs, seed=tf.constant([1, 2]))
-    again = model(inputs, inputs, seed=tf.constant([1, 2]))
-    other = model(inputs, inputs, seed=tf.constant([2, 2]))
-    np.testing.assert_array_equal(one, again)
-    assert np.abs(np.array(one) - np.array(other)).max() > 1e-3
+    model = Transformer.from_hparams("tiny", 50, dropout=0.5)
+    ids = tf.constant([[5, 6, 1]])
+
+    def logits(*seed):
+        with dropout_seed(tf.constant(seed)):
+            return np.array(model({"inputs": ids, "targets": ids}, training=True))
+
+    np.testing.assert_array_equal(logits(1, 2), logits(1, 2))
+    assert np.abs(logits(1, 2) - logits(2, 2)).max() > 1e-3

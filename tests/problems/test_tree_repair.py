@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from golden_checks.texts import words_and_tags
 from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_repro.evaluation.parseval import parseval
 from t2t_repro.problems.tree_repair import Repair, escaped, repair
-from t2t_repro.problems.trees import read_tree, tree_of, words_and_tags
+from t2t_repro.problems.trees import read_tree, tree_of
 from tests import properties
 
 WORDS = st.one_of(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from golden_checks.texts import words_and_tags
 
-from t2t_repro.problems.trees import tree_of, words_and_tags
+from t2t_repro.problems.trees import tree_of
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import read_pairs
 

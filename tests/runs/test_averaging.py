@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.averaging import average_checkpoints, mean
 from t2t_repro.system.errors import UserError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.hparams import HParams
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.runs import checkpoints, retention
 from t2t_repro.runs.model_dir import ModelDir, build_model

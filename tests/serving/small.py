@@ -48,7 +48,7 @@ def random_model(
         **settings: hyper-parameters that differ.
     """
     sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1}
-    model = Transformer(HParams(**{**sizes, **settings}), vocab_size)
+    model = Transformer.from_hparams(HParams(**{**sizes, **settings}), vocab_size)
     model.build()
     generator = np.random.default_rng(1)
     for variable in model.trainable_variables:

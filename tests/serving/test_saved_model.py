@@ -8,7 +8,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from t2t_repro.serving import saved_model
 from t2t_repro.serving.saved_model import export
-from t2t_repro.serving.warmup import FILE_NAME
+from t2t_repro.serving.warmup import WARMUP_FILE
 from t2t_repro.system.errors import UserError
 from tests.serving import small
 
@@ -38,7 +38,7 @@ def test_the_copy_answers_as_the_module_does(export_dir, module, tmp_path):
 
 @pytest.mark.medium
 def test_every_signature_is_warmed_up_with_requests_that_it_answers(export_dir):
-    file = export_dir / "1" / "assets.extra" / FILE_NAME
+    file = export_dir / "1" / "assets.extra" / WARMUP_FILE
     loaded = tf.saved_model.load(str(export_dir / "1"))
     asked = set()
     for record in tf.data.TFRecordDataset(str(file)):
@@ -59,7 +59,7 @@ def test_every_signature_is_warmed_up_with_requests_that_it_answers(export_dir):
 
 def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        saved_model, "save", lambda module, folder: (folder / "x").touch()
+        saved_model, "write_saved_model", lambda module, folder: (folder / "x").touch()
     )
     assert export(module, tmp_path).name == "1"
     assert export(module, tmp_path).name == "2"

@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.serving import signatures
-from t2t_repro.serving.attention import MAX_LENGTH, MAX_PAIRS
+from t2t_repro.serving.attention_answer import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
 from t2t_repro.translation.translator import Translator

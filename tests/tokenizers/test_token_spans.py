@@ -9,7 +9,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.token_spans import (
     SpelledText,
     TokenSpan,
-    spell,
+    spell_tokens,
     words_of_tokens,
 )
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -37,7 +37,7 @@ def sentencepiece(tmp_path_factory):
 
 def spelled_text(tokenizer, text):
     (ids,) = tokenizer.encode(tf.constant([text])).to_list()
-    (found,) = spell(tokenizer, [ids[:-1]])
+    (found,) = spell_tokens(tokenizer, [ids[:-1]])
     return found
 
 
@@ -94,7 +94,9 @@ TEXTS = [
 def test_the_spans_cover_every_text_once_and_every_word_has_a_token(kind, request):
     tokenizer = request.getfixturevalue(kind)
     rows = [row[:-1] for row in tokenizer.encode(tf.constant(TEXTS)).to_list()]
-    for text, row, found in zip(TEXTS, rows, spell(tokenizer, rows), strict=True):
+    for text, row, found in zip(
+        TEXTS, rows, spell_tokens(tokenizer, rows), strict=True
+    ):
         assert "".join(found.pieces()) == found.text == text
         assert len(found.spans) == len(row)
         words = words_of_tokens(found, text)

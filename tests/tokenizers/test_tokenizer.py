@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.tokenizer import cut_rows
 from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
 
 LINES = [
@@ -96,6 +97,13 @@ def test_every_row_ends_with_the_only_eos_and_holds_no_padding(tokenizer):
 
 def test_an_empty_text_is_eos_alone(tokenizer):
     assert tokenizer.encode(tf.constant(["", ""])).to_list() == [[1], [1]]
+
+
+def test_rows_are_cut_before_the_last_symbol_that_ends_them():
+    rows = tf.ragged.constant([[7, 8, 9, 1], [7, 8, 1], [1]], dtype=tf.int32)
+    assert cut_rows(rows, 3).to_list() == [[7, 8, 1], [7, 8, 1], [1]]
+    assert cut_rows(rows, 1).to_list() == [[1], [1], [1]]
+    assert cut_rows(rows[:0], 3).to_list() == []
 
 
 def test_an_empty_batch_is_possible_both_ways(tokenizer):

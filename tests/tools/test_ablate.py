@@ -5,9 +5,9 @@ import json
 import pytest
 from ablation import rows
 from ablation.table import as_markdown, summary
+from model_costs import parameters
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import parameters
 from t2t_repro.system.errors import UserError
 from tests import run_command, tiny
 

@@ -9,9 +9,9 @@ import pytest
 from benchmarks.start_up import StartUp
 from benchmarks.training_report import draw, series, summary, text_of
 from benchmarks.work import SQUARE, Product, Work, flops, products_of, work_of
+from model_costs import training_flops
 
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import training_flops
 from t2t_repro.system.errors import UserError
 from tests import run_command
 

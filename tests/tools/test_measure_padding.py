@@ -25,7 +25,7 @@ def test_every_kind_is_measured_with_one_part_and_with_several():
     assert (found.shapes, found.parts, found.batches) == (2, 2, 2)
     assert found.full == (32 + 16) / 2 / 32
     assert found.left_out == 1 / 13
-    found = rows[3]
+    found = rows[2]
     # One of the four narrow pairs changes places: three parts of three rows and 4 + 4
     # hold nine pairs, one of three rows and 2 + 4 the others.
     assert (found.shapes, found.parts, found.batches) == (2, 4, 2)
@@ -51,7 +51,7 @@ def test_a_table_is_printed_of_several_files(tmp_path):
     lines = done.out.splitlines()
     assert lines[0].startswith("120 pairs, ")
     assert lines[2] == measure_padding.HEAD
-    assert len(lines) == 6  # A batch of 512 positions is one part.
+    assert len(lines) == 5  # A batch of 512 positions is one part.
     assert {len(line) for line in lines[2:]} == {len(measure_padding.HEAD)}
 
 

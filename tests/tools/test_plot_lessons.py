@@ -14,7 +14,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.position import sinusoid_rates
 from t2t_repro.problems import create
 from t2t_repro.runs.model_dir import ModelDir
-from t2t_repro.training.schedule import Schedule
+from t2t_repro.training.schedules import Schedule
 from tests import run_command, tiny
 
 TOOL = "tools/plot_lessons.py"
@@ -113,9 +113,9 @@ def test_a_silent_head_adds_nothing():
     outputs = np.random.default_rng(1).normal(size=(1, 2, 3, attention.d_v))
     silent = outputs.copy()
     silent[:, 1] = 0
-    expected = attention.combine_heads(tf.constant(silent, tf.float32)).numpy()
+    expected = attention.join_heads(tf.constant(silent, tf.float32)).numpy()
     with heads.silenced(attention, 1):
-        found = attention.combine_heads(tf.constant(outputs, tf.float32))
+        found = attention.join_heads(tf.constant(outputs, tf.float32))
         np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_array_equal(attention.output_projection.kernel, kernel)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from t2t_repro.problems.trees import words_and_tags
+from t2t_repro.problems.trees import read_tree
 from t2t_repro.system.text_files import read_lines
 from tests import run_command
 
@@ -33,7 +33,7 @@ def test_constituents_of_one_label_under_one_label_take_turns(tmp_path):
         for verb in ("barks", "sees a cat")
         for stop in (" .", "")
     }
-    assert {words_and_tags(tree)[0] for tree in found} == expected
+    assert {" ".join(read_tree(tree)[1]) for tree in found} == expected
 
 
 def test_nothing_is_replaced_without_a_chance(tmp_path):
@@ -50,4 +50,4 @@ def test_the_seed_decides_what_is_drawn(tmp_path):
 
 def test_trees_are_not_longer_than_asked_for(tmp_path):
     found = recombine(tmp_path, "--trees", "50", "--most_words", "3")
-    assert all(len(words_and_tags(tree)[0].split()) <= 3 for tree in found)
+    assert all(len(read_tree(tree)[1]) <= 3 for tree in found)

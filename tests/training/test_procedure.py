@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.runs.averaging import average_checkpoints
 from t2t_repro.runs.checkpoints import list_checkpoints

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from golden_checks.t2t_variables import assign_from_t2t
 
 from t2t_repro.batches import parts
 from t2t_repro.batches.parts import laid_flat
-from t2t_repro.interop.variable_names import assign_from_t2t
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.training.step import TrainStep
 from tests import golden
 from tests.training import toy

@@ -15,7 +15,9 @@ def test_it_is_the_mean_over_symbols_of_all_batches():
     batches = [toy.rectangle(step, rows) for step, rows in enumerate((7, 1, 3))]
     total = count = 0.0
     for batch in batches:
-        logits = np.array(model(batch["inputs"], batch["targets"]), "float64")
+        logits = np.array(
+            model({"inputs": batch["inputs"], "targets": batch["targets"]}), "float64"
+        )
         log_sums = np.log(np.exp(logits).sum(axis=-1))
         for row, targets in enumerate(batch["targets"]):
             for column, target in enumerate(targets):

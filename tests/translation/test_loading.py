@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,27 +12,28 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.translation.loading import checkpoint_names, load, load_translator
+from t2t_repro.translation.loading import load
 from tests import tiny
 
 pytestmark = pytest.mark.medium
 
 
 def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
-    directory = ModelDir(trained.model_dir)
-    translator, path = load_translator(directory)
-    assert path == str(trained.model_dir / "averaged")
-    assert translator.search == Search(beam_size=2, alpha=0.6, extra_length=2)
-    translator, path = load_translator(directory, "latest", beam_size=3, alpha=0.0)
-    assert path == str(trained.model_dir / "checkpoints" / "step-00000004")
-    assert translator.search == Search(beam_size=3, alpha=0.0, extra_length=2)
+    found = load(str(trained.model_dir))
+    assert found.checkpoints == [str(trained.model_dir / "averaged")]
+    assert found.translator().search == Search(beam_size=2, alpha=0.6, extra_length=2)
+    found = load(trained.model_dir, "latest")
+    assert found.checkpoints == [
+        str(trained.model_dir / "checkpoints" / "step-00000004")
+    ]
+    search = found.translator(beam_size=3, alpha=0.0).search
+    assert search == Search(beam_size=3, alpha=0.0, extra_length=2)
 
 
 def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
-    directory = ModelDir(trained.model_dir)
     texts, scores = {}, {}
     for name in ("averaged", "latest"):
-        translator, _ = load_translator(directory, name, beam_size=1)
+        translator = load(trained.model_dir, name).translator(beam_size=1)
         (found,) = translator.translate_lines(["one two"])
         texts[name], scores[name] = found.text, found.score
     assert scores["averaged"] != scores["latest"]
@@ -53,19 +55,23 @@ def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
     for one, other in zip(values[0], values[3], strict=True):
         np.testing.assert_array_equal(one, other)
     assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
-    alone, _ = load_translator(directory, "averaged")
-    both, text = load_translator(directory, f"averaged,{trained_copy.model_dir}")
-    assert text == f"{averaged[0]}, {averaged[1]}"
-    (one,), (two,) = (each.translate_lines(["one two"]) for each in (alone, both))
+    alone = load(directory, "averaged")
+    both = load(directory, f"averaged,{trained_copy.model_dir}")
+    assert both.checkpoints == list(map(str, averaged))
+    (one,), (two,) = (
+        each.translator().translate_lines(["one two"]) for each in (alone, both)
+    )
     assert one.text == two.text
     assert one.score == pytest.approx(two.score, abs=1e-5)
 
 
-def test_a_folder_may_have_a_comma_in_its_name(tmp_path):
+def test_a_folder_may_have_a_comma_in_its_name(trained, tmp_path):
     folder = tmp_path / "a,b"
-    assert checkpoint_names(str(folder)) == [str(tmp_path / "a"), "b"]
-    folder.mkdir()
-    assert checkpoint_names(str(folder)) == [str(folder)]
+    with pytest.raises(UserError, match=f"--checkpoint {tmp_path / 'a'}: no such"):
+        load(trained.model_dir, str(folder))
+    shutil.copytree(trained.model_dir, folder)
+    found = load(trained.model_dir, str(folder))
+    assert found.checkpoints == [str(folder / "averaged")]
 
 
 def test_models_of_different_vocabularies_are_refused(trained, trained_copy):

@@ -39,7 +39,9 @@ def expected(model, tokenizer):
         inputs, targets = (
             tokenizer.encode(tf.constant([text])).to_tensor() for text in pair
         )
-        logits = np.asarray(model(inputs, targets), np.float64)[0]
+        logits = np.asarray(model({"inputs": inputs, "targets": targets}), np.float64)[
+            0
+        ]
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_probs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         found.append(np.take_along_axis(log_probs, targets.numpy().T, axis=1)[:, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2t_repro.decoding.search import Search
 from t2t_repro.translation.parser import Parser, words_of
-from t2t_repro.translation.translator import Hypothesis, Translation
+from t2t_repro.translation.translator import ScoredText, Translation
 
 
 class Tagger:
@@ -26,7 +26,7 @@ class Tagger:
             Translation(
                 self.table.get(line, ""),
                 *(-1.0, 3, -1.5, False),
-                others=(Hypothesis("NN NN", -2.0, 3, -3.0),) if line else (),
+                others=(ScoredText("NN NN", -2.0, 3, -3.0),) if line else (),
             )
             for line in lines
         ]

@@ -16,7 +16,7 @@ from t2t_repro.translation.translation_files import (
     text_record,
     translate_windows,
 )
-from t2t_repro.translation.translator import MOST_CHARACTERS, Hypothesis, Translation
+from t2t_repro.translation.translator import MOST_CHARACTERS, ScoredText, Translation
 
 LINES = [f"line {n}" for n in range(23)]
 
@@ -132,7 +132,7 @@ def test_records_of_one_translation():
 
 
 def test_n_best_records_are_those_of_moses():
-    others = (Hypothesis("zwei ||| drei", -0.75, 1, -0.75),)
+    others = (ScoredText("zwei ||| drei", -0.75, 1, -0.75),)
     found = Translation("eins", -0.5, 7, -1.0, cut=False, others=others)
     assert nbest_record(6, found) == (
         "6 ||| eins ||| LogProb= -1.000000 ||| -0.500000\n"

@@ -1,4 +1,4 @@
-"""Text to text: order, blank lines, batches, and the same result in the graph."""
+"""Text to text: order, blank lines, batches."""
 
 import os
 from dataclasses import replace
@@ -10,7 +10,6 @@ import tensorflow as tf
 from t2t_repro.decoding.search import Sampling, Search
 from t2t_repro.translation.side_by_side import rows_at_once
 from t2t_repro.translation.translator import (
-    BLANK,
     MOST_CHARACTERS,
     Translation,
     Translator,
@@ -112,6 +111,18 @@ def test_few_sentences_occupy_all_cores(
     assert rows_at_once(sentences, batch_size) == expected
 
 
+def test_every_line_is_tokenised_once(translator, tokenizer, monkeypatch):
+    encode, given = tokenizer.encode, []
+
+    def recorded(text):
+        given.extend(text.numpy())
+        return encode(text)
+
+    monkeypatch.setattr(tokenizer, "encode", recorded)
+    translator.translate_window(LINES, batch_size=2)
+    assert [text.decode() for text in given] == LINES
+
+
 def test_a_window_is_given_back_before_the_next_is_read(translator):
     read = []
 
@@ -129,28 +140,9 @@ def test_no_line_gives_no_translation(translator):
     assert list(translator.translate_lines([])) == []
 
 
-def test_the_graph_translates_strings_as_lists_of_lines_are(translator, one_by_one):
-    texts, scores = translator.translate(tf.constant(LINES))
-    assert [text.decode() for text in texts.numpy()] == [f.text for f in one_by_one]
-    np.testing.assert_allclose(scores, [f.score for f in one_by_one], atol=1e-4)
-    texts, scores = translator.translate(tf.constant([], tf.string))
-    assert texts.shape == scores.shape == (0,)
-
-
-def test_blank_lines_become_empty_in_both_ways(translator):
+def test_blank_lines_become_empty(translator):
     for found in translator.translate_lines(BLANKS):
         assert found == ("", 0.0, 0, 0.0, False, (), None)
-    texts, scores = translator.translate(tf.constant(BLANKS))
-    assert set(texts.numpy()) == {b""}
-    assert set(scores.numpy()) == {0.0}
-
-
-def test_what_counts_as_blank_is_what_python_calls_space():
-    characters = [chr(n) for n in range(0x3100) if not 0xD800 <= n < 0xE000]
-    matches = tf.strings.regex_full_match(characters, BLANK).numpy()
-    assert [c for c, blank in zip(characters, matches, strict=True) if blank] == [
-        c for c in characters if c.isspace()
-    ]
 
 
 def test_inputs_that_are_too_long_are_cut_and_flagged(short, tokenizer):

@@ -103,6 +103,7 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
     import tensorflow as tf
 
     from t2t_repro.decoding.search import Search
+    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
@@ -119,7 +120,8 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
         extra_length=settings.steps - settings.length,
         min_length=settings.steps,
     )
-    translator = Translator(model, tokenizer, search, compiled=settings.xla)
+    for_one = CompiledSearch([model], search) if settings.xla else None
+    translator = Translator(model, tokenizer, search, for_one=for_one)
 
     def translate(batches: Ids) -> list[list[int]]:
         ids = batches.reshape(-1, settings.length)

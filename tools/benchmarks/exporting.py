@@ -14,7 +14,7 @@ from peers.turns import turns
 
 from benchmarks.package import random_model
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
@@ -43,15 +43,13 @@ def translator(given: Mapping[str, Any]) -> None:
     for request, answer in turns():
         lines = tf.constant(request["inputs"]["text"])
         began, used = time.perf_counter(), time.process_time()
-        texts = translator.translate(lines)[0].numpy()
+        ids, _ = translator.translate_ids(translator.encode(lines))
+        texts = translator.decode(ids[:, 0]).numpy()
         answer["seconds"] = time.perf_counter() - began
         answer["processor_seconds"] = time.process_time() - used
         answer["outputs"] = {"translations": [text.decode() for text in texts]}
-        answer |= told
-        if not request.get("counted"):
-            continue
-        ids, _ = translator.translate_ids(translator.encode(lines))
         answer["tokens"] = int(tf.math.count_nonzero(ids[:, 0]))
+        answer |= told
 
 
 def _load(settings: Namespace) -> tuple[Any, Any, Any]:

@@ -7,11 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 # A step's products as the decoder makes them.
-from t2t_repro.layers.few_rows import (  # noqa: F401
+from t2t_repro.fast.few_rows import (  # noqa: F401
     multiply,
     multiply_transposed,
     prepared,
 )
+from t2t_repro.fast.memory import keep_freed_memory  # noqa: F401
 from t2t_repro.runs.model_dir import build_model as random_model  # noqa: F401
 
 
@@ -26,7 +27,7 @@ def next_symbol(model: Any) -> Callable[[Any, list[list[int]]], Any]:
         of the symbol that follows each.
     """
     last = tf.function(
-        lambda inputs, targets: model(inputs, targets)[:, -1],
+        lambda inputs, targets: model({"inputs": inputs, "targets": targets})[:, -1],
         input_signature=[tf.TensorSpec([None, None], tf.int32)] * 2,
         autograph=False,
     )

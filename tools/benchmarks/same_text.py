@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from golden_checks.t2t_variables import to_t2t
 
 from benchmarks.machine import say
 from t2t_repro import hparams as hparam_sets
@@ -23,8 +24,7 @@ from t2t_repro.batches.parts import rectangle
 from t2t_repro.data.prepared_data import PreparedData, prepare
 from t2t_repro.decoding.search import Search
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.variable_names import to_t2t
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import read_lines

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from peers.turns import memory, steps, turns
 
-from benchmarks.package import random_model
+from benchmarks.package import keep_freed_memory, random_model
 from benchmarks.work import SQUARE, Product, Work, products_of
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
@@ -23,7 +23,6 @@ from t2t_repro.models.precision import mixed_precision
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop
-from t2t_repro.training.memory import keep_freed_memory
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.step import StepResult

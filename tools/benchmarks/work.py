@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from model_costs import TRAINING_PASSES
+
 from t2t_repro import hparams
-from t2t_repro.analysis.arithmetic import TRAINING_PASSES
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the task that the command line names."""
     task, work = sys.argv[1:] if argv is None else argv
     module, _, function = task.rpartition(".")
-    cli.start_tensorflow()
+    cli.start_models()  # As every command does.
     getattr(importlib.import_module(f"benchmarks.{module}"), function)(json.loads(work))
 
 

@@ -21,30 +21,23 @@ RADIUS = 2
 
 def visible() -> dict[str, npt.NDArray[np.bool_]]:
     """Returns the package's masks by name: bool (queries, keys), True where seen."""
-    from t2t_repro.layers.masks import (
-        causal_bias,
-        neighbourhood_bias,
-        padding_bias,
-        segment_bias,
-    )
-
-    def seen(bias: Any) -> npt.NDArray[np.bool_]:
-        return np.asarray(np.asarray(bias)[0, 0] == 0)
+    from t2t_repro.layers.masks import causal_mask, padding_mask
+    from t2t_repro.layers.neighbourhood import near
 
     length = len(INPUTS)
-    inputs, segments = np.array([INPUTS]), np.array([SEGMENTS])
-    targets = np.array([TARGET_SEGMENTS])
-    padding = np.repeat(seen(padding_bias(inputs)), length, axis=0)
-    causal = seen(causal_bias(length))
-    near = seen(neighbourhood_bias(length, RADIUS))
+    source, target = np.array(SEGMENTS), np.array(TARGET_SEGMENTS)
+    places = np.arange(length)
+    padding = np.repeat(padding_mask(np.array([INPUTS]))[0], length, axis=0)
+    causal = np.array(causal_mask(length)[0])
+    nearby = np.array(near(None, places[None, :] - places[:, None], RADIUS))
     return {
         "encoder, and decoder to encoder:\npadding is hidden": padding,
         "decoder: what follows is hidden": causal,
-        f"restricted self-attention,\nencoder, radius {RADIUS}": near & padding,
-        f"restricted self-attention,\ndecoder, radius {RADIUS}": near & causal,
+        f"restricted self-attention,\nencoder, radius {RADIUS}": nearby & padding,
+        f"restricted self-attention,\ndecoder, radius {RADIUS}": nearby & causal,
         "packed rows, decoder:\nother examples are hidden": causal
-        & seen(segment_bias(targets, targets)),
-        "packed rows, decoder to encoder": seen(segment_bias(targets, segments)),
+        & (target[:, None] == target),
+        "packed rows, decoder to encoder": target[:, None] == source,
     }
 
 

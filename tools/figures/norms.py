@@ -48,7 +48,7 @@ def normalized(kind: str, batch: Any) -> Any:
     """
     import keras
 
-    from t2t_repro.layers.normalization import LayerNormalization
+    from t2t_repro.layers.add_and_norm import LayerNormalization
 
     if kind == "layer":
         layer = LayerNormalization()

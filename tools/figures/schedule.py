@@ -11,7 +11,7 @@ STEPS = 40_000
 
 def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
-    from t2t_repro.training.schedule import paper_rate, t2t_rate
+    from t2t_repro.training.schedules import paper_rate, t2t_rate
 
     steps = np.arange(0, STEPS, 50)
     figure, (warmups, widths) = style.panels(2, width=4.2)

@@ -63,5 +63,5 @@ def check_averaged(sheet: Sheet, parts: list[Sheet]) -> None:
 
 
 def is_averaged(prefix: Path) -> bool:
-    """Says whether a checkpoint is the mean of the others in its folder."""
+    """Whether a checkpoint is the mean of the others in its folder."""
     return prefix.name == _AVERAGED

@@ -9,15 +9,17 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Array, Sheet
+from golden_checks.t2t_variables import assign_from_t2t, to_t2t
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.interop.variable_names import assign_from_t2t, t2t_name, to_t2t
-from t2t_repro.layers.masks import Packing
+from t2t_repro.interop.variable_names import t2t_name
+from t2t_repro.layers.formulas import smoothed_cross_entropy
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
-from t2t_repro.models.losses import loss_sum, smoothed_cross_entropy
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+from t2t_repro.training.losses import loss_sum
 
 ACTIVATIONS = 1e-4
 LOSSES = 1e-5
@@ -26,7 +28,7 @@ _BEAM, _ALPHA = 4, 0.6  # Of every search in the folder.
 
 
 def is_model_case(arrays: Any) -> bool:
-    """Says whether a file holds such a case."""
+    """Whether a file holds such a case."""
     return "hparams_json" in arrays and "logits" in arrays
 
 
@@ -35,9 +37,8 @@ def check(sheet: Sheet) -> None:
     case = json.loads(str(sheet.take("case_json")))
     model, hparams = build(sheet, case["input_vocab"], case["target_vocab"])
     inputs, targets = sheet.take("inputs"), sheet.take("targets")
-    packing = _packing(sheet)
-    _check_stages(sheet, model, inputs, targets, packing)
-    _check_losses(sheet, model(inputs, targets, packing=packing), targets)
+    logits = _check_stages(sheet, model, inputs, targets)
+    _check_losses(sheet, logits, targets)
     if sheet.names("att/"):
         _check_attention(sheet, model, hparams, inputs, targets)
     if "decode_extra_length" in sheet:
@@ -56,7 +57,7 @@ def build(
     """
     t2t = json.loads(str(sheet.take("hparams_json")))
     hparams = to_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
-    model = Transformer(hparams, vocab_size, target_vocab_size)
+    model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
     model.build()
     variables = named_variables(model)
     assign_from_t2t(model, sheet.group("var/"), hparams.norm)
@@ -67,45 +68,77 @@ def build(
     return model, hparams
 
 
-def _packing(sheet: Sheet) -> Packing | None:
-    if "inputs_segmentation" not in sheet:
-        return None
-    return Packing(*(tf.constant(sheet.take(field)) for field in Packing._fields))
-
-
 def _check_stages(
-    sheet: Sheet,
-    model: Transformer,
-    inputs: Array,
-    targets: Array,
-    packing: Packing | None,
-) -> None:
-    encoder_output, bias = model.encode(inputs, packing=packing)
-    decoder_output = model.decode(targets, encoder_output, bias, packing=packing)
+    sheet: Sheet, model: Transformer, inputs: Array, targets: Array
+) -> tf.Tensor:
+    """Compares what every stage computes; returns the logits."""
+    packed = "inputs_segmentation" in sheet
+    stages = _packed_stages(sheet, model) if packed else _stages(model, inputs, targets)
+    encoder_output, decoder_input, decoder_output = stages
+    logits = model.logits(decoder_output)
     # tensor2tensor leaves the encoder's feed-forward network out at padding (its pad
     # remover). Nothing sees that but the padding of packed targets.
     source = (inputs != 0)[..., None]
-    target = None if packing is None else (targets != 0)[..., None]
+    target = (targets != 0)[..., None] if packed else None
     for name, ours, mask in (
         ("embedded_inputs", model.embed_inputs(inputs), None),
         ("encoder_output", encoder_output, source),
-        ("decoder_input", model.decoder_input(targets, packing), None),
+        ("decoder_input", decoder_input, None),
         ("decoder_output", decoder_output, target),
-        ("logits", model.logits(decoder_output), target),
+        ("logits", logits, target),
     ):
         sheet.compare(name, ours, ACTIVATIONS, mask)
+    return logits
+
+
+def _stages(
+    model: Transformer, inputs: Array, targets: Array
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the encoder's output, the decoder's input and its output."""
+    encoder_output, mask = model.encode(inputs)
+    decoder_output = model.decode(targets, encoder_output, mask)
+    return encoder_output, model.decoder_input(targets), decoder_output
+
+
+def _packed_stages(
+    sheet: Sheet, model: Transformer
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Does as `_stages` with several examples a row, told apart by masks.
+
+    Source: tensor2tensor common_attention.py:attention_bias_same_segment; positions
+    begin at 0 again in each example (generator_utils.py:pack_examples).
+    """
+    source, target = (sheet.take(f"{s}_segmentation") for s in ("inputs", "targets"))
+    places, target_places = (
+        sheet.take(f"{side}_position") for side in ("inputs", "targets")
+    )
+
+    def same(queries: Array, keys: Array) -> Array:
+        return np.equal(queries[:, :, None], keys[:, None, :])
+
+    encoder_output = model.encoder(
+        model.encoder_input(sheet.take("inputs"), places),
+        attention_mask=same(source, source),
+    )
+    decoder_input = model.decoder_input(sheet.take("targets"), target_places)
+    decoder_output = model.decoder(
+        decoder_input,
+        encoder_output,
+        attention_mask=same(target, target),
+        cross_attention_mask=same(target, source),
+    )
+    return encoder_output, decoder_input, decoder_output
 
 
 def _check_losses(sheet: Sheet, logits: tf.Tensor, targets: Array) -> None:
     weights = (targets != 0).astype(np.float32)
     labels = tf.constant(targets, tf.int32)
-    flat = tf.reshape(logits, [-1, logits.shape[-1]])
     for each, mean, smoothing in (
         ("eval_xent", "eval_loss", 0.0),
         ("smoothed_xent", "train_loss", float(sheet.take("label_smoothing"))),
     ):
-        losses = smoothed_cross_entropy(flat, tf.reshape(labels, [-1]), smoothing)
-        sheet.compare(each, np.reshape(losses, targets.shape) * weights, LOSSES)
+        losses = smoothed_cross_entropy(logits, labels, smoothing)
+        sheet.compare(each, losses * weights, LOSSES)
         total, count = loss_sum(logits, labels, smoothing)
         sheet.compare(mean, total / count, LOSSES)
     sheet.compare("token_weights", weights, 0.0)

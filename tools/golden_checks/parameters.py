@@ -9,7 +9,8 @@ from typing import Any
 from golden_checks.sheet import Sheet
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
-from t2t_repro.models.transformer import Transformer, named_variables
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 
 _VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # The file's name says its size.
@@ -25,7 +26,7 @@ _GROUPS = {
 
 
 def is_parameter_counts(values: Any) -> bool:
-    """Says whether a file holds counts by set."""
+    """Whether a file holds counts by set."""
     return bool(values) and all(
         isinstance(value, dict) and "total" in value for value in values.values()
     )
@@ -43,7 +44,7 @@ def check(sheet: Sheet) -> None:
     vocab_size = int(found[1])
     for name in sheet.arrays:
         hparams = to_hparams(t2t_sets.load(name), vocab_size)
-        model = Transformer(hparams, vocab_size)
+        model = Transformer.from_hparams(hparams, vocab_size)
         model.build()
         sizes = {n: math.prod(v.shape) for n, v in named_variables(model).items()}
         groups = {

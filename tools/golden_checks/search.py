@@ -37,7 +37,7 @@ class TableDecoder:
 
 
 def is_search(arrays: Any) -> bool:
-    """Says whether a file holds such searches."""
+    """Whether a file holds such searches."""
     return "tables" in arrays
 
 

@@ -71,7 +71,7 @@ class Sheet:
         self._findings: dict[str, Finding] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Says whether the file holds an array."""
+        """Whether the file holds an array."""
         return name in self.arrays
 
     def take(self, name: str) -> Any:

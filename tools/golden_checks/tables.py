@@ -9,13 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from golden_checks.sheet import Sheet
-from t2t_repro.batches.t2t_boundaries import t2t_batching
+from golden_checks.t2t_batching import t2t_batching
 from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.layers.position import sinusoid
-from t2t_repro.models.losses import smoothed_cross_entropy
-from t2t_repro.training.schedule import Schedule
+from t2t_repro.training.losses import smoothed_cross_entropy
+from t2t_repro.training.schedules import Schedule
 
 RATES = 1e-6
 SIGNALS = 2e-5  # The sine of a large float32 angle.
@@ -34,7 +34,7 @@ _TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
 
 
 def is_tables(arrays: Any) -> bool:
-    """Says whether a file holds such tables."""
+    """Whether a file holds such tables."""
     return "lr/steps" in arrays
 
 

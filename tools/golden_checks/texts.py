@@ -10,10 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from golden_checks.packing import pack_pairs
 from golden_checks.sheet import Sheet
-from t2t_repro.batches.packing import pack_examples
-from t2t_repro.evaluation.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
-from t2t_repro.problems.trees import words_and_tags
+from golden_checks.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
+from t2t_repro.problems.trees import read_tree, tags_of
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import read_lines
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -40,7 +40,7 @@ def columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_bleu(values: Any) -> bool:
-    """Says whether a file holds scores of translations."""
+    """Whether a file holds scores of translations."""
     return "compute_bleu_ids/bleu" in values
 
 
@@ -63,7 +63,7 @@ def check_bleu(sheet: Sheet) -> None:
 
 
 def is_packing_and_trees(values: Any) -> bool:
-    """Says whether a file holds packed rows and linearised trees."""
+    """Whether a file holds packed rows and linearised trees."""
     return "packed_length" in values
 
 
@@ -81,9 +81,7 @@ def check_packing_and_trees(sheet: Sheet) -> None:
         found = _PACKED.match(name)
         assert found is not None
         spacing = int(found[1] or sheet.take("spacing"))
-        rows = list(
-            pack_examples(examples, length, spacing=spacing, queue_size=queue_size)
-        )
+        rows = list(pack_pairs(examples, length, spacing, queue_size))
         for field in rows[0]:
             sheet.compare_equal(f"{name}/{field}", [list(row[field]) for row in rows])
     linear = [words_and_tags(tree) for tree in sheet.take("trees/tree")]
@@ -91,8 +89,18 @@ def check_packing_and_trees(sheet: Sheet) -> None:
     sheet.compare_equal("trees/tags", [tags for _, tags in linear])
 
 
+def words_and_tags(tree: str) -> tuple[str, str]:
+    """Takes a bracketed tree apart into its words and its tags (`problems.trees`).
+
+    Raises:
+        UserError: it is no tree.
+    """
+    marks, words = read_tree(tree)
+    return " ".join(words), " ".join(tags_of(marks[1:-1]))
+
+
 def is_subwords(values: Any) -> bool:
-    """Says whether a file holds texts encoded with a published vocabulary."""
+    """Whether a file holds texts encoded with a published vocabulary."""
     return "vocab" in values and "cases/ids" in values
 
 
@@ -121,7 +129,7 @@ def check_subwords(sheet: Sheet, folder: Path) -> None:
 
 
 def is_built_vocabulary(values: Any) -> bool:
-    """Says whether a file holds texts encoded with a vocabulary built beside it."""
+    """Whether a file holds texts encoded with a vocabulary built beside it."""
     return "target_size" in values
 
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from golden_checks.model_cases import LOSSES, build
 from golden_checks.sheet import Array, Sheet
+from golden_checks.t2t_variables import to_t2t, vocab_sizes
 from t2t_repro.batches import parts
-from t2t_repro.interop.variable_names import to_t2t, vocab_sizes
-from t2t_repro.models.losses import loss_sum
-from t2t_repro.models.transformer import named_variables
+from t2t_repro.models.variables import named_variables
+from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep
 
 WEIGHTS = 1e-5  # After all updates.
@@ -23,7 +23,7 @@ NORMS = 1e-4
 
 
 def is_training_case(arrays: Any) -> bool:
-    """Says whether a file holds such a case."""
+    """Whether a file holds such a case."""
     return "hparams_json" in arrays and "learning_rates" in arrays
 
 
@@ -106,9 +106,8 @@ class Training:
         inputs, targets = self.batch(number)
         variables = {name: v.value for name, v in named_variables(self.model).items()}
         with tf.GradientTape() as tape:
-            total, count = loss_sum(
-                self.model(inputs, targets), targets, self.hparams.label_smoothing
-            )
+            logits = self.model({"inputs": inputs, "targets": targets})
+            total, count = loss_sum(logits, targets, self.hparams.label_smoothing)
             loss = total / count
         found = tape.gradient(loss, variables)
         return {name: tf.convert_to_tensor(g).numpy() for name, g in found.items()}

@@ -10,9 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.layers.attention import MultiHeadAttention, attention_weights
-from t2t_repro.layers.neighbourhood import nearby_values, nearby_weights, windows_of
-from t2t_repro.layers.rows import rows_of, sentences_of
+from t2t_repro.fast.windows import nearby_values, nearby_weights, windows_of
+from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 
 Layer = Callable[[tf.Tensor], tf.Tensor]
 
@@ -98,24 +97,19 @@ def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
         made = keras.layers.Conv1D(d, sizes.kernel, padding="same")
         made.build((None, None, d))
     elif kind == WITH_PROJECTIONS:
-        made = MultiHeadAttention(8, d, d // 8, d // 8)
-        made.build()
-        return lambda x: _attention_of_layer(made, x)
+        made = MultiHeadAttention(8, d // 8, d // 8)
+        made.build((None, None, d), (None, None, d))
+        return lambda x: made(x, x)
     else:
         raise ValueError(f"there is no layer {kind!r}")
     return lambda x: made(x)
 
 
-def _attention_of_layer(layer: MultiHeadAttention, x: tf.Tensor) -> tf.Tensor:
-    """Attends with the whole layer, from the input to itself."""
-    rows, shape = rows_of(x), tuple(x.shape[:2])
-    return sentences_of(layer(rows, rows, shape=shape, memory_shape=shape), shape)
-
-
 def _attention_alone(x: tf.Tensor) -> tf.Tensor:
     """Attends with one head of d channels: queries, keys and values are the input."""
     head = x[:, None]
-    weights = attention_weights(head * x.shape[-1] ** -0.5, head, None)
+    logits = tf.matmul(head * x.shape[-1] ** -0.5, head, transpose_b=True)
+    weights = masked_softmax(logits, None)
     return tf.matmul(weights, head)[:, 0]
 
 

@@ -100,12 +100,12 @@ def action(
     """Returns a sentence in which somebody does something.
 
     Args:
-        rng: Chooses tense and word order.
-        subject: Who does it.
-        verb: What is done.
-        rest: Objects and adverbials, in the order of each language.
-        timed: `rest` already says when, so no "yesterday" is added, nor a
-            perfect, which English does not combine with a time.
+        rng: chooses tense and word order.
+        subject: who does it.
+        verb: what is done.
+        rest: objects and adverbials, in the order of each language.
+        timed: `rest` says when, so no "yesterday" is added, nor a perfect, which
+            English does not combine with a time.
     """
     tenses = ("past", "future", "want")
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))
@@ -121,13 +121,9 @@ def action(
 
 
 def occasion(rng: random.Random, event: Pair, verb: Happening, when: Pair) -> Pair:
-    """Returns a sentence in which something begins, ends, leaves, ... at a time.
+    """Returns a sentence in which an event begins, ends, leaves, ... at a time.
 
-    Args:
-        rng: Chooses tense and word order.
-        event: What happens, e.g. "the meeting".
-        verb: What it does.
-        when: The date or time with its preposition.
+    `rng` chooses tense and word order; `when` has its preposition.
     """
     group = happen(verb, rng.choice(("present", "past", "future")))
     order = rng.choice(("main", "main", "inverted", "that"))

@@ -5,14 +5,13 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from t2t_repro.problems.problem import SPLITS, Problem
+from t2t_repro.problems.problem import SPLITS, Problem, check_split
 from t2t_repro.problems.translate_ende_numbers.partition import partition
 from t2t_repro.problems.translate_ende_numbers.sentences import (
     KINDS,
     Item,
     SentenceMaker,
 )
-from t2t_repro.system.errors import UserError
 
 SEED = 1706
 SIZES = {"train": 50_000, "val": 500, "test": 2_000}
@@ -35,52 +34,33 @@ class TranslateEndeNumbers(Problem):
     def items(self, split: str) -> tuple[Item, ...]:
         """Returns the sentence pairs of a split with their kinds and values.
 
-        Args:
-            split: "train", "val" or "test".
-
         Raises:
             UserError: `split` is none of the three.
         """
-        if split not in SPLITS:
-            raise UserError(
-                f"no split {split!r} in {self.name}: use {', '.join(SPLITS)}"
-            )
+        check_split(split)
         return _generate(split)
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields the (English, German) pairs of a split, always in the same order.
-
-        Args:
-            split: "train", "val" or "test".
-
-        Raises:
-            UserError: `split` is none of the three.
-        """
+        """Yields the (English, German) pairs of a split, as `items`."""
         for item in self.items(split):
             yield item.source, item.target
 
     def description(self, split: str) -> str:
-        """Says what a split is, e.g. "generated test split, 2,000 lines"."""
+        """Returns e.g. "NAME, generated test split, 2,000 lines"."""
         lines = len(self.items(split))
         return f"{self.name}, generated {split} split, {lines:,} lines"
 
     def fingerprint(self) -> str:
         """Returns a digest of the first lines of every split, and of their numbers.
 
-        One generator makes all lines, so what changes it changes the first ones; all
-        of them would take seconds whenever a command asks whether its data changed.
+        What changes the generator changes these; all lines would take seconds.
         """
         return _digest()
 
 
 @cache
 def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
-    """Returns a split's items, its sources all different, its kinds in turn.
-
-    Args:
-        split: its name.
-        most: return no more than the first so many.
-    """
+    """Returns a split's items, or the first, sources all different, kinds in turn."""
     size = SIZES[split] if most is None else min(most, SIZES[split])
     values = partition(random.Random(SEED))[split]
     maker = SentenceMaker(random.Random(SEED + 1 + SPLITS.index(split)), values)

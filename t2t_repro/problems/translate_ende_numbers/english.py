@@ -26,11 +26,7 @@ WEEKDAYS = str.split("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 
 
 def cardinal(n: int) -> str:
-    """Returns a number in words, e.g. 4305: "four thousand three hundred and five".
-
-    Args:
-        n: 0 to 99,999.
-    """
+    """Returns 0 to 99,999, e.g. 4305: "four thousand three hundred and five"."""
     if n < 20:
         return _UNITS[n]
     if n < 100:
@@ -48,11 +44,7 @@ def cardinal(n: int) -> str:
 
 
 def ordinal(n: int) -> str:
-    """Returns an ordinal in words, e.g. 121: "one hundred and twenty-first".
-
-    Args:
-        n: 1 to 99,999.
-    """
+    """Returns an ordinal to 99,999, e.g. 121: "one hundred and twenty-first"."""
     words = cardinal(n)
     cut = max(words.rfind(" "), words.rfind("-")) + 1
     head, last = words[:cut], words[cut:]
@@ -64,11 +56,7 @@ def ordinal(n: int) -> str:
 
 
 def year(n: int) -> str:
-    """Returns a year in words, e.g. 1984: "nineteen eighty-four".
-
-    Args:
-        n: 1100 to 2099.
-    """
+    """Returns a year, 1100 to 2099, in words, e.g. 1984: "nineteen eighty-four"."""
     if 2000 <= n < 2010:
         return cardinal(n)
     century, rest = divmod(n, 100)
@@ -80,24 +68,13 @@ def year(n: int) -> str:
 
 
 def date(day: int, month: int, year_number: int | None = None) -> str:
-    """Returns a date, e.g. (21, 5, 1984): "the twenty-first of May nineteen ...".
-
-    Args:
-        day: 1 to 31.
-        month: 1 to 12.
-        year_number: 1100 to 2099, or None for a date without a year.
-    """
+    """Returns a date, e.g. (21, 5, 1984): "the twenty-first of May nineteen ..."."""
     words = f"the {ordinal(day)} of {MONTHS[month - 1]}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
 
 def clock(hour: int, minute: int) -> str:
-    """Returns a time on the twelve-hour clock, e.g. (4, 30): "half past four".
-
-    Args:
-        hour: 1 to 12.
-        minute: 0 to 59.
-    """
+    """Returns a time on the twelve-hour clock, e.g. (4, 30): "half past four"."""
     this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
         return f"{this_hour} o'clock"
@@ -115,9 +92,7 @@ def clock(hour: int, minute: int) -> str:
 def price(euros: int, cents: int) -> str:
     """Returns a price, e.g. (405, 10): "four hundred and five euros and ten cents".
 
-    Args:
-        euros: 0 to 99,999; left out when 0.
-        cents: 0 to 99; left out when 0. One of the two is above 0.
+    A part of 0 is left out.
     """
     parts = []
     if euros:

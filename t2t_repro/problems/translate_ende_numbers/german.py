@@ -41,13 +41,7 @@ def indefinite(case: str, gender: str) -> str:
 
 
 def after_definite(stem: str, case: str, gender: str) -> str:
-    """Returns an adjective with its weak ending, as it follows "der", "die", "das".
-
-    Args:
-        stem: The adjective without ending, e.g. "alt" or "zweit".
-        case: NOMINATIVE, ACCUSATIVE or DATIVE.
-        gender: "m", "f", "n", or "p" for the plural.
-    """
+    """Returns e.g. "alt" with its weak ending, as it follows "der", "die", "das"."""
     unmarked = gender != "p" and (
         case == NOMINATIVE or (case == ACCUSATIVE and gender != "m")
     )
@@ -55,11 +49,7 @@ def after_definite(stem: str, case: str, gender: str) -> str:
 
 
 def cardinal(n: int) -> str:
-    """Returns a number as one word, e.g. 4305: "viertausenddreihundertfünf".
-
-    Args:
-        n: 0 to 99,999.
-    """
+    """Returns 0 to 99,999 as one word, e.g. 4305: "viertausenddreihundertfünf"."""
     return _UNITS[1] if n == 1 else _joined(n, final_one="eins")
 
 
@@ -79,11 +69,7 @@ def _joined(n: int, final_one: str) -> str:
 
 
 def ordinal(n: int) -> str:
-    """Returns an ordinal in its basic form, e.g. 21: "einundzwanzigste".
-
-    Args:
-        n: 1 to 99,999.
-    """
+    """Returns the basic form of an ordinal to 99,999, e.g. 21: "einundzwanzigste"."""
     if n in (100, 1000):
         return _joined(n, "eins").removeprefix("ein") + "ste"
     head, rest = n - n % 100, n % 100
@@ -104,11 +90,7 @@ def declined_ordinal(n: int, case: str, gender: str) -> str:
 
 
 def year(n: int) -> str:
-    """Returns a year as one word, e.g. 1984: "neunzehnhundertvierundachtzig".
-
-    Args:
-        n: 1100 to 2099.
-    """
+    """Returns a year, 1100 to 2099, e.g. 1984: "neunzehnhundertvierundachtzig"."""
     if n >= 2000:
         return cardinal(n)
     century, rest = divmod(n, 100)
@@ -116,14 +98,7 @@ def year(n: int) -> str:
 
 
 def date(day: int, month: int, case: str, year_number: int | None = None) -> str:
-    """Returns a date without its article, e.g. "einundzwanzigsten Mai".
-
-    Args:
-        day: 1 to 31.
-        month: 1 to 12.
-        case: NOMINATIVE, ACCUSATIVE or DATIVE.
-        year_number: 1100 to 2099, or None for a date without a year.
-    """
+    """Returns a date without its article, e.g. "einundzwanzigsten Mai"."""
     words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1]}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
@@ -133,10 +108,6 @@ def clock(hour: int, minute: int) -> str:
 
     From minute 21 to minute 39 German counts from the half hour, which bears the
     name of the hour to come: (4, 25) is "fünf Minuten vor halb fünf".
-
-    Args:
-        hour: 1 to 12.
-        minute: 0 to 59.
     """
     this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
@@ -163,10 +134,7 @@ def _minutes(n: int) -> str:
 def price(euros: int, cents: int, case: str = ACCUSATIVE) -> str:
     """Returns a price, e.g. (405, 10): "vierhundertfünf Euro und zehn Cent".
 
-    Args:
-        euros: 0 to 99,999; left out when 0.
-        cents: 0 to 99; left out when 0. One of the two is above 0.
-        case: The case, which shows in "ein", "einen", "einem Euro" alone.
+    A part of 0 is left out. The case shows in "ein", "einen", "einem Euro" alone.
     """
     one = indefinite(case, "m")
     parts = []

@@ -60,11 +60,7 @@ class Values:
 
 
 def partition(rng: random.Random) -> dict[str, Values]:
-    """Deals all values to the splits "train", "val" and "test".
-
-    Args:
-        rng: Deals; equal generators give equal splits.
-    """
+    """Deals all values to the splits; equal generators give equal splits."""
     splits = {"train": Values(), "val": Values(), "test": Values()}
     nouns = [noun.en for noun in NOUNS]
     years = range(_FIRST_YEAR, _LAST_YEAR + 1)

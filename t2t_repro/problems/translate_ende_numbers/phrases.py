@@ -53,22 +53,14 @@ class PhraseMaker:
     """Makes phrases from the values of one split."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Remembers where choices and values come from.
-
-        Args:
-            rng: Makes every choice.
-            values: The values of one split.
-        """
+        """Takes what makes every choice, and the values of a split."""
         self.rng = rng
         self._values = values
 
     def counted(self, nouns: Sequence[Noun], case: str, *, few: bool = False) -> Phrase:
         """Returns e.g. "four hundred red books", "vierhundert rote Bücher".
 
-        Args:
-            nouns: The things to choose from.
-            case: ACCUSATIVE or DATIVE.
-            few: Count below 100 only.
+        `few` counts below 100 only.
         """
         value: Value
         if few or self.rng.random() < _SMALL_COUNT_SHARE:
@@ -90,12 +82,7 @@ class PhraseMaker:
         )
 
     def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
-        """Returns e.g. "the second old house", "dem zweiten alten Haus".
-
-        Args:
-            nouns: The things to choose from.
-            case: NOMINATIVE, ACCUSATIVE or DATIVE.
-        """
+        """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
         if self.rng.random() < _SMALL_ORDINAL_SHARE:
             n, name = self._choose_pair(self._values.ordinals, nouns)
             noun = _NOUN_OF[name]
@@ -147,12 +134,7 @@ class PhraseMaker:
         )
 
     def date(self, case: str, *, year: bool = True) -> Phrase:
-        """Returns a date, its German without article: "dritten März".
-
-        Args:
-            case: NOMINATIVE, ACCUSATIVE or DATIVE.
-            year: Whether it may have a year.
-        """
+        """Returns a date, perhaps with a year, its German without article."""
         day, month = self.rng.choice(self._values.days)
         value: Value = ("date", day, month)
         number = None

@@ -47,12 +47,7 @@ class SentenceMaker:
     """Makes sentences from the values of one split."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Remembers where choices and values come from.
-
-        Args:
-            rng: Makes every choice.
-            values: The values of one split.
-        """
+        """Takes what makes every choice, and the values of a split."""
         self._rng = rng
         self._phrases = PhraseMaker(rng, values)
         # A maker named twice is chosen twice as often.

@@ -1,0 +1,190 @@
+"""What `translate` and `parse` have in common: from an input to an output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.translation_files import Align, InputText, Output, Record
+    from t2t_repro.translation.translator import Translator
+
+    Load = Callable[[Any], tuple[Translator | Parser, Align | None]]
+
+
+def add_text_flags(parser: cli.ArgumentParser) -> None:
+    """Adds the model, how it decodes, and what text goes in and out."""
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    cli.add_decoding_flags(parser)
+    parser.add_argument(
+        "--input_file", default="-", help="text to translate; - is standard input"
+    )
+    parser.add_argument(
+        "--output_file",
+        type=cli.not_empty,
+        default="-",
+        help="where it goes; - is standard output",
+    )
+    parser.add_argument(
+        "--window",
+        type=cli.at_least(1),
+        default=4096,
+        help="lines that are read, sorted by length and written together; standard "
+        "input from a terminal is answered line by line",
+    )
+
+
+def translate_text(args: Any, load: Load) -> None:
+    """Translates from the input to the output, wherever an earlier run left it.
+
+    Args:
+        args: the flags of `translate`.
+        load: makes of them what translates and, if asked for, what aligns.
+
+    Raises:
+        UserError: the flags, the text or the model cannot be used.
+    """
+    from t2t_repro.command_line.progress_bar import ProgressBar
+    from t2t_repro.translation.translation_files import (
+        Done,
+        InputText,
+        open_output,
+        translate_windows,
+    )
+
+    _check_names(args)
+    text = InputText(args.input_file)
+    prefixes = _prefixes(args, text)
+    translator, align = load(args)
+    typed = args.input_file == "-" and sys.stdin.isatty()
+    shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
+    identity = None
+    known = all(each.fingerprint for each in (text, prefixes) if each is not None)
+    if known and args.output_file != "-":
+        identity = _identity(args, text, prefixes, translator)
+    with open_output(args.output_file, identity) as output:
+        done = Done(**output.state)
+        if done.lines:
+            _say(f"going on after line {done.lines:,} of {text.lines:,}")
+        with (
+            _interruptible(output),
+            ProgressBar(text.lines, done.lines, shown) as bar,
+        ):
+            for records in translate_windows(
+                translator,
+                text.read(),
+                done,
+                batch_size=args.batch_size,
+                # Somebody who types waits for each line.
+                window=1 if typed else args.window,
+                record=_record(args),
+                progress=bar.update,
+                prefixes=prefixes.read() if prefixes else None,
+                align=align,
+            ):
+                output.append(records, asdict(done))
+    if done.cut:
+        longest = translator.max_input_length
+        _say(f"cut, because longer than {longest} subwords: {done.cut_lines()}")
+
+
+def _check_names(args: Any) -> None:
+    """Refuses to replace what is read by the translation."""
+    output = args.output_file
+    if not os.path.isfile(output):
+        return
+    for what, name in (("input", args.input_file), ("prefix", args.prefix_file)):
+        if _is_the_file(output, name):
+            raise UserError(
+                f"--output_file {output} is the {what} file; name another file"
+            )
+
+
+def _is_the_file(output: str, name: str | None) -> bool:
+    """Says whether a name, "-" for standard input, is another one of `output`."""
+    if name == "-":
+        with suppress(OSError):  # It is none of the system's.
+            return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
+        return False
+    return name is not None and os.path.exists(name) and os.path.samefile(output, name)
+
+
+def _prefixes(args: Any, text: InputText) -> InputText | None:
+    """Opens --prefix_file, if there is one.
+
+    Raises:
+        UserError: it has not as many lines as the input.
+    """
+    from t2t_repro.translation.translation_files import InputText
+
+    if args.prefix_file is None:
+        return None
+    if args.prefix_file == args.input_file == "-":
+        raise UserError("--prefix_file and --input_file are both standard input")
+    prefixes = InputText(args.prefix_file)
+    if None not in (prefixes.lines, text.lines) and prefixes.lines != text.lines:
+        raise UserError(
+            f"--prefix_file {args.prefix_file} has {prefixes.lines:,} lines, "
+            f"--input_file {args.input_file} has {text.lines:,}; give a line, empty or "
+            "not, for every line"
+        )
+    return prefixes
+
+
+def _identity(
+    args: Any,
+    text: InputText,
+    prefixes: InputText | None,
+    translator: Translator | Parser,
+) -> dict[str, Any]:
+    """Names what decides the bytes of the output."""
+    identity = {
+        "input": f"{text.lines} lines ({text.fingerprint})",
+        "--prefix_file": prefixes and prefixes.fingerprint,
+        "model": translator.fingerprint(),
+        "--batch_size": args.batch_size,
+        "--window": args.window,
+        "--scores": args.scores,
+        "--nbest": args.nbest,
+        "--alignment": args.alignment,
+        "--alignment_layer": args.alignment_layer,
+        "--xla": args.xla,
+    }
+    search = asdict(translator.search)
+    # What the flags say of lists decides their format, too.
+    return {f"--{name}": value for name, value in search.items()} | identity
+
+
+@contextmanager
+def _interruptible(output: Output) -> Iterator[None]:
+    """Says on Ctrl-C what has become of the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if output.partial is not None:
+            lines = output.state.get("lines", 0)
+            _say(f"{lines:,} lines are in {output.partial}; the same command goes on")
+        raise
+
+
+def _record(args: Any) -> Record:
+    """Returns what spells the translation of a line."""
+    from t2t_repro.translation import translation_files
+
+    if args.nbest is not None:
+        return translation_files.nbest_record
+    if args.scores:
+        return translation_files.scored_record
+    return translation_files.text_record
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,263 @@
+"""The decoder one step at a time, with as little work for each as is known.
+
+Keys and values stay where they were written (`columns`), queries, keys and values of a
+step are one product, and products of few rows are prepared (`few_rows`).
+"""
+
+import contextlib
+from contextlib import AbstractContextManager
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from t2t_repro.decoding.batch import BeamSearchResult
+from t2t_repro.decoding.search import Search
+from t2t_repro.fast import few_rows
+from t2t_repro.fast.columns import ColumnCache, Columns, ColumnState
+from t2t_repro.fast.folded import biased_softmax
+from t2t_repro.layers.attention import MASKED, MultiHeadAttention
+from t2t_repro.layers.relative import RelativeAttention
+from t2t_repro.layers.stacks import DecoderLayer
+from t2t_repro.models import searching
+from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
+from t2t_repro.models.transformer import Transformer
+
+
+class ColumnDecoder:
+    """Stands in for `CachedDecoder`: other states, the same logits.
+
+    Args:
+        model: the model, already built.
+        beam_size: hypotheses per sentence.
+    """
+
+    def __init__(self, model: Transformer, beam_size: int) -> None:
+        self.model = model
+        self.beam_size = beam_size
+        self.vocab_size = model.vocab_size
+        attention = model.decoder.layer_0.self_attention
+        self._columns = Columns(
+            beam_size,
+            getattr(attention, "radius", 0),
+            isinstance(attention, RelativeAttention),
+        )
+
+    def start(self, inputs: tf.Tensor) -> ColumnState:
+        """Runs the encoder and projects its output once for every layer.
+
+        Args:
+            inputs: int32 (batch, source), ending in EOS, 0-padded.
+
+        Returns:
+            The state before the first step.
+        """
+        encoder_output, mask = self.model.encode(inputs)
+        bias = (1.0 - tf.cast(mask[:, None], tf.float32)) * MASKED
+        batch = tf.shape(inputs)[0]
+        caches = []
+        for layer in self.model.decoder.layers_in_order():
+            attention = layer.self_attention
+            keys, values = layer.cross_attention.project_memory(encoder_output)
+            no_keys, no_values = (
+                tf.zeros([batch, attention.num_heads, 1, d], keys.dtype)
+                for d in (attention.d_k, attention.d_v)
+            )
+            caches.append(ColumnCache(no_keys, no_values, keys, values))
+        return self._columns.first(tuple(caches), bias)
+
+    def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
+        """Prepares the products of the steps; around a whole search, on a CPU.
+
+        Args:
+            sentences: int32 (), the most sentences of a step.
+
+        Returns:
+            The context in which they are prepared; on a GPU it does nothing.
+        """
+        if tf.config.list_physical_devices("GPU"):
+            return contextlib.nullcontext()
+        return few_rows.prepared(
+            kernels_of_a_step(self.model),
+            [self.model.softmax_table.table],
+            sentences * self.beam_size,
+            self.model.compute_dtype,
+        )
+
+    def step(
+        self, ids: tf.Tensor, index: tf.Tensor, state: ColumnState
+    ) -> tuple[tf.Tensor, ColumnState]:
+        """Reads one symbol per hypothesis and scores the next; see `CachedDecoder`."""
+        state, group = self._columns.entered(state, index)
+        distances = self._columns.distances(state, index)
+        ids = tf.ensure_shape(ids, [None, self.beam_size])
+        # Layers take rows as well as sentences: (batch * beam, d_model)
+        x = few_rows.rows_of(self.model.step_input(ids, tf.reshape(index, [1])))
+        caches = []
+        layers = self.model.decoder.layers_in_order()
+        for layer, cache in zip(layers, state.layers, strict=True):
+            x, cache = self._layer_step(layer, x, cache, state, group, distances)
+            caches.append(cache)
+        logits = self.model.logits(self.model.decoder.finish(x))
+        # (batch * beam, V) -> (batch, beam, V)
+        logits = tf.reshape(logits, [-1, self.beam_size, logits.shape[-1]])
+        return tf.cast(logits, tf.float32), state._replace(layers=tuple(caches))
+
+    def _layer_step(
+        self,
+        layer: DecoderLayer,
+        x: tf.Tensor,
+        cache: ColumnCache,
+        state: ColumnState,
+        group: tf.Tensor,
+        distances: tf.Tensor | None,
+    ) -> tuple[tf.Tensor, ColumnCache]:
+        """Applies a layer to one symbol of each hypothesis, (batch * beam, d_model)."""
+        attention, columns = layer.self_attention, self._columns
+        bias = state.self_bias[:, None]
+
+        def look_back(y: tf.Tensor) -> tf.Tensor:
+            nonlocal cache
+            query, keys, values = project_all(attention, y, self.beam_size)
+            keys = columns.written(cache.self_keys, keys, group)
+            values = columns.written(cache.self_values, values, group)
+            cache = cache._replace(self_keys=keys, self_values=values)
+            if distances is None:
+                return _attend(attention, query, keys, values, bias)
+            weights = attention.weigh(query, keys, tf.equal(bias, 0.0), distances)
+            return _joined(attention, attention.gather(weights, values, distances))
+
+        def look_at_source(y: tf.Tensor) -> tf.Tensor:
+            return self._look_at_source(
+                layer.cross_attention, y, cache, state.source_bias
+            )
+
+        x = layer.in_order(x, look_back, look_at_source)
+        return x, cache
+
+    def _look_at_source(
+        self,
+        attention: MultiHeadAttention,
+        y: tf.Tensor,
+        cache: ColumnCache,
+        bias: tf.Tensor,
+    ) -> tf.Tensor:
+        """Computes cross-attention: float (batch * beam, d_model) of such rows."""
+        query = _split(
+            attention, attention.query(y) * attention.d_k**-0.5, self.beam_size
+        )
+        return _attend(attention, query, cache.cross_keys, cache.cross_values, bias)
+
+    def select_beams(self, state: ColumnState, parents: tf.Tensor) -> ColumnState:
+        """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
+
+        Args:
+            state: the state.
+            parents: int32 (batch, beam).
+        """
+        self_bias = tf.gather(state.self_bias, parents, batch_dims=1)
+        return state._replace(self_bias=self_bias)
+
+    def select_sentences(self, state: ColumnState, keep: tf.Tensor) -> ColumnState:
+        """Keeps some sentences of the batch.
+
+        Args:
+            state: the state.
+            keep: int32 (kept,), their rows.
+        """
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
+
+
+def find(
+    search: Search,
+    decoder: ModelDecoder,
+    inputs: tf.Tensor,
+    prefixes: tf.Tensor | None = None,
+    width: int | None = None,
+) -> BeamSearchResult:
+    """Stands in for `searching.find`, with the products of all steps prepared."""
+    one_or_more = (
+        decoder.decoders if isinstance(decoder, EnsembleDecoder) else [decoder]
+    )
+    with contextlib.ExitStack() as stack:
+        for each in one_or_more:
+            if isinstance(each, ColumnDecoder):
+                stack.enter_context(each.quick_steps(tf.shape(inputs)[0]))
+        return searching.find.plain(search, decoder, inputs, prefixes, width)
+
+
+def project_all(
+    attention: MultiHeadAttention, x: tf.Tensor, length: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Projects queries, keys and values of self-attention by one product.
+
+    `few_rows.prepared` lays the kernels side by side once for all steps.
+
+    Args:
+        attention: whose projections.
+        x: float (batch * length, d_model).
+        length: positions of a sentence.
+
+    Returns:
+        queries, float (batch, heads, length, d_k), multiplied by d_k^-0.5; keys,
+        float (batch, heads, length, d_k); values, float (batch, heads, length, d_v).
+    """
+    joined = few_rows.multiply(x, *_joined_kernels(attention))
+    heads, d_k = attention.num_heads, attention.d_k
+    if d_k == attention.d_v:
+        split = ops.reshape(joined, (-1, length, 3, heads, d_k))
+        query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
+    else:
+        ends = [heads * d_k, 2 * heads * d_k]
+        query, key, value = (
+            _split(attention, rows, length) for rows in ops.split(joined, ends, 1)
+        )
+    return query * d_k**-0.5, key, value
+
+
+def kernels_of_a_step(model: Transformer) -> list[list[keras.Variable]]:
+    """Returns what a step multiplies by: those that share a product, together."""
+    kernels = []
+    for layer in model.decoder.layers_in_order():
+        attention, cross = layer.self_attention, layer.cross_attention
+        network = layer.feed_forward
+        kernels.append(_joined_kernels(attention))
+        for projection in (
+            attention.output_projection,
+            cross.query,
+            cross.output_projection,
+            network.hidden,
+            network.output_projection,
+        ):
+            kernels.append([projection.kernel])
+    return kernels
+
+
+def _joined_kernels(attention: MultiHeadAttention) -> list[keras.Variable]:
+    return [attention.query.kernel, attention.key.kernel, attention.value.kernel]
+
+
+def _attend(
+    attention: MultiHeadAttention,
+    query: tf.Tensor,
+    keys: tf.Tensor,
+    values: tf.Tensor,
+    bias: tf.Tensor,
+) -> tf.Tensor:
+    """Attends with a bias that is made: float (batch * length, d_model)."""
+    logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+    return _joined(attention, ops.matmul(biased_softmax(logits, bias), values))
+
+
+def _split(attention: MultiHeadAttention, rows: tf.Tensor, length: int) -> tf.Tensor:
+    """(batch * length, heads * d) -> (batch, heads, length, d)."""
+    heads = attention.num_heads
+    x = ops.reshape(rows, (-1, length, heads, rows.shape[-1] // heads))
+    return ops.transpose(x, (0, 2, 1, 3))
+
+
+def _joined(attention: MultiHeadAttention, heads: tf.Tensor) -> tf.Tensor:
+    """(batch, heads, length, d_v) -> (batch * length, d_model)."""
+    rows = ops.transpose(heads, (0, 2, 1, 3))
+    rows = ops.reshape(rows, (-1, attention.num_heads * attention.d_v))
+    return attention.output_projection(rows)

@@ -1,0 +1,89 @@
+"""A cached decoder whose state never changes its shape, for XLA to compile."""
+
+from contextlib import AbstractContextManager
+
+import tensorflow as tf
+
+from t2t_repro.fast import folded
+from t2t_repro.fast.column_decoder import ColumnDecoder, kernels_of_a_step
+from t2t_repro.fast.columns import ColumnCache, ColumnState, FixedColumns
+from t2t_repro.fast.few_rows import Halves
+from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.models.transformer import Transformer
+
+
+class StaticDecoder(ColumnDecoder):
+    """One step of the decoder at a time, for a sentence alone.
+
+    A step of one sentence is many small operations, each of which TensorFlow has to
+    begin; compiled, they are few. What is left is reading the weights, on all cores.
+
+    It is a `ColumnDecoder`, to be called in a function that XLA compiles.
+
+    Args:
+        model: the model, already built.
+        beam_size: hypotheses per sentence.
+        width: the most steps.
+        halves: the matrices of its steps, from `halves_of_a_step`.
+    """
+
+    def __init__(
+        self, model: Transformer, beam_size: int, width: int, halves: Halves
+    ) -> None:
+        super().__init__(model, beam_size)
+        self._halves = halves
+        columns = self._columns
+        self._columns = FixedColumns(
+            beam_size, columns.radius, columns.is_relative, width
+        )
+
+    def start(self, inputs: tf.Tensor) -> ColumnState:
+        """Runs the encoder, and folds its output into every layer's projections.
+
+        Args:
+            inputs: int32 (batch, source), ending in EOS, 0-padded; the length static.
+
+        Returns:
+            The state before the first step.
+        """
+        state = super().start(inputs)
+        caches = []
+        for layer, cache in zip(
+            self.model.decoder.layers_in_order(), state.layers, strict=True
+        ):
+            if _is_short(inputs.shape[1], layer.cross_attention):
+                keys, values = folded.fold(
+                    layer.cross_attention, cache.cross_keys, cache.cross_values
+                )
+                cache = cache._replace(cross_keys=keys, cross_values=values)
+            caches.append(cache)
+        return state._replace(layers=tuple(caches))
+
+    def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
+        """Lets the steps multiply by the halves, whatever the number of sentences."""
+        return self._halves.used()
+
+    def _look_at_source(
+        self,
+        attention: MultiHeadAttention,
+        y: tf.Tensor,
+        cache: ColumnCache,
+        bias: tf.Tensor,
+    ) -> tf.Tensor:
+        if cache.cross_keys.shape.rank == 3:
+            return folded.attend(
+                attention, y, cache.cross_keys, cache.cross_values, bias, self.beam_size
+            )
+        return super()._look_at_source(attention, y, cache, bias)
+
+
+def halves_of_a_step(model: Transformer) -> Halves:
+    """Copies the matrices of a decoder's step, as fast products read them."""
+    return Halves(
+        kernels_of_a_step(model), [model.softmax_table.table], model.compute_dtype
+    )
+
+
+def _is_short(source: int, attention: MultiHeadAttention) -> bool:
+    """Whether folded matrices are smaller than the projections."""
+    return source < min(attention.d_k, attention.d_v)

@@ -1,0 +1,30 @@
+"""What all layers of this package have in common."""
+
+import inspect
+from typing import Any
+
+import keras
+
+
+class Layer(keras.layers.Layer):
+    """A Keras layer that hands on masks and knows the arguments it was made with.
+
+    Subclasses keep each argument in an attribute of its name; `get_config` reads them.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make the layer again, without its weights."""
+        named = {
+            parameter.name
+            for kind in type(self).__mro__
+            if issubclass(kind, Layer)
+            for parameter in inspect.signature(kind).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        }
+        # A subclass that keeps one elsewhere adds it in a `get_config` of its own.
+        kept = {name: getattr(self, name) for name in named if hasattr(self, name)}
+        return super().get_config() | kept

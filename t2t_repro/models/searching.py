@@ -1,0 +1,48 @@
+"""A search with models, as a translator runs it."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from t2t_repro.decoding.batch import BeamSearchResult
+from t2t_repro.decoding.search import Search
+from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.system.formula import formula
+
+
+@formula
+def decoder_of(model: Transformer, beam_size: int) -> ModelDecoder:
+    """Returns what a search steps through.
+
+    Args:
+        model: already built.
+        beam_size: hypotheses per sentence.
+    """
+    return CachedDecoder(model, beam_size)
+
+
+def as_one(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
+    """Returns the one decoder that there is, or several as one."""
+    return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)
+
+
+@formula
+def find(
+    search: Search,
+    decoder: ModelDecoder,
+    inputs: tf.Tensor,
+    prefixes: tf.Tensor | None = None,
+    width: int | None = None,
+) -> BeamSearchResult:
+    """Finds the translations of encoded sentences.
+
+    Args:
+        search: how.
+        decoder: of the search's number of hypotheses.
+        inputs: int32 (batch, source), ending in EOS, 0-padded.
+        prefixes: int32 (batch, prefix), 0-padded, what each begins with; or None.
+        width: of the result, where it has to be known; see `Search.run`.
+    """
+    return search.run(decoder, decoder.start(inputs), inputs, prefixes, width)

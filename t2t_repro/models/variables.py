@@ -1,0 +1,16 @@
+"""The variables of a model by name."""
+
+import keras
+
+
+def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
+    """Returns the model's variables by path, without the model's own name.
+
+    Raises:
+        ValueError: two variables share a path, or the model holds none.
+    """
+    prefix = f"{model.name}/"
+    named = {v.path.removeprefix(prefix): v for v in model.trainable_variables}
+    if not named or len(named) != len(model.trainable_variables):
+        raise ValueError(f"variable paths of {model.name} are not unique")
+    return named

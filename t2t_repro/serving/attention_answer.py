@@ -1,0 +1,120 @@
+"""What every attention of a model looks at, from text, as graph code."""
+
+import tensorflow as tf
+
+from t2t_repro.models.attention_maps import attention_maps
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.serving.texts import beginning, check_pairs, is_blank
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.tokenizer import PAD_ID, cut_rows
+from t2t_repro.translation.translator import Translator
+
+MAX_LENGTH = 128
+"""Both sides of a pair are cut to as many subwords: maps grow with their product."""
+
+MAX_PAIRS = 64
+"""More pairs at once are refused."""
+
+
+class AttentionAnswer:
+    """Attention maps of texts and their translations.
+
+    Args:
+        model: the model, already built.
+        translator: encodes texts, and translates those without a translation.
+    """
+
+    def __init__(self, model: Transformer, translator: Translator) -> None:
+        self._model = model
+        self._translator = translator
+        self._longest = min(MAX_LENGTH, translator.max_input_length)
+        names = piece_names(translator.tokenizer)
+        # Padding has no name, nor have the rows that only fill a table up.
+        filling = [""] * (model.vocab_size - len(names))
+        self._names = ["", *names[1:], *filling]
+
+    def __call__(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Computes the maps.
+
+        Args:
+            text: string (batch,), UTF-8, at most `MAX_PAIRS`.
+            translation: string (batch,), UTF-8; a blank one is replaced by the
+                model's own translation of the text. Both are cut to `MAX_LENGTH`,
+                the text also where the translator cuts it.
+
+        Returns:
+            ``translations``, string (batch,); ``source_tokens``, string (batch,
+            source), and ``target_tokens``, string (batch, target), the names of the
+            subwords with EOS, empty after it; ``source_lengths`` and
+            ``target_lengths``, int32 (batch,), how many there are;
+            ``encoder_self_attention``, ``decoder_self_attention`` and
+            ``cross_attention``, float32 (batch, layers, heads, queries, keys). Row t
+            of the decoder's maps predicts target symbol t.
+        """
+        check_pairs(text, translation)
+        tf.debugging.assert_less_equal(
+            tf.shape(text)[0],
+            MAX_PAIRS,
+            f"attention maps are computed for at most {MAX_PAIRS} texts at once",
+        )
+        text, translation = beginning(text), beginning(translation)
+        inputs = self._translator.tokenizer.encode(text)
+        inputs = cut_rows(inputs, self._longest).to_tensor()
+        missing = is_blank(translation) & ~is_blank(text)
+        targets = self._targets(inputs, translation, missing)
+        maps = attention_maps(self._model, inputs, targets)
+        names = tf.constant(self._names)
+        return {
+            "translations": self._translator.decode(targets),
+            "source_tokens": tf.gather(names, inputs),
+            "target_tokens": tf.gather(names, targets),
+            "source_lengths": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32),
+            "target_lengths": tf.math.count_nonzero(targets, axis=1, dtype=tf.int32),
+            "encoder_self_attention": _layers(maps, "encoder", "self_attention"),
+            "decoder_self_attention": _layers(maps, "decoder", "self_attention"),
+            "cross_attention": _layers(maps, "decoder", "cross_attention"),
+        }
+
+    def _targets(
+        self, inputs: tf.Tensor, translation: tf.Tensor, missing: tf.Tensor
+    ) -> tf.Tensor:
+        """Encodes translations; the model gives those that are missing.
+
+        Args:
+            inputs: int32 (batch, source).
+            translation: string (batch,).
+            missing: bool (batch,).
+
+        Returns:
+            int32 (batch, target).
+        """
+        translator = self._translator
+        given = translator.tokenizer.encode(translation)
+        given = cut_rows(given, MAX_LENGTH).to_tensor()
+
+        def filled_in() -> tf.Tensor:
+            ids, _ = translator.translate_ids(inputs)
+            own = ids[:, 0, :MAX_LENGTH]
+            width = tf.maximum(tf.shape(own)[1], tf.shape(given)[1])
+            own, theirs = (_padded(rows, width) for rows in (own, given))
+            both = tf.where(missing[:, None], own, theirs)
+            # Those of the model that were not asked for may have been the longest.
+            used = tf.reduce_any(tf.not_equal(both, PAD_ID), axis=0)
+            return both[:, : tf.math.count_nonzero(used)]
+
+        return tf.cond(tf.reduce_any(missing), filled_in, lambda: given)
+
+
+def _padded(rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
+    """Pads int32 (batch, length) to (batch, width)."""
+    return tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]])
+
+
+def _layers(maps: dict[str, tf.Tensor], side: str, attention: str) -> tf.Tensor:
+    """Joins the maps of all layers: float32 (batch, layers, heads, queries, keys)."""
+    found = [
+        tf.cast(weights, tf.float32)
+        for name, weights in maps.items()
+        if name.startswith(f"{side}/") and name.endswith(f"/{attention}")
+    ]
+    return tf.stack(found, axis=1)

@@ -1,0 +1,121 @@
+"""A problem and a set of one's own, from a folder outside of the package."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import run_command, tiny
+
+pytestmark = pytest.mark.medium
+
+MODULE = """\
+from pathlib import Path
+
+from t2t_repro.problems import Problem
+
+
+class Numbers(Problem):
+    source_lang, target_lang = "en", "de"
+
+    def pairs(self, split):
+        for line in (Path(self.data_dir) / f"{split}.tsv").read_text().splitlines():
+            source, target = line.split("\\t")
+            yield source, target
+"""
+TRAIN = ("--hparams", "sets/mine.yaml,dropout=0.2", "--data_dir", "tables")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with a module, a set and data.
+
+    Attributes:
+        path: the folder; commands run in it.
+        done: what the training printed.
+    """
+
+    path: Path
+    done: run_command.Done
+
+    def run(self, command: str, *arguments: str) -> run_command.Done:
+        return run_command.run_alone(command, *arguments, cwd=self.path)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Somebody's folder, in which a model was trained for two steps."""
+    path = tmp_path_factory.mktemp("somebodys")
+    for name in ("sets", "tables"):
+        (path / name).mkdir()
+    (path / "my_corpus.py").write_text(MODULE)
+    for split in tiny.SIZES:
+        lines = [f"{source}\t{target}\n" for source, target in tiny.pairs(split)]
+        (path / "tables" / f"{split}.tsv").write_text("".join(lines))
+    text = tiny.HPARAMS.replace("problem: files", "problem: my_corpus:Numbers")
+    (path / "sets" / "mine.yaml").write_text(text)
+    flags = (*TRAIN, "--train_steps", "2", "--json")
+    done = run_command.run_alone("train", *flags, cwd=path)
+    assert done.status == 0, done.err
+    return Place(path, done)
+
+
+MODEL = "models/mine.my_corpus.Numbers"
+
+
+def test_a_training_goes_on_and_is_scored_by_its_directory_alone(place):
+    result = json.loads(place.done.out)
+    assert (result["problem"], result["steps"]) == ("my_corpus:Numbers", 2)
+    again = place.run("train", *TRAIN)
+    assert again.status == 0, again.err
+    assert f"going on from step 2 in {MODEL}" in again.out
+    resolved = (place.path / MODEL / "hparams.yaml").read_text()
+    assert "\ndropout: 0.2\n" in resolved
+    assert "\nproblem: my_corpus:Numbers\n" in resolved
+    scored = place.run("evaluate", "--model_dir", MODEL, "--json")
+    assert scored.status == 0, scored.err
+    assert json.loads(scored.out)["sentences"] == tiny.SIZES["test"]
+
+
+def test_the_flag_stands_above_the_set_and_datagen_takes_it_too(place):
+    flags = ("--hparams", "tiny", "--problem", "my_corpus:Numbers")
+    done = place.run("datagen", *flags, "--data_dir", "tables", "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert Path(found["directory"]).parts[:2] == ("tables", "encoded")
+    origin = found["splits"]["train"]["origin"]
+    assert origin["description"] == "my_corpus:Numbers, train"
+
+
+def test_other_data_are_noticed(place):
+    table = place.path / "tables" / "train.tsv"
+    before = table.read_text()
+    table.write_text(before + "eleven\telf\n")
+    try:
+        done = place.run("train", *TRAIN)
+    finally:
+        table.write_text(before)
+    assert run_command.is_one_clear_line(done)
+    assert f"{MODEL} holds a model of other settings: data " in done.err
+
+
+def test_without_its_module_a_model_is_not_scored_in_one_line(place, tmp_path):
+    model = str(place.path / MODEL)
+    done = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
+    assert run_command.is_one_clear_line(done)
+    assert "problem my_corpus:Numbers: there is no module my_corpus where" in done.err
+    done = run_command.run_alone("translate", "--model_dir", model, input="one\n")
+    assert done.status == 0, done.err
+
+
+def test_code_that_lies_in_a_model_directory_is_not_run(place, tmp_path):
+    code = place.path / MODEL / "my_corpus.py"
+    code.write_text("import os\nos.mkdir('was_run')\n")
+    try:
+        model = str(place.path / MODEL)
+        done = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
+    finally:
+        code.unlink()
+    assert run_command.is_one_clear_line(done)
+    assert list(tmp_path.iterdir()) == []

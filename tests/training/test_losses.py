@@ -1,0 +1,95 @@
+"""The loss agrees with tensor2tensor's, its gradient with the plain formula's."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.fast import cross_entropy
+from t2t_repro.layers import formulas
+from t2t_repro.layers.formulas import entropy_of_smoothing, smoothed_cross_entropy
+from t2t_repro.training.losses import loss_sum
+from tests import golden
+
+SMOOTHINGS = ["0", "0.1", "0.2"]
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_losses_sums_and_counts_are_tensor2tensors(shared_dir, smoothing):
+    arrays = golden.load(shared_dir / "t2t/golden/misc.npz")
+    logits = tf.constant(arrays["smoothing/logits"])
+    labels = tf.constant(arrays["smoothing/labels"], tf.int32)
+    weights = arrays["smoothing/labels"] != 0
+    losses = smoothed_cross_entropy(
+        tf.reshape(logits, [-1, 31]), tf.reshape(labels, [-1]), float(smoothing)
+    )
+    losses = np.array(losses).reshape(labels.shape) * weights
+    expected = arrays[f"smoothing/xent_{smoothing}"] * weights
+    np.testing.assert_allclose(losses, expected, atol=2e-6)
+    total, tokens = loss_sum(logits, labels, float(smoothing))
+    assert float(total) == pytest.approx(float(arrays[f"smoothing/num_{smoothing}"]))
+    assert float(tokens) == arrays[f"smoothing/den_{smoothing}"] == weights.sum()
+
+
+@pytest.mark.parametrize("form", [formulas, cross_entropy])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
+def test_value_and_gradient_are_those_of_the_definition(smoothing, form):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(6, 9)).astype("float32") * 3
+    targets = np.array([0, 8, 3, 3, 5, 0])
+    upstream = rng.normal(size=6).astype("float32")
+    given = tf.constant(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        targets32 = tf.constant(targets, tf.int32)
+        ours = form.smoothed_cross_entropy(given, targets32, smoothing)
+        total = tf.reduce_sum(ours * upstream)
+    gradient = tape.gradient(total, given)
+
+    soft = np.full((6, 9), smoothing / 8)
+    soft[np.arange(6), targets] = 1 - smoothing
+    safe = np.where(soft > 0, soft, 1)
+    entropy = -(soft * np.log(safe)).sum(axis=1)
+    wide = tf.constant(logits, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(wide)
+        expected = -tf.reduce_sum(soft * tf.nn.log_softmax(wide), axis=1) - entropy
+        total = tf.reduce_sum(expected * upstream)
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+    np.testing.assert_allclose(gradient, tape.gradient(total, wide), atol=1e-6)
+
+
+def test_the_best_possible_loss_is_zero():
+    soft = np.full((1, 5), 0.1 / 4)
+    soft[0, 2] = 0.9
+    loss = smoothed_cross_entropy(
+        tf.constant(np.log(soft), tf.float32), tf.constant([2]), 0.1
+    )
+    assert float(loss[0]) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_entropy_by_hand():
+    # 0.8 once and 0.1 twice.
+    by_hand = -(0.8 * np.log(0.8) + 2 * 0.1 * np.log(0.1))
+    assert entropy_of_smoothing(0.2, 3) == pytest.approx(by_hand)
+    assert entropy_of_smoothing(0.0, 3) == 0
+
+
+def test_padding_adds_neither_loss_nor_gradient():
+    logits = tf.constant(np.random.default_rng(0).normal(size=(2, 3, 7)), tf.float32)
+    targets = tf.constant([[4, 1, 0], [1, 0, 0]])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        total, tokens = loss_sum(logits, targets, 0.1)
+    gradient = np.array(tape.gradient(total, logits))
+    assert float(tokens) == 3
+    assert np.all(gradient[np.array(targets) == 0] == 0)
+    assert np.all(gradient[np.array(targets) != 0] != 0)
+    alone = [loss_sum(logits[:1, :2], targets[:1, :2], 0.1)]
+    alone.append(loss_sum(logits[1:, :1], targets[1:, :1], 0.1))
+    assert float(total) == pytest.approx(sum(float(t) for t, _ in alone), rel=1e-6)
+
+
+def test_half_precision_logits_are_summed_in_single():
+    logits = tf.constant(np.random.default_rng(0).normal(size=(1, 2, 9)), tf.bfloat16)
+    total, tokens = loss_sum(logits, tf.constant([[1, 2]]), 0.1)
+    assert total.dtype == tokens.dtype == tf.float32

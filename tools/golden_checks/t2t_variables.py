@@ -1,0 +1,62 @@
+"""A model's values under tensor2tensor's names, and the reverse."""
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from t2t_repro.interop.variable_names import (
+    TABLES,
+    from_t2t,
+    t2t_name,
+    t2t_table_scope,
+)
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+
+_TABLE = re.compile(r"transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_\d+")
+
+
+def to_t2t(
+    values: dict[str, np.ndarray], norm: str, num_shards: int = 16
+) -> dict[str, np.ndarray]:
+    """Returns tensor2tensor's variables; the inverse of `from_t2t`.
+
+    Args:
+        values: our variables' values by name.
+        norm: "post" or "pre".
+        num_shards: into how many blocks of rows a table is cut, the first V mod
+            `num_shards` of them one row longer (modalities.py:get_weights).
+
+    Raises:
+        KeyError: tensor2tensor has no such variable.
+    """
+    t2t = {}
+    for name, value in values.items():
+        if name in TABLES:
+            scope = t2t_table_scope(name, *value.shape)
+            for shard, rows in enumerate(np.array_split(value, num_shards)):
+                t2t[f"{scope}/weights_{shard}"] = rows
+        else:
+            t2t[t2t_name(name, norm)] = value
+    return t2t
+
+
+def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -> None:
+    """Gives a built model the values of tensor2tensor's variables.
+
+    Raises:
+        KeyError: a variable is missing.
+    """
+    variables = named_variables(model)
+    shapes = {name: tuple(v.shape) for name, v in variables.items()}
+    for name, value in from_t2t(t2t, shapes, norm).items():
+        variables[name].assign(value)
+
+
+def vocab_sizes(names: Iterable[str]) -> tuple[int, int]:
+    """Reads V of source and target, padding included, from tensor2tensor's names."""
+    found = filter(None, map(_TABLE.fullmatch, names))
+    sizes = {match[2]: int(match[1]) for match in found}
+    shared = sizes.get("shared", 0)
+    return sizes.get("input_emb", shared), sizes.get("target_emb", shared)
