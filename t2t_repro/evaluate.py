@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.system.text_files import new_text_file
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     beam_size = args.beam_size or directory.hparams().beam_size
     # Opened first: a folder that does not exist is better noticed now than later.
     with new_text_file(args.output_file or os.devnull) as output:
-        loaded = load(directory, args.checkpoint, args.precision)
+        loaded = load_models(directory, args.checkpoint, args.precision)
         translator = loaded.translator(
             beam_size=args.beam_size,
             alpha=args.alpha,

@@ -146,9 +146,9 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
 
 def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
     """Loads the models that --checkpoint names."""
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
 
-    return load(directory, args.checkpoint, precision)
+    return load_models(directory, args.checkpoint, precision)
 
 
 if __name__ == "__main__":

@@ -65,10 +65,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose)
     from tqdm import tqdm
 
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.pair_scores import CorpusScore, PairScorer
 
-    loaded = load(args.model_dir, [args.checkpoint])
+    loaded = load_models(args.model_dir, [args.checkpoint])
     scorer = PairScorer(loaded.models[0], loaded.tokenizer)
     corpus = CorpusScore()
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()

@@ -49,13 +49,13 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
     changes = translate_flags.search_changes(args, directory.hparams())
-    loaded = load(directory, args.checkpoint, args.precision)
+    loaded = load_models(directory, args.checkpoint, args.precision)
     align = None
     if args.alignment:
         # Of several models the first.

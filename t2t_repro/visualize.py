@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load, search_of
+    from t2t_repro.translation.loading import load_models, search_of
 
     check_sentence(args.text, "--text")
     if args.translation is not None:
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"a beam of {search.beam_size} is more than a page can show; give "
             f"--beam_size {MOST_HYPOTHESES} or less"
         )
-    loaded = load(directory, [args.checkpoint])
+    loaded = load_models(directory, [args.checkpoint])
     seen = look(loaded.models[0], loaded.tokenizer, args.text, args.translation, search)
     home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
     name = f"{home.resolve().name} ({checkpoint.name})"

@@ -74,11 +74,11 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     """Translates in every way, line by line first; yields names and translations."""
     import tensorflow as tf
 
-    from t2t_repro.translation.loading import load
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
-    translator = load(args.model_dir, args.checkpoint).translator()
+    translator = load_models(args.model_dir, args.checkpoint).translator()
     order = list(range(len(lines)))
     random.Random(1).shuffle(order)
     mixed = [lines[n] for n in order]

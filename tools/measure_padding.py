@@ -29,7 +29,7 @@ from t2t_repro.batches.batching import KINDS, BatchingConfig, EpochPlan, plan_ep
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_pairs
+from t2t_repro.system.text_files import iterate_pairs
 
 Lengths = npt.NDArray[np.int32]
 
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         max_length=args.max_length,
     )
     files = zip(args.source_file, args.target_file, strict=True)
-    pairs = [pair for names in files for pair in read_pairs(*names)]
+    pairs = [pair for names in files for pair in iterate_pairs(*names)]
     cli.start_tensorflow(args.verbose)
     lengths = lengths_of(pairs, args.vocab_file, args.vocab_size)
     rows = measure(lengths, bounds, args.max_shapes)

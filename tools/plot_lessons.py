@@ -22,7 +22,7 @@ from figures import style
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_pairs
+from t2t_repro.system.text_files import iterate_pairs
 
 QUICK = ("positions", "order", "scaling", "schedule", "masks", "norms")
 NAMED = ("heads", "norm_order")
@@ -85,7 +85,7 @@ def _checked(args: Any) -> list[tuple[str, str]]:
     for name in ("model_dir", "source_file", "reference_file"):
         if getattr(args, name) is None:
             raise UserError(f"--only heads needs --{name}")
-    return read_pairs(args.source_file, args.reference_file)[: args.lines]
+    return list(iterate_pairs(args.source_file, args.reference_file))[: args.lines]
 
 
 def _drawn(name: str, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:

@@ -10,11 +10,10 @@ Batch = dict[str, npt.NDArray[np.int32]]
 
 
 class EncodedPairs:
-    """Token ids of all pairs of a split: lengths in memory, ids where they lie.
+    """Token ids of all pairs of a split: lengths in memory, ids maybe on disk.
 
     The ids of a pair are its source's, then its target's, each ending in EOS; pairs
-    follow one another without padding. Ids may be memory-mapped, so only what a batch
-    touches is read.
+    follow one another without padding.
 
     Attributes:
         lengths: int32 (pairs, 2), source and target tokens of each pair, EOS included.
@@ -26,11 +25,11 @@ class EncodedPairs:
         """Joins shards.
 
         Args:
-            tokens: Per shard the ids, uint16 or int32 (tokens,).
-            lengths: Per shard int32 (pairs, 2).
+            tokens: of each shard the ids, uint16 or int32 (tokens,).
+            lengths: of each shard int32 (pairs, 2).
 
         Raises:
-            ValueError: when a shard's lengths do not sum to its number of ids.
+            ValueError: a shard's lengths do not add up to its number of ids.
         """
         for shard, (ids, sizes) in enumerate(zip(tokens, lengths, strict=True)):
             if int(sizes.sum(dtype=np.int64)) != len(ids):
@@ -63,10 +62,9 @@ class EncodedPairs:
         """Returns the pairs as a batch, padded with 0.
 
         Args:
-            indices: int (rows,), pair numbers, in the order of the rows.
-            shape: Rows, source width and target width; further rows are all zeros.
-                Without it there are as many rows as indices and each side is as wide
-                as its longest.
+            indices: int (rows,), the pairs' numbers.
+            shape: rows, source width and target width; rows without a pair are zeros.
+                None: a row for each pair, each side as wide as its longest.
 
         Returns:
             `inputs` int32 (rows, source width), `targets` int32 (rows, target width).

@@ -25,37 +25,26 @@ class LeftOutPair(NamedTuple):
     reason: str
 
 
-def write_left_out(directory: Path, by_reason: Mapping[str, Sequence[int]]) -> Path:
-    """Writes the list of the pairs that were not encoded, in their order.
+def write_left_out(directory: Path, by_reason: Mapping[str, Sequence[int]]) -> None:
+    """Writes the list of the pairs that were not encoded, even if there is none.
 
     Args:
         directory: the split's shards.
         by_reason: the numbers of the pairs, counted from 1.
-
-    Returns:
-        The list's file, which is there even if nothing was left out.
-
-    Raises:
-        UserError: it cannot be written.
     """
     pairs = sorted(
         LeftOutPair(line, reason)
         for reason, lines in by_reason.items()
         for line in lines
     )
-    path = directory / LEFT_OUT_FILE
     text = "".join(f"{line}\t{reason}\n" for line, reason in pairs)
-    write_text_atomically(path, f"line\treason\n{text}")
-    return path
+    write_text_atomically(directory / LEFT_OUT_FILE, f"line\treason\n{text}")
 
 
 def read_left_out(directory: Path) -> list[LeftOutPair]:
     """Returns the pairs that were not encoded, in their order.
 
-    Shards of before this list was written know the first twenty of each reason.
-
-    Args:
-        directory: the split's shards.
+    Older shards have no such list, but know the first twenty of each reason.
 
     Raises:
         UserError: the folder holds no shards.

@@ -14,13 +14,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of a shard.
-
-    Attributes:
-        name: File name within the directory.
-        bytes: Size of the file.
-        sha256: Hash of the file's bytes, hex.
-    """
+    """One file of a shard, `sha256` in hexadecimal."""
 
     name: str
     bytes: int
@@ -48,8 +42,8 @@ class LeftOut:
     """Pairs that were not encoded for one reason.
 
     Attributes:
-        count: How many.
-        first: Numbers of the first of them, counted from 1 in the order read.
+        count: how many.
+        first: the numbers of the first of them, from 1 in the order read.
     """
 
     count: int
@@ -61,11 +55,11 @@ class Origin:
     """Where the pairs of a split come from.
 
     Attributes:
-        problem: Name of the problem.
-        fingerprint: Identifies the problem's data.
-        description: What the split is, for people.
-        source_lang: Language of the sources.
-        target_lang: Language of the targets.
+        problem: its name.
+        fingerprint: identifies the split's data.
+        description: what the split is, for people.
+        source_lang: language of the sources.
+        target_lang: language of the targets.
     """
 
     problem: str
@@ -80,16 +74,16 @@ class Manifest:
     """What a directory of shards holds.
 
     Attributes:
-        split: `train`, `val` or `test`.
-        origin: Where the pairs come from.
-        vocabulary_fingerprint: Hash of the vocabulary file the ids belong to.
-        vocab_size: Number of ids of that vocabulary.
-        pairs: Pairs encoded.
-        source_tokens: Source tokens, EOS included.
-        target_tokens: Target tokens, EOS included.
-        left_out: Pairs left out, by reason.
-        shards: The files, in the order of the pairs.
-        format_version: Version of this layout.
+        split: its name.
+        origin: where the pairs come from.
+        vocabulary_fingerprint: SHA-256 of the vocabulary file.
+        vocab_size: how many ids it has.
+        pairs: how many were encoded.
+        source_tokens: of all of them, EOS included.
+        target_tokens: likewise.
+        left_out: the other pairs, by reason.
+        shards: the files, in the order of the pairs.
+        format_version: of this layout.
     """
 
     split: str
@@ -112,7 +106,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads `manifest.json` of a directory of shards.
 
     Raises:
-        UserError: when it is missing, not JSON, or of another version or layout.
+        UserError: it is missing, not JSON, or of another version or layout.
     """
     path = directory / MANIFEST_FILE
     try:

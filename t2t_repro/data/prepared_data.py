@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.hparams import HParams
-from t2t_repro.problems.checks import findings
+from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.errors import UserError
@@ -57,26 +57,28 @@ def prepare(
     say: Say,
     vocab_file: Path | None = None,
     renew: bool = False,
+    fingerprints: Mapping[str, str] | None = None,
 ) -> PreparedData:
-    """Builds what is missing of a problem's vocabulary and shards, reuses the rest.
+    """Builds a problem's vocabulary and shards, or reuses those that are there.
 
     Args:
         problem: the corpus.
         hparams: kind and size of the vocabulary.
-        data_dir: the vocabulary and shards go to a folder ``encoded`` in it.
+        data_dir: all goes to its folder ``encoded``.
         say: is told what happens, a line at a time.
-        vocab_file: use this vocabulary instead of building one.
-        renew: where something is damaged or of other data, make everything anew.
+        vocab_file: a vocabulary to use instead of building one.
+        renew: make everything anew if something is damaged or of other data.
+        fingerprints: of splits, as far as they are known (see `fingerprint`).
 
     Raises:
-        UserError: the data cannot be read; or, unless it is to be renewed, a shard is
-            damaged or was made from other data or with another vocabulary.
+        UserError: the data cannot be read; or, without `renew`, a shard is damaged or
+            was made from other data or with another vocabulary.
     """
     if vocab_file is not None and vocab_file.is_dir():
         raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
     given = None if vocab_file is None else load_tokenizer(vocab_file)
-    directory = encoded_directory(problem, hparams, data_dir, given)
-    fingerprints = {split: fingerprint(problem, split) for split in ENCODED_SPLITS}
+    directory = _directory(problem, hparams, data_dir, given)
+    fingerprints = _fingerprints(problem, fingerprints or {})
     data_dir.mkdir(parents=True, exist_ok=True)
     waiting = f"waiting for another process that prepares data in {data_dir}"
     # Two trainings may share the folder.
@@ -84,30 +86,38 @@ def prepare(
         if renew:
             _remove_unusable(directory, fingerprints, say)
         tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
+        warnings = _known_warnings(directory, fingerprints)
+        checks = None
+        if warnings is None:
+            held_out = [split for split in fingerprints if split != "train"]
+            checks = Checks(problem, held_out)
         splits = {}
         for split in ENCODED_SPLITS:
             if (directory / split).exists():
                 say(f"reusing {directory / split}")
             else:
-                _encode(problem, fingerprints[split], split, tokenizer, directory, say)
+                pairs = problem.pairs(split)
+                if checks is not None and split == "train":
+                    pairs = checks.watched(pairs)
+                origin = _origin(problem, fingerprints[split], split)
+                _encode(pairs, origin, split, tokenizer, directory, say)
             splits[split] = load_shards(
                 directory / split, tokenizer.fingerprint, fingerprints[split]
             )
-        _warn(problem, fingerprints, directory, say)
+        if checks is not None:
+            warnings = checks.findings()
+            found = {"data": fingerprints, "findings": warnings}
+            text = json.dumps(found, indent=1) + "\n"
+            write_text_atomically(directory / CHECKS_FILE, text)
+        for warning in warnings or ():
+            say(f"warning: {warning}")
     return PreparedData(directory, tokenizer, splits["train"], splits["val"])
 
 
-def encoded_directory(
+def _directory(
     problem: Problem, hparams: HParams, data_dir: Path, given: Tokenizer | None = None
 ) -> Path:
-    """Names the folder of a problem's shards after problem and vocabulary.
-
-    Args:
-        problem: the corpus.
-        hparams: kind and size of the vocabulary.
-        data_dir: the folder around it.
-        given: a vocabulary that is used instead of a built one.
-    """
+    """Names the folder of a problem's shards after problem and vocabulary."""
     languages = f"{problem.source_lang}-{problem.target_lang}"
     vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
     if given is not None:
@@ -129,25 +139,25 @@ def fingerprint(problem: Problem, split: str) -> str:
     return digest.hexdigest()
 
 
-def _warn(
-    problem: Problem, fingerprints: dict[str, str], directory: Path, say: Say
-) -> None:
-    """Tells what statistics say against the corpus, found once for the same data."""
+def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
+    """Identifies the data of every split that is there."""
+    found = {
+        split: known.get(split) or fingerprint(problem, split)
+        for split in ENCODED_SPLITS
+    }
     # Data may be prepared without a test split, which is needed only for a score.
     with suppress(UserError):
-        fingerprints = fingerprints | {"test": fingerprint(problem, "test")}
-    path = directory / CHECKS_FILE
+        found["test"] = known.get("test") or fingerprint(problem, "test")
+    return found
+
+
+def _known_warnings(directory: Path, fingerprints: dict[str, str]) -> list[str] | None:
+    """Returns what was found against the same data before; None: nobody looked."""
     try:
-        checks = json.loads(path.read_text(encoding="utf-8"))
-        found = checks["findings"] if checks["data"] == fingerprints else None
+        checks = json.loads((directory / CHECKS_FILE).read_text(encoding="utf-8"))
+        return checks["findings"] if checks["data"] == fingerprints else None
     except (OSError, ValueError, LookupError, TypeError):
-        found = None
-    if found is None:
-        found = findings(problem, [split for split in fingerprints if split != "train"])
-        text = json.dumps({"data": fingerprints, "findings": found}, indent=1) + "\n"
-        write_text_atomically(path, text)
-    for finding in found:
-        say(f"warning: {finding}")
+        return None
 
 
 def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
@@ -156,8 +166,9 @@ def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) ->
         return
     try:
         vocabulary = load_tokenizer(directory).fingerprint
-        for split in filter(lambda split: (directory / split).exists(), fingerprints):
-            load_shards(directory / split, vocabulary, fingerprints[split])
+        for split in ENCODED_SPLITS:
+            if (directory / split).exists():
+                load_shards(directory / split, vocabulary, fingerprints[split])
     except UserError as error:
         say(f"making {directory} anew: {error}")
         shutil.rmtree(directory)
@@ -166,7 +177,7 @@ def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) ->
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[None]:
-    """Makes a folder; if nothing comes to lie in it, it does not stay."""
+    """Makes a folder, and removes it in the end if it is empty."""
     directory.mkdir(parents=True, exist_ok=True)
     try:
         yield
@@ -183,7 +194,7 @@ def _vocabulary(
     say: Say,
     vocab_file: Path | None,
 ) -> Tokenizer:
-    """Loads the folder's vocabulary, having built or copied it if there is none."""
+    """Loads the folder's vocabulary, built or copied before if there is none."""
     suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
     path = directory / f"vocab{suffix}"
     if path.exists():
@@ -213,16 +224,26 @@ def _lines(problem: Problem) -> Iterator[str]:
         yield from pair
 
 
+def _origin(problem: Problem, data_fingerprint: str, split: str) -> Origin:
+    return Origin(
+        problem.name,
+        data_fingerprint,
+        problem.description(split),
+        problem.source_lang,
+        problem.target_lang,
+    )
+
+
 def _encode(
-    problem: Problem,
-    data_fingerprint: str,
+    pairs: Iterable[tuple[str, str]],
+    origin: Origin,
     split: str,
     tokenizer: Tokenizer,
     directory: Path,
     say: Say,
 ) -> None:
     """Encodes a split and says what was left out."""
-    say(f"encoding {problem.name} {split}")
+    say(f"encoding {origin.problem} {split}")
     told = 0
 
     def progress(read: int) -> None:
@@ -231,21 +252,8 @@ def _encode(
             told = read
             say(f"  {read:,} pairs")
 
-    origin = Origin(
-        problem.name,
-        data_fingerprint,
-        problem.description(split),
-        problem.source_lang,
-        problem.target_lang,
-    )
-    manifest = write_shards(
-        problem.pairs(split),
-        tokenizer,
-        directory / split,
-        split,
-        origin,
-        progress=progress,
-    )
+    folder = directory / split
+    manifest = write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
     say(_summary(manifest))
 
 

@@ -1,4 +1,4 @@
-"""Encoding of text pairs on all cores, in bounded memory, in order."""
+"""Text pairs are encoded on all cores, in bounded memory, in order."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +34,8 @@ def encode_pairs(
 ) -> Iterator[tuple[Encoded, int]]:
     """Yields encoded chunks in order, with the number of pairs read so far.
 
-    The tokenizer's ops release Python's lock, so as many chunks are encoded at once
-    as there are cores; at most two chunks a core are held.
+    The tokenizer's operations release Python's lock, so each core encodes a chunk; at
+    most two chunks a core are held.
     """
     encode = tf.function(
         tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)]

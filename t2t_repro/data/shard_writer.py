@@ -24,13 +24,13 @@ class ShardWriter:
     def __init__(
         self, directory: Path, split: str, vocab_size: int, pairs_per_shard: int
     ) -> None:
-        """Makes a writer of empty shards.
+        """Begins the first shard.
 
         Args:
-            directory: Where the files go.
-            split: Beginning of the files' names.
-            vocab_size: Ids up to 65,535 are stored in two bytes, others in four.
-            pairs_per_shard: Pairs of every shard but the last.
+            directory: where the files go.
+            split: how their names begin.
+            vocab_size: ids up to 65,535 are stored in two bytes, others in four.
+            pairs_per_shard: of every shard but the last.
         """
         self._directory = directory
         self._split = split
@@ -105,11 +105,7 @@ class ShardWriter:
 
 
 def _save_array(path: Path, array: npt.NDArray[np.integer]) -> None:
-    """Writes what `np.save` writes, which hides that a disk is full.
-
-    Raises:
-        OSError: with its number, and the file's name.
-    """
+    """Writes what `np.save` writes, which hides that a disk is full."""
     header = np.lib.format.header_data_from_array_1_0(array)
     try:
         with path.open("wb") as file:

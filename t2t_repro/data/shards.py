@@ -3,8 +3,8 @@
 A split is one directory: per shard `train-00000-of-00004.tokens.npy` (ids of the
 pairs one after another, source then target, each with EOS) and
 `train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), `manifest.json`, and
-`left_out.tsv`, which lists the pairs that were not encoded. The
-directory appears whole or not at all.
+`left_out.tsv`, which lists the pairs that were not encoded. The directory is whole or
+not there.
 """
 
 import os
@@ -34,22 +34,21 @@ def write_shards(
     pairs_per_shard: int = 500_000,
     progress: Callable[[int], None] | None = None,
 ) -> Manifest:
-    """Encodes a split on all cores in bounded memory and writes its shards.
+    """Encodes a split on all cores and writes its shards, replacing older ones.
 
-    Pairs with an empty side are left out, counted and listed; shards that
-    lay at `directory` are replaced when the new ones are whole.
+    Pairs with an empty side are left out and listed.
 
     Args:
-        pairs: Source and target lines.
-        tokenizer: Encodes both sides.
-        directory: The split's own directory, to be made.
-        split: `train`, `val` or `test`, the beginning of the files' names.
-        origin: Where the pairs come from.
-        pairs_per_shard: Pairs of every shard but the last; bounds the memory.
-        progress: Called now and then with the number of pairs read so far.
+        pairs: source and target lines.
+        tokenizer: encodes both sides.
+        directory: of the split, to be made.
+        split: how the files' names begin.
+        origin: where the pairs come from.
+        pairs_per_shard: of every shard but the last; bounds the memory.
+        progress: called now and then with the number of pairs read so far.
 
     Raises:
-        UserError: when no pair is left to encode, or `directory` holds other files.
+        UserError: no pair is left to encode, or `directory` holds other files.
     """
     final = Path(directory)
     _refuse_foreign(final)
@@ -66,19 +65,17 @@ def load_shards(
     directory: str | os.PathLike[str],
     vocabulary_fingerprint: str | None = None,
     problem_fingerprint: str | None = None,
-    verify: bool = True,
 ) -> EncodedPairs:
     """Opens the shards of a split; ids stay on disk, memory-mapped.
 
     Args:
-        directory: The split's directory, as given to `write_shards`.
-        vocabulary_fingerprint: Refuse shards encoded with another vocabulary.
-        problem_fingerprint: Refuse shards of other data.
-        verify: Compare every file's hash, not only its size.
+        directory: as given to `write_shards`.
+        vocabulary_fingerprint: of the vocabulary that must have encoded them.
+        problem_fingerprint: of the data that they must be made from.
 
     Raises:
-        UserError: when a file is missing, truncated or damaged, or was made with
-            another vocabulary or from other data.
+        UserError: a file is missing, truncated or damaged, or was made with another
+            vocabulary or from other data.
     """
     root = Path(directory)
     found = manifest.read_manifest(root)
@@ -98,7 +95,7 @@ def load_shards(
     tokens, lengths = [], []
     for shard in found.shards:
         for file in (shard.tokens, shard.lengths):
-            _check(root / file.name, file, verify)
+            _check(root / file.name, file)
         tokens.append(_open(root / shard.tokens.name, mapped=True))
         lengths.append(_open(root / shard.lengths.name, mapped=False))
     try:
@@ -108,11 +105,7 @@ def load_shards(
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Refuses to replace anything but a directory of shards.
-
-    Raises:
-        UserError: when `directory` is a file or holds files but no manifest.
-    """
+    """Raises UserError if a directory holds anything but shards."""
     if not directory.exists():
         return
     if not directory.is_dir():
@@ -124,12 +117,8 @@ def _refuse_foreign(directory: Path) -> None:
         )
 
 
-def _check(path: Path, file: DataFile, verify: bool) -> None:
-    """Compares a file's size, and its hash where `verify`, with the manifest's.
-
-    Raises:
-        UserError: when it is missing or differs.
-    """
+def _check(path: Path, file: DataFile) -> None:
+    """Raises UserError if a file's size or hash is not the manifest's."""
     try:
         size = path.stat().st_size
     except OSError:
@@ -138,18 +127,14 @@ def _check(path: Path, file: DataFile, verify: bool) -> None:
         raise UserError(
             f"{path} has {size:,} bytes instead of {file.bytes:,}: run datagen again"
         )
-    if verify and DataFile.of(path) != file:
+    if DataFile.of(path) != file:
         raise UserError(
             f"{path} is damaged, its sha256 is not the manifest's: run datagen again"
         )
 
 
 def _open(path: Path, mapped: bool) -> npt.NDArray[np.integer]:
-    """Opens a file of whole numbers, left on disk where `mapped`.
-
-    Raises:
-        UserError: when it is no such file.
-    """
+    """Opens a file of whole numbers, left on disk where `mapped`."""
     try:
         found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
         # An archive of arrays would be opened, too.

@@ -1,6 +1,6 @@
 """Runs a batch of sentences until all are done; the finished leave it on the way.
 
-What is done at each step is a `Method`: beam search, or sampling.
+A `Method` says what happens at each step: beam search, or sampling.
 """
 
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -11,7 +11,7 @@ from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.decoder import Decoder, State
 
 NO_HYPOTHESIS = -1e7
-"""The score of a place that no hypothesis fills; finite, so that JSON can hold it."""
+"""The score of a place without a hypothesis; finite, so that JSON can hold it."""
 
 Rows: TypeAlias = Any
 """A nested structure of tensors (rows, ...), one row for each sentence in the batch."""
@@ -23,10 +23,10 @@ class BeamSearchResult(NamedTuple):
     Attributes:
         ids: int32 (batch, beam, length), ending in EOS unless cut at the limit, padded
             with PAD.
-        scores: float32 (batch, beam). Of beam search: log probability / length
-            penalty; the first `nbest` are final, the others the best that were met
-            until then. Of sampling: the log probability. A place that no hypothesis
-            fills has the score -1e7 and PAD ids only.
+        scores: float32 (batch, beam). In beam search log probability / length penalty;
+            the first `nbest` are final, the others the best met until then. In
+            sampling the log probability. A place without a hypothesis has the score
+            -1e7 and PAD ids only.
     """
 
     ids: tf.Tensor
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 
 
 class Method(Protocol):
-    """How hypotheses grow. `asked` is what the caller wants of each sentence."""
+    """How hypotheses grow; `asked` is what the caller wants of each sentence."""
 
     @property
     def decoder(self) -> Decoder:
@@ -62,7 +62,7 @@ class Method(Protocol):
         ...
 
     def is_open(self, sentences: Rows) -> tf.Tensor:
-        """Tells which sentences are not done: bool (rows,)."""
+        """Which sentences are not done: bool (rows,)."""
         ...
 
     def results(self, sentences: Rows) -> tuple[tf.Tensor, tf.Tensor]:
@@ -96,14 +96,13 @@ def decode_batch(
     Args:
         method: what a step does.
         progress: before the first step.
-        asked: what does not change, and leaves with its sentence.
+        asked: of each sentence; does not change.
         leave_at: finished sentences leave the batch when they are this share of it;
             None keeps them.
 
     Returns:
-        ids: int32 (batch, beam, width).
-        scores: float32 (batch, beam), -inf where there is no hypothesis.
-        length: int32 (), the steps taken.
+        ids, int32 (batch, beam, width); scores, float32 (batch, beam), -inf where there
+        is no hypothesis; and the number of steps, int32 ().
     """
     if leave_at is None:
         progress = _step_until(method, progress, asked, tf.constant(0))
@@ -114,7 +113,7 @@ def decode_batch(
 
 
 def as_result(ids: tf.Tensor, scores: tf.Tensor, pad_id: int) -> BeamSearchResult:
-    """Clears the places that no hypothesis fills; their scores are -inf."""
+    """Clears the places without a hypothesis, whose scores are -inf."""
     exists = scores > NEVER
     return BeamSearchResult(
         ids=tf.where(exists[:, :, None], ids, pad_id),

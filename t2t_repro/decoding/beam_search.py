@@ -41,30 +41,26 @@ def beam_search(
 
     Args:
         decoder: scores the next symbols.
-        state: the decoder's state before the first step.
+        state: the decoder's, before the first step.
         batch_size: sentences.
         beam_size: hypotheses per sentence; 1 is greedy search.
-        alpha: of the length penalty, at least 0.
-        max_lengths: int32 (batch,), the most symbols to generate for each sentence,
-            EOS counted.
+        alpha: exponent of the length penalty, at least 0.
+        max_lengths: int32 (batch,), the most symbols of each sentence, EOS counted.
         nbest: the search goes on until this many hypotheses are final.
         constraints: what else is asked of the hypotheses; None is the fastest.
         start_id: the symbol before the first.
         eos_id: the symbol that ends a translation.
-        pad_id: what fills the result up; never produced.
+        pad_id: pads the result; never produced.
         leave_at: finished sentences leave the batch when they are this share of it;
             None keeps them, for a decoder or a compiler (XLA) that needs one size.
-        width: a static length for the result, which also bounds the limits. XLA needs
-            it; without it the length is the number of steps taken.
-        tensor2tensor_rules: one limit (the largest) and one stop rule for the whole
-            batch, plain log probabilities for unfinished hypotheses, PAD allowed.
-
-    Returns:
-        The hypotheses of each sentence, best first.
+        width: a static length for the result, which also bounds the limits, for XLA;
+            None: the number of steps taken.
+        tensor2tensor_rules: one limit (the largest) and one stop rule for the batch,
+            plain log probabilities for unfinished hypotheses, PAD allowed.
 
     Raises:
-        ValueError: if beam_size, nbest or alpha is out of range, or constraints are
-            asked of tensor2tensor's rules.
+        ValueError: beam_size, nbest or alpha is out of range, or constraints are asked
+            of tensor2tensor's rules.
     """
     rules = Rules(
         beam_size, alpha, nbest, eos_id, pad_id, tensor2tensor_rules, constraints

@@ -136,7 +136,7 @@ class BeamMethod:
         )
 
     def is_open(self, sentences: Beams) -> tf.Tensor:
-        """Tells which sentences are still searched: bool (rows,)."""
+        """Which sentences are still searched: bool (rows,)."""
         return tf.not_equal(sentences.log_probs[:, 0], NEVER)
 
     def results(self, sentences: Beams) -> tuple[tf.Tensor, tf.Tensor]:
@@ -145,12 +145,11 @@ class BeamMethod:
 
 
 class _Results(NamedTuple):
-    """Hypotheses that compete for the result, and how they came about.
+    """Hypotheses that compete for the result.
 
     Attributes:
         scores: float32 (rows, beam), -inf: none.
-        sources: int32 (rows, beam), where each of them, or its beginning, is found
-            among `Beams.hypotheses`.
+        sources: int32 (rows, beam), which of `Beams.hypotheses` each continues or is.
         endings: int32 (rows, beam), the symbol that was added; PAD for the old ones.
     """
 
@@ -213,12 +212,7 @@ def _cut(
 ) -> _Results:
     """Makes the unfinished hypotheses the result where none was finished in time.
 
-    Args:
-        done: bool (rows, 1).
-        length: int32 ().
-        unfinished: with log probabilities for scores.
-        finished: as `_finish` returns them.
-        rules: of the search.
+    `done` is bool (rows, 1); the scores of `unfinished` are log probabilities.
     """
     cut = done & tf.equal(finished.scores[:, :1], NEVER)
     cut_scores = unfinished.scores
@@ -246,9 +240,6 @@ def _finish(
         ends: bool (rows, candidates), whether the candidate ends in EOS.
         length: int32 (), of the candidates.
         rules: of the search.
-
-    Returns:
-        The finished hypotheses now; EOS was added to the new ones.
     """
     beam = rules.beam_size
     normalised = candidates.log_probs / length_penalty(length, rules.alpha)
@@ -267,11 +258,7 @@ def _append(
 ) -> tf.Tensor:
     """Copies each hypothesis from its source and writes one symbol into `column`.
 
-    Args:
-        hypotheses: int32 (rows, 2 * beam, width).
-        sources: int32 (rows, 2 * beam), indices into the second axis.
-        ids: int32 (rows, 2 * beam); PAD for a hypothesis that ended before.
-        column: int32 ().
+    hypotheses int32 (rows, 2 * beam, width), sources and ids int32 (rows, 2 * beam).
     """
     copied = tf.gather(hypotheses, sources, batch_dims=1)
     here = tf.equal(tf.range(tf.shape(hypotheses)[2]), column)

@@ -29,8 +29,7 @@ def best_candidates(
 ) -> Candidates:
     """Picks the `count` best continuations of each sentence.
 
-    They are among the `count` best of each hypothesis, which are found on the raw
-    logits: sorting and normalising the whole (beam * vocab) table is not needed. Of
+    They are among the `count` best of each hypothesis, found on the raw logits. Of
     equally good ones the lower hypothesis, then the lower id, comes first.
 
     # T2T: beam_search.py:grow_topk sorts log probabilities divided by the penalty; all
@@ -40,9 +39,8 @@ def best_candidates(
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
         count: at most beam * vocab.
-        forbidden: int32 (batch, n), n static, symbols that are not chosen; a symbol
-            may stand there twice. They keep their share of the probability, so that
-            scores are the model's own log probabilities. None: all may be chosen.
+        forbidden: int32 (batch, n), n static, symbols that are not chosen but keep
+            their share of the probability; None: all may be chosen.
     """
     beam, vocab = logits.shape[1:]
     if vocab is None:
@@ -69,18 +67,15 @@ def best_candidates(
 def best_allowed_candidates(
     logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor
 ) -> Candidates:
-    """Picks the `count` best continuations of each sentence that are not forbidden.
+    """As `best_candidates`, but for many forbidden symbols.
 
-    As `best_candidates`, but for many forbidden symbols. The best allowed one may be
-    too improbable for softmax, hence log-sum-exp here.
+    The best allowed one may be too improbable for softmax, hence log-sum-exp here.
 
     Args:
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
-        count: at most beam * vocab.
-        forbidden: bool, broadcast to the logits' shape. Forbidden symbols keep their
-            share of the probability; should too few be allowed, the last candidates
-            have the log probability -inf.
+        count: at most beam * vocab; -inf where fewer are allowed.
+        forbidden: bool, broadcast to the logits' shape.
     """
     logits = tf.cast(logits, tf.float32)
     beam, vocab = logits.shape[1:]
@@ -103,12 +98,7 @@ def _merge_beams(
 ) -> Candidates:
     """Joins the best of each hypothesis to the best of each sentence.
 
-    Args:
-        step_log_probs: float32 (batch * beam, k), of the symbol alone.
-        ids: int32 (batch * beam, k).
-        log_probs: float32 (batch, beam).
-        beam: hypotheses per sentence.
-        count: candidates per sentence.
+    step_log_probs (of the symbol alone) and ids: (batch * beam, k).
     """
     k = ids.shape[1] or tf.shape(ids)[1]
     # (batch * beam, k) -> (batch, beam, k) -> (batch, beam * k)

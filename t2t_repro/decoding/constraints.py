@@ -1,7 +1,7 @@
-"""What a hypothesis must be, whatever the model would like best.
+"""What a hypothesis must be: each constraint forbids symbols at the next place.
 
-Each constraint forbids symbols at the next place. A forbidden symbol keeps its share
-of the probability, so that scores stay the model's own log probabilities.
+A forbidden symbol keeps its share of the probability, so that scores stay the model's
+own log probabilities.
 """
 
 from dataclasses import dataclass
@@ -27,22 +27,18 @@ class Wishes(NamedTuple):
 class Constraints:
     """What is asked of the hypotheses of a batch, beside their greatest length.
 
-    What the caller has fixed is not judged: a prefix is followed even where it ends
-    before the least length, or repeats an n-gram.
+    A prefix is followed even where it ends too early or repeats an n-gram.
 
     Attributes:
         min_lengths: int32 (batch,) or (), the least symbols of each sentence, EOS
-            counted: EOS is not produced before. Where it is more than the sentence's
-            limit, hypotheses are cut at the limit. None: no least length.
-        prefixes: int32 (batch, prefix), padded with PAD behind: every hypothesis
-            begins with these symbols and the model completes it; the score is that of
-            the whole. A prefix that ends in EOS is itself the result, with its score;
-            one that is longer than the limit is cut there; one with an id outside the
+            counted, up to the sentence's limit; None: no least length.
+        prefixes: int32 (batch, prefix), padded with PAD: how every hypothesis begins;
+            the score is that of the whole. A prefix that ends in EOS is itself the
+            result; one longer than the limit is cut there; one with an id outside the
             vocabulary leaves no hypothesis. None: no prefixes.
-        no_repeat_ngram: n, or 0 for none: no hypothesis contains the same n symbols
-            in a row twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304,
-            section 2.5, with n = 3). Where nothing is left to follow, the hypothesis
-            is lost.
+        no_repeat_ngram: n, or 0 for none: no hypothesis has the same n symbols in a row
+            twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304, section
+            2.5, with n = 3). One that nothing may follow is lost.
     """
 
     min_lengths: tf.Tensor | None = None
@@ -56,12 +52,7 @@ class Constraints:
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
 
     def wishes(self, batch_size: int | tf.Tensor, pad_id: int) -> Wishes:
-        """Returns the constraints of each sentence; those not asked for ask nothing.
-
-        Args:
-            batch_size: sentences.
-            pad_id: what fills prefixes up.
-        """
+        """Returns the constraints of each sentence; those not asked for ask nothing."""
         least = 0 if self.min_lengths is None else self.min_lengths
         free = tf.fill([batch_size, 1], pad_id)
         prefixes = free
@@ -74,22 +65,15 @@ class Constraints:
 
     @property
     def only_min_lengths(self) -> bool:
-        """Whether a least length is all that is asked, which is cheap."""
+        """Whether a least length is all that is asked."""
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
         self, wishes: Wishes, length: tf.Tensor, *, eos_id: int, pad_id: int
     ) -> tf.Tensor:
-        """Names the symbols that may not come next, if only least lengths are asked.
+        """Returns the symbols that may not come next if only least lengths are asked.
 
-        Args:
-            wishes: of these sentences.
-            length: int32 (), the hypotheses' length.
-            eos_id: the symbol that ends a hypothesis.
-            pad_id: the symbol that stands behind its end.
-
-        Returns:
-            int32 (rows, 2): PAD, and EOS where it is too early for it.
+        They are int32 (rows, 2): PAD, and EOS where `length`, int32 (), is too short.
         """
         early = length + 1 < wishes.min_lengths
         eos = tf.where(early, eos_id, pad_id)
@@ -105,19 +89,19 @@ class Constraints:
         eos_id: int,
         pad_id: int,
     ) -> tf.Tensor:
-        """Tells which symbols may not come next; PAD never may.
+        """Marks the symbols that may not come next; PAD never may.
 
         Args:
             wishes: of these sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
-            length: int32 (), their length; what lies behind it is not looked at.
+            length: int32 (), their length.
             vocab: the vocabulary's size.
             eos_id: the symbol that ends a hypothesis.
-            pad_id: the symbol that stands behind its end.
+            pad_id: the symbol after its end.
 
         Returns:
-            bool (rows, beam, vocab), or (rows, 1, vocab) where all hypotheses of a
-            sentence may be continued by the same symbols.
+            bool (rows, beam, vocab), or (rows, 1, vocab) where the same holds for all
+            hypotheses of a sentence.
         """
         symbols = tf.range(vocab)
         early = (length + 1 < wishes.min_lengths)[:, None, None]
@@ -135,17 +119,10 @@ class Constraints:
 def _ends_of_repeats(
     hypotheses: tf.Tensor, length: tf.Tensor, n: int, pad_id: int
 ) -> tf.Tensor:
-    """Finds the symbols that would repeat an n-gram.
+    """Finds the symbols that would repeat an n-gram of hypotheses (rows, beam, width).
 
-    Args:
-        hypotheses: int32 (rows, beam, width).
-        length: int32 ().
-        n: at least 1.
-        pad_id: what is returned for the other places.
-
-    Returns:
-        int32 (rows, beam, width), at place s the symbol that ended the n-gram from s,
-        if that began with the n - 1 symbols that the hypothesis now ends in.
+    Returns int32 (rows, beam, width): at place s the symbol that ended the n-gram from
+    s, if that began with the n - 1 symbols that the hypothesis now ends in, else PAD.
     """
     starts = tf.range(tf.shape(hypotheses)[2])
     # Sizes do not depend on `length`, so that XLA can compile it. While there are
@@ -160,15 +137,7 @@ def _ends_of_repeats(
 
 
 def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
-    """Marks the symbols that occur.
-
-    Args:
-        ids: int32 (rows, beam, n).
-        vocab: the vocabulary's size.
-
-    Returns:
-        bool (rows, beam, vocab).
-    """
+    """Marks the symbols that occur: (rows, beam, n) -> bool (rows, beam, vocab)."""
     rows, beam, n = tf.unstack(tf.shape(ids))
     # (rows, beam, n) -> (rows * beam * n, 1), places in a table (rows * beam, vocab)
     table = tf.range(rows * beam)[:, None] * vocab + tf.reshape(ids, [-1, n])

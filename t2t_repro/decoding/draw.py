@@ -16,12 +16,10 @@ def draw(
     """Draws from softmax(logits / temperature), or from the head of it.
 
     Inverse transform sampling: the symbol at which the cumulative probability passes
-    the uniform number, so that one number a draw is enough. Numbers and sums are
-    float32: probabilities below 1e-6 are met only roughly.
+    the uniform number. Sums are float32: probabilities below 1e-6 are met only roughly.
 
     Args:
-        logits: float32 (rows, vocab), -inf for what is never drawn. Where all are
-            -inf some symbol is returned.
+        logits: float32 (rows, vocab), -inf for what is never drawn, unless all are.
         uniforms: float32 (rows,), from [0, 1).
         temperature: above 0.
         top_k: draws among the k most probable (Fan et al. 2018, arXiv:1805.04833,
@@ -47,8 +45,8 @@ def draw(
 def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
     """Picks a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
 
-    Rows need not sum up to 1. What has probability 0 is never picked, not even where
-    a device adds up in parallel, so that the sums do not quite ascend.
+    Rows need not sum up to 1. What has probability 0 is never picked, not even where a
+    device adds up in parallel and the sums do not quite ascend.
     """
     possible = probabilities > 0
     sums = tf.where(possible, tf.cumsum(probabilities, axis=1), 0.0)
@@ -62,20 +60,19 @@ def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
 def sentence_uniforms(
     seed: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, samples: int
 ) -> tf.Tensor:
-    """Draws the random numbers of each sentence by themselves.
+    """Draws the random numbers of each sentence with a generator of its own.
 
-    Those of a sentence depend on the seed, its key, its limit and `samples`, and on
-    nothing else in the batch: each has a generator of its own (Philox, the same on
-    every device).
+    They depend on the seed, the sentence's key and limit, and `samples` alone (Philox,
+    the same on every device).
 
     Args:
         seed: int32 (2,).
         keys: int32 (batch,).
-        limits: int32 (batch,), how many steps the sentence needs numbers for.
+        limits: int32 (batch,), the steps of each sentence.
         samples: hypotheses per sentence.
 
     Returns:
-        float32 (batch, samples, steps) from [0, 1), 0 behind the sentence's limit.
+        float32 (batch, samples, steps) from [0, 1), 0 after the sentence's limit.
     """
     seed, limits = tf.cast(seed, tf.int32), tf.maximum(limits, 0)
     steps = tf.reduce_max(tf.concat([limits, [0]], axis=0))
@@ -87,7 +84,7 @@ def sentence_uniforms(
         )
         return tf.pad(numbers, [[0, 0], [0, steps - limit]])
 
-    # map_fn cannot stack nothing, so an empty batch gets a sentence, too.
+    # map_fn cannot stack nothing, so an empty batch gets a sentence.
     keys, limits = tf.pad(keys, [[0, 1]]), tf.pad(limits, [[0, 1]])
     shape = tf.TensorSpec([samples, None], tf.float32)
     return tf.map_fn(of_sentence, (keys, limits), fn_output_signature=shape)[:-1]

@@ -1,8 +1,7 @@
 """Sampling as TensorFlow graph code: every symbol is drawn, not searched.
 
-The random numbers are a function of a seed and a key of the sentence. What is drawn
-for a sentence depends neither on its neighbours nor on its place in the batch, up to
-what rounding does to the model's logits when the batch has another size.
+The random numbers are a function of a seed and a key of the sentence, so that what is
+drawn for it does not depend on its batch, up to the rounding of the model's logits.
 """
 
 from dataclasses import dataclass
@@ -37,38 +36,31 @@ def sample(
 ) -> BeamSearchResult:
     """Draws translations of a batch of sentences, symbol by symbol.
 
-    Constraints come first, then temperature, then top_k, then top_p; each works on
-    what the one before has left. Whatever they are, the score is the plain log
-    probability of what was drawn under the model itself: temperature 1, the whole
-    vocabulary, EOS counted, no length penalty.
+    Constraints come first, then temperature, top_k and top_p, each on what the one
+    before has left. The score is always the plain log probability under the model:
+    temperature 1, the whole vocabulary, EOS counted, no length penalty.
 
     Args:
         decoder: scores the next symbols.
-        state: the decoder's state before the first step, for `samples` hypotheses.
+        state: the decoder's, before the first step, for `samples` hypotheses.
         batch_size: sentences.
-        max_lengths: int32 (batch,), the most symbols to draw for each sentence, EOS
-            counted.
+        max_lengths: int32 (batch,), the most symbols of each sentence, EOS counted.
         seed: int32 (2,); another seed gives other translations.
         keys: int32 (batch,), what tells sentences apart: the same seed, key and limit
-            give the same random numbers. The number of the line in its file, or a
-            hash of the text if equal sentences are to have equal translations.
+            give the same random numbers.
         samples: hypotheses per sentence, the decoder's `beam`.
         temperature: logits are divided by it; above 0.
-        top_k: draws among the k most probable symbols; 0 for all.
-        top_p: draws among the fewest symbols that have this probability together; 1
-            for all. See `draw.draw` for both.
+        top_k: see `draw.draw`; 0 for all symbols.
+        top_p: likewise; 1 for all.
         constraints: what else is asked of the hypotheses.
         start_id: the symbol before the first.
         eos_id: the symbol that ends a translation.
-        pad_id: what fills the result up; never drawn.
+        pad_id: pads the result; never drawn.
         leave_at: finished sentences leave the batch when they are this share of it;
             None keeps them.
 
-    Returns:
-        The hypotheses of each sentence in the order in which they were drawn.
-
     Raises:
-        ValueError: if samples, temperature, top_k or top_p is out of range.
+        ValueError: samples, temperature, top_k or top_p is out of range.
     """
     rules = SamplingRules(
         samples,
@@ -198,7 +190,7 @@ class SamplingMethod:
         )
 
     def is_open(self, sentences: Samples) -> tf.Tensor:
-        """Tells which sentences have unfinished hypotheses: bool (rows,)."""
+        """Which sentences have unfinished hypotheses: bool (rows,)."""
         return tf.reduce_any(sentences.unfinished, axis=1)
 
     def results(self, sentences: Samples) -> tuple[tf.Tensor, tf.Tensor]:
@@ -209,13 +201,7 @@ class SamplingMethod:
 def _draw_next(
     logits: tf.Tensor, progress: Progress, asked: SamplingAsked, rules: SamplingRules
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws one symbol for every hypothesis.
-
-    Args:
-        logits: float (rows, samples, vocab).
-        progress: before this step.
-        asked: of each sentence.
-        rules: of the sampling.
+    """Draws one symbol for every hypothesis by logits (rows, samples, vocab).
 
     Returns:
         ids, int32 (rows, samples), and their log probabilities under the model,

@@ -40,15 +40,14 @@ class Search:
         beam_size: hypotheses per sentence; 1 is greedy. Sampling does not use it.
         alpha: exponent of the length penalty, at least 0. Sampling does not use it.
         extra_length: an output ends at the input's length, EOS included, plus this.
-        nbest: hypotheses to find for each sentence. Of beam search at most
-            `beam_size`; the best is the same whatever their number, and the search
-            for more takes longer. Of sampling as many as are drawn.
+        nbest: hypotheses to find, or draw, for each sentence. Beam search finds at
+            most `beam_size`; the best does not depend on it.
         min_length: the least symbols of an output, EOS counted.
         no_repeat_ngram: n, or 0: no output has the same n symbols in a row twice.
         sampling: draws instead of searching; None searches.
-        tensor2tensor_rules: search exactly as tensor2tensor does: one limit and one
-            stop rule for a batch, so that a translation may depend on its neighbours,
-            and the plain log probability as the score of what did not end.
+        tensor2tensor_rules: as tensor2tensor searches: one limit and one stop rule for
+            a batch, so that a translation may depend on its neighbours, and the plain
+            log probability as the score of what did not end.
 
     Raises:
         ValueError: `nbest` is out of range, or rules are asked for that exclude each
@@ -73,12 +72,12 @@ class Search:
 
     @property
     def hypotheses(self) -> int:
-        """Hypotheses that grow side by side, the decoder's `beam`."""
+        """Hypotheses per sentence, the decoder's `beam`."""
         return self.nbest if self.sampling else self.beam_size
 
     @property
     def score_alpha(self) -> float:
-        """The exponent of the length penalty in scores: 0 of what is drawn."""
+        """The exponent of the length penalty in scores; sampling has none."""
         return 0.0 if self.sampling else self.alpha
 
     def run(
@@ -93,18 +92,14 @@ class Search:
 
         Args:
             decoder: scores the next symbols of `hypotheses` hypotheses a sentence.
-            state: the decoder's before the first step.
+            state: the decoder's, before the first step.
             inputs: int32 (batch, source), ending in EOS, 0-padded.
             prefixes: int32 (batch, prefix), 0-padded: what each output begins with.
-            width: the length of the result, at least that of any output; no shape then
-                changes from step to step, as XLA needs. Of beam search by its own
-                rules alone.
-
-        Returns:
-            What `beam_search`, or `sample`, returns.
+            width: the length of the result, at least that of any output; then no shape
+                changes from step to step, as XLA needs.
 
         Raises:
-            ValueError: there is no search of this width.
+            ValueError: a width is asked of sampling or tensor2tensor's rules.
         """
         if width is not None and (self.sampling or self.tensor2tensor_rules):
             raise ValueError("only beam search by its own rules has a fixed width")
@@ -140,7 +135,7 @@ class Search:
         )
 
     def _constraints(self, prefixes: tf.Tensor | None) -> Constraints | None:
-        """Returns what else is asked; None, which is the fastest, if nothing is."""
+        """Returns what else is asked; None if nothing is."""
         if prefixes is None and not self.min_length and not self.no_repeat_ngram:
             return None
         least = tf.constant(self.min_length) if self.min_length else None
@@ -148,13 +143,9 @@ class Search:
 
 
 def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
-    """Tells sentences apart by a hash of their symbols, whatever their padding.
+    """Hashes sentences, int32 (batch, source): int32 (batch,), at least 0.
 
-    Args:
-        inputs: int32 (batch, source), 0-padded.
-
-    Returns:
-        int32 (batch,), at least 0.
+    Padding changes nothing.
     """
     base = tf.fill([tf.shape(inputs)[1]], tf.constant(_HASH_BASE, tf.int64))
     # Products wrap around at 64 bits; padding adds nothing.

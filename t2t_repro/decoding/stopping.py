@@ -1,4 +1,4 @@
-"""Length normalisation, and when a sentence's search is over.
+"""The length penalty, and when a sentence's search is over.
 
 For alpha >= 0 the rule is exact. A hypothesis of log probability p <= 0 can only lose
 probability as it grows, and its penalty at any length is at most the penalty at the
@@ -36,18 +36,15 @@ def sentences_done(
     alpha: float,
     nbest: int,
 ) -> tf.Tensor:
-    """Decides for each sentence alone whether its `nbest` best are final.
+    """Decides for each sentence whether its `nbest` best are final: bool (batch,).
 
     Args:
         length: int32 (), symbols generated so far.
         limits: int32 (batch,), the most symbols of each sentence, EOS counted.
         log_probs: float32 (batch, beam), the unfinished hypotheses, best first.
         scores: float32 (batch, beam), the finished ones, normalised, best first.
-        alpha: of the length penalty, at least 0.
+        alpha: exponent of the length penalty, at least 0.
         nbest: how many hypotheses are wanted.
-
-    Returns:
-        bool (batch,).
     """
     reachable = log_probs[:, 0] / length_penalty(limits, alpha)
     return (length >= limits) | (scores[:, nbest - 1] >= reachable)

@@ -180,7 +180,10 @@ def evaluate(
     with tqdm(total=len(pairs), unit=" sentences", disable=hide) as bar:
         translations = list(
             translator.translate_lines(
-                sources, batch_size, window=len(sources), progress=bar.update
+                sources,
+                batch_size,
+                window=len(sources),
+                progress=lambda lines, tokens: bar.update(lines),
             )
         )
     seconds = time.monotonic() - began

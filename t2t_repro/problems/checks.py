@@ -6,8 +6,8 @@ No training reports them: it ends with a figure that is too low, or too good.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -37,44 +37,56 @@ class _Sides:
             profile.update(_grams(text))
 
 
-def findings(problem: Problem, held_out: Sequence[str]) -> list[str]:
+class Checks:
     """Looks for sides that are swapped and for pairs that are learned by heart.
 
     Args:
-        problem: the corpus; its training split is read once.
-        held_out: the splits to compare with the training split.
-
-    Returns:
-        What was found, a line each.
+        problem: the corpus.
+        held_out: the splits to compare with the training split; they are read here.
 
     Raises:
         UserError: a split cannot be read.
     """
-    train, found = _Sides(), []
-    pairs = {split: list(problem.pairs(split)) for split in held_out}
-    wanted = set().union(*pairs.values())
-    seen: set[Pair] = set()
-    for pair in _sampled(problem.pairs("train"), train):
-        if pair in wanted:
-            seen.add(pair)
-    for split in held_out:
-        sides = _Sides()
-        for _ in _sampled(iter(pairs[split]), sides):
-            pass
-        if _look_swapped(train, sides):
-            found.append(
-                f"the source side of the {split} split looks like the target side of "
-                f"the training data, and the other way round: are its "
-                f"{problem.source_lang} and {problem.target_lang} files swapped?"
-            )
-        known = sum(pair in seen for pair in pairs[split])
-        if known:
-            found.append(
-                f"{known:,} of {len(pairs[split]):,} {split} pairs "
-                f"({known / len(pairs[split]):.1%}) are in the training data, too; "
-                "what is scored on them was learned by heart"
-            )
-    return found
+
+    def __init__(self, problem: Problem, held_out: Sequence[str]) -> None:
+        self._problem = problem
+        self._held_out = {split: list(problem.pairs(split)) for split in held_out}
+        self._wanted = set().union(*self._held_out.values())
+        self._seen: set[Pair] = set()
+        self._train: _Sides | None = None
+
+    def watched(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yields the training pairs, which somebody else needs, and looks at them."""
+        self._train = _Sides()
+        for pair in _sampled(iter(pairs), self._train):
+            if pair in self._wanted:
+                self._seen.add(pair)
+            yield pair
+
+    def findings(self) -> list[str]:
+        """Returns what was found, a line each; reads the training split if need be."""
+        if self._train is None:
+            deque(self.watched(self._problem.pairs("train")), maxlen=0)
+        assert self._train is not None
+        found = []
+        for split, pairs in self._held_out.items():
+            sides = _Sides()
+            deque(_sampled(iter(pairs), sides), maxlen=0)
+            if _look_swapped(self._train, sides):
+                found.append(
+                    f"the source side of the {split} split looks like the target side "
+                    "of the training data, and the other way round: are its "
+                    f"{self._problem.source_lang} and {self._problem.target_lang} "
+                    "files swapped?"
+                )
+            known = sum(pair in self._seen for pair in pairs)
+            if known:
+                found.append(
+                    f"{known:,} of {len(pairs):,} {split} pairs "
+                    f"({known / len(pairs):.1%}) are in the training data, too; "
+                    "what is scored on them was learned by heart"
+                )
+        return found
 
 
 def _sampled(pairs: Iterator[Pair], sides: _Sides) -> Iterator[Pair]:

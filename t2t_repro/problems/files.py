@@ -49,6 +49,8 @@ class FilesProblem(Problem):
         if not self._folder.is_dir():
             raise UserError(f"--data_dir {data_dir} is not an existing folder.")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
+        # Of the splits that were read to their end.
+        self._lines: dict[str, int] = {}
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) line by line, without line ends.
@@ -57,12 +59,16 @@ class FilesProblem(Problem):
             UserError: a file of the split is missing, is not UTF-8 text, or has
                 fewer lines than the other.
         """
-        yield from iterate_pairs(*self._paths(split))
+        lines = 0
+        for pair in iterate_pairs(*self._paths(split)):
+            lines += 1
+            yield pair
+        self._lines[split] = lines
 
     def description(self, split: str) -> str:
         """Names the two files of a split and their number of lines."""
         source, target = self._paths(split)
-        lines = sum(1 for _ in iterate_lines(source))
+        lines = self._lines.get(split) or sum(1 for _ in iterate_lines(source))
         return f"{source.name} and {target.name}, {lines:,} lines"
 
     def fingerprint(self) -> str:

@@ -55,6 +55,8 @@ class ParseWsj(Problem):
         super().__init__(data_dir)
         self._folder = Path(data_dir)
         self._treebank = self._find_treebank()
+        # Of the splits that were read to their end.
+        self._trees: dict[str, int] = {}
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields words and tags, as in trees.py, in the order of the files.
@@ -62,13 +64,19 @@ class ParseWsj(Problem):
         Raises:
             UserError: a file of the split is missing, or holds what is no tree.
         """
+        trees = 0
         for path in self._files(split):
-            yield from iterate_trees(path)
+            for pair in iterate_trees(path):
+                trees += 1
+                yield pair
+        self._trees[split] = trees
 
     def description(self, split: str) -> str:
         """Names the files of a split and their number of trees."""
         files = self._files(split)
-        trees = sum(1 for path in files for _ in iterate_texts(path))
+        trees = self._trees.get(split)
+        if trees is None:
+            trees = sum(1 for path in files for _ in iterate_texts(path))
         named = ", ".join(path.name for path in files)
         if self._treebank is not None:
             first, *_, last = [*_SECTIONS[split], *_SECTIONS[split]]

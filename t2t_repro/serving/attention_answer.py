@@ -20,7 +20,7 @@ class AttentionAnswer:
     """Attention maps of texts and their translations.
 
     Args:
-        model: the model, already built.
+        model: already built.
         translator: encodes texts, and translates those without a translation.
     """
 
@@ -29,7 +29,7 @@ class AttentionAnswer:
         self._translator = translator
         self._longest = min(MAX_LENGTH, translator.max_input_length)
         names = piece_names(translator.tokenizer)
-        # Padding has no name, nor have the rows that only fill a table up.
+        # Padding has no name, nor have the rows that only fill the table.
         filling = [""] * (model.vocab_size - len(names))
         self._names = ["", *names[1:], *filling]
 
@@ -38,9 +38,8 @@ class AttentionAnswer:
 
         Args:
             text: string (batch,), UTF-8, at most `MAX_PAIRS`.
-            translation: string (batch,), UTF-8; a blank one is replaced by the
-                model's own translation of the text. Both are cut to `MAX_LENGTH`,
-                the text also where the translator cuts it.
+            translation: string (batch,), UTF-8; the model's own stands in for a blank
+                one. Both are cut to `MAX_LENGTH`.
 
         Returns:
             ``translations``, string (batch,); ``source_tokens``, string (batch,
@@ -78,16 +77,7 @@ class AttentionAnswer:
     def _targets(
         self, inputs: tf.Tensor, translation: tf.Tensor, missing: tf.Tensor
     ) -> tf.Tensor:
-        """Encodes translations; the model gives those that are missing.
-
-        Args:
-            inputs: int32 (batch, source).
-            translation: string (batch,).
-            missing: bool (batch,).
-
-        Returns:
-            int32 (batch, target).
-        """
+        """Encodes translations, int32 (batch, target); the model gives the missing."""
         translator = self._translator
         given = translator.tokenizer.encode(translation)
         given = cut_rows(given, MAX_LENGTH).to_tensor()

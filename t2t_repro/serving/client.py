@@ -16,12 +16,7 @@ _Found = TypeVar("_Found")
 
 
 class ServedTranslation(NamedTuple):
-    """A translation from a server.
-
-    Attributes:
-        text: the translation.
-        score: its log probability over the length penalty.
-    """
+    """A translation from a server, and its log probability over the length penalty."""
 
     text: str
     score: float
@@ -30,7 +25,7 @@ class ServedTranslation(NamedTuple):
 class Client:
     """Asks one server, in batches, some of them at the same time.
 
-    Used as a context, it closes its connections at the end:
+    It is a context, which closes the connections:
 
         with Client(Server("localhost", 8500, "mymodel")) as client:
             for translation in client.translate(lines):
@@ -38,9 +33,9 @@ class Client:
 
     Args:
         server: who is asked, or a transport to it.
-        batch_size: sentences in a request; the server has a limit of its own (64 in
-            the files that the export writes).
-        concurrency: requests on their way at the same time.
+        batch_size: sentences in a request; the server's own limit is 64 in the files
+            that the export writes.
+        concurrency: requests at the same time.
     """
 
     def __init__(
@@ -68,13 +63,7 @@ class Client:
         self._transport.close()
 
     def translate(self, lines: Iterable[str]) -> Iterator[ServedTranslation]:
-        """Translates sentences.
-
-        Args:
-            lines: any number of them; a few batches are in memory at a time.
-
-        Yields:
-            One translation per line, in their order.
+        """Yields the translation of each line, a few batches in memory at a time.
 
         Raises:
             UserError: the server is not available, or refuses a request.
@@ -88,13 +77,7 @@ class Client:
         yield from self._in_order(ask, lines)
 
     def nbest(self, lines: Iterable[str]) -> Iterator[list[ServedTranslation]]:
-        """Lists the translations of sentences.
-
-        Args:
-            lines: any number of them.
-
-        Yields:
-            For each line the translations that were found, best first.
+        """Yields for each line the translations that were found, best first.
 
         Raises:
             UserError: as `translate`.
@@ -115,13 +98,7 @@ class Client:
         yield from self._in_order(ask, lines)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[float]:
-        """Scores translations that are given.
-
-        Args:
-            pairs: a sentence and its translation, any number of them.
-
-        Yields:
-            The log probability of each translation, nats, in their order.
+        """Yields the log probability, nats, of each given translation of a sentence.
 
         Raises:
             UserError: as `translate`.
@@ -152,8 +129,8 @@ class Client:
         try:
             while batch := list(islice(reading, self._batch_size)):
                 waiting.append(pool.submit(ask, batch))
-                # Others wait behind those that are asked, so that no thread is idle;
-                # a single one is answered before the next item is read.
+                # More than are asked at once, so that no thread is idle; a single one
+                # is answered before the next item is read.
                 if len(waiting) == 2 * self._concurrency - 1:
                     yield from waiting.popleft().result()
             while waiting:

@@ -1,4 +1,4 @@
-"""Batches of any size, computed a part at a time so that memory stays bounded."""
+"""A batch of any size is computed a part at a time: memory stays bounded."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,14 +11,11 @@ def in_parts(
     rows: tf.Tensor,
     outputs: Sequence[tf.TensorSpec],
 ) -> list[tf.Tensor]:
-    """Applies a function to a few rows after the other, and joins its results.
-
-    Graph code. A batch that is no larger than a part is computed as if there were
-    none; an empty one gives empty results without any computation.
+    """Applies a function to a few rows at a time, and joins its results (graph code).
 
     Args:
-        compute: takes the rows of each input and returns the rows of each output.
-        inputs: tensors (batch, ...) of any dtype.
+        compute: takes rows of each input and returns those of each output.
+        inputs: tensors (batch, ...) of any dtype; the batch may be empty.
         rows: int32 (), the most rows of a part, at least 1.
         outputs: what is returned, (batch, ...); the other axes are known.
 
@@ -47,13 +44,5 @@ def in_parts(
 
 
 def rows_within(positions: int, width: tf.Tensor) -> tf.Tensor:
-    """Returns how many rows of a width make up at most as many positions.
-
-    Args:
-        positions: the most positions.
-        width: int32 (), positions of one row.
-
-    Returns:
-        int32 (), at least 1.
-    """
+    """Returns how many rows of a width have at most as many positions, at least 1."""
     return tf.maximum(positions // tf.maximum(width, 1), 1)

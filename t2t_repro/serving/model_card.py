@@ -1,4 +1,4 @@
-"""What somebody needs to know of an exported model, in one page of Markdown."""
+"""What is to be known of an exported model, in one page of Markdown."""
 
 import json
 import platform
@@ -26,7 +26,7 @@ class CardFacts:
     """What a model card tells.
 
     Attributes:
-        name: of the model, as it is served.
+        name: under which the model is served.
         source_lang: language of the texts.
         target_lang: language of the translations.
         problem: what it was trained on; None: unknown, the model was imported.
@@ -34,13 +34,13 @@ class CardFacts:
         vocabulary: the vocabulary file's name.
         vocabulary_fingerprint: SHA-256 of that file.
         hparams: the resolved set, with the search of this export.
-        checkpoints: the folders of the weights, without their parents'.
+        checkpoints: the names of the weights' folders.
         parameters: how many weights.
         max_input_length: subwords of a text that are read, EOS included.
         precision: of the weights and the computation.
-        result: what the training wrote when it scored these weights; None: nothing.
+        result: the training's score of these weights; None: there is none.
         versions: of the programs that made the export, by name.
-        licence: of the weights, as whoever exports them says; None: not stated.
+        licence: of the weights; None: not stated.
     """
 
     name: str
@@ -63,11 +63,7 @@ class CardFacts:
 def facts_of(loaded: Loaded, search: Search, **said: Any) -> CardFacts:
     """Collects what the model directory of the weights, or of the first, tells.
 
-    Args:
-        loaded: the models that are exported.
-        search: of this export.
-        **said: the fields of `CardFacts` that the directory does not know: `name`,
-            `max_input_length`, `precision` and `licence`.
+    `said` are the other fields: `name`, `max_input_length`, `precision`, `licence`.
     """
     home = loaded.homes[0]
     provenance = home.provenance()
@@ -117,14 +113,7 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
 
 
 def model_card(facts: CardFacts) -> str:
-    """Writes the card.
-
-    Args:
-        facts: what it tells.
-
-    Returns:
-        Markdown, a final line end included.
-    """
+    """Writes the card as Markdown."""
     sections = (
         _head(facts),
         _training(facts),

@@ -23,18 +23,14 @@ def export(
 ) -> Path:
     """Writes the next version directory ``export_dir/<integer>``.
 
-    It is written aside and renamed, so a server that polls the folder never sees
-    half of a model. Inside, ``assets.extra`` holds the requests with which a server
-    warms the model up, and the model card.
+    Its ``assets.extra`` holds the requests with which a server warms the model up, and
+    the model card.
 
     Args:
         module: what to export.
         export_dir: the folder of all versions; made when missing.
         model_name: the name under which it is served.
-        model_card: what is to be known of the model, Markdown.
-
-    Returns:
-        The version's directory.
+        model_card: Markdown.
 
     Raises:
         UserError: the folder cannot be written.
@@ -53,10 +49,6 @@ def export(
 
 def write_saved_model(module: ServingModule, folder: Path) -> None:
     """Writes the SavedModel alone.
-
-    Args:
-        module: what to write.
-        folder: where it goes.
 
     Raises:
         OSError: it cannot be written.

@@ -12,7 +12,7 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import write_text_atomically
 
 IMAGE = "tensorflow/serving:2.21.0"
-"""The newest that is published: of the same version as the TensorFlow that exports."""
+"""The newest that is published, as new as the TensorFlow that exports."""
 
 MAX_BATCH_SIZE = 64
 """Texts that a server searches together, and the most of one request."""
@@ -70,11 +70,7 @@ FILES = {
 
 
 def write_server_files(export_dir: Path, model_name: str) -> list[str]:
-    """Writes the files that are not there yet; somebody may have changed the others.
-
-    Args:
-        export_dir: the folder of all versions.
-        model_name: the name under which the model is served.
+    """Writes the files that are missing; somebody may have changed the others.
 
     Returns:
         The names of the files that were kept as they are.
@@ -95,11 +91,7 @@ def write_server_files(export_dir: Path, model_name: str) -> list[str]:
 
 
 def kept_files(export_dir: Path, model_name: str) -> list[str]:
-    """Returns the files that are there already.
-
-    Raises:
-        UserError: one names another model.
-    """
+    """Returns the files that are there; raises UserError if one names another model."""
     kept = [name for name in FILES if (export_dir / name).exists()]
     for name in kept:
         text = (export_dir / name).read_text(encoding="utf-8", errors="replace")
@@ -114,11 +106,7 @@ def kept_files(export_dir: Path, model_name: str) -> list[str]:
 
 
 def check_model_name(name: str) -> str:
-    """Returns a name that can stand in an address and in the server's files.
-
-    Raises:
-        UserError: it cannot.
-    """
+    """Returns the name; raises UserError if it cannot stand in an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise UserError(
             f"--model_name {name}: it stands in addresses; use letters, digits, "

@@ -1,8 +1,8 @@
 """What the SavedModel answers: graphs from text to text.
 
-A server merges the requests of several clients into one batch, so the answer to a row
-must depend on that row alone, and no row may make the others fail: what is too long is
-cut, what is no UTF-8 is read as U+FFFD, and a batch of any size is computed in parts.
+A server merges the requests of several clients, so an answer must depend on its row
+alone, and no row may make others fail: what is too long is cut, what is no UTF-8 is
+read as U+FFFD, and a batch of any size is computed in parts.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Positions that are searched at once: sentences times their longest possible output.
-# Of a base model with a beam of 4, 8,192 are at most 0.8 GB of caches (6 layers of keys
+# With a base model and a beam of 4 they are at most 0.8 GB of caches (6 layers of keys
 # and values, 512 channels of 4 bytes each), twice that while they are copied.
 _SEARCH_POSITIONS = 8192
 # Positions that are scored at once, each with a logit for every symbol.
@@ -35,8 +35,7 @@ _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 class ServingModule(tf.Module):
     """What is exported: the variables, the vocabulary, and the signatures.
 
-    The model's Python objects stay behind; the graph needs tensorflow_text's
-    operations and nothing of this package.
+    The graph needs tensorflow_text's operations and nothing of this package.
 
     Args:
         models: a model, already built, or several, which translate as one.
@@ -45,12 +44,9 @@ class ServingModule(tf.Module):
         max_input_length: longer texts are cut to as many subwords, EOS included.
 
     Attributes:
-        functions: the signatures by the names that a client asks for. Each takes
-            string tensors (batch,) and returns tensors (batch, ...) by name.
-            ``serving_default`` translates `text`, ``nbest`` gives a list of
-            translations for it, best first, ``score`` says how probable a given
-            `translation` is, and ``attention``, which several models do not have in
-            common, shows what the model looks at. See the methods of `Answers`.
+        functions: the signatures by name, each from string tensors (batch,) to tensors
+            (batch, ...) by name: ``serving_default``, ``nbest`` and ``score`` (see
+            `Answers`) and, of a single model, ``attention`` (see `AttentionAnswer`).
     """
 
     def __init__(
@@ -76,14 +72,7 @@ class ServingModule(tf.Module):
 
 
 class Answers:
-    """The graphs behind the signatures, in a plain object that is not exported.
-
-    Args:
-        models: as `ServingModule` takes them, and so on.
-        tokenizer: the vocabulary.
-        search: how translations are found.
-        max_input_length: of texts.
-    """
+    """The graphs behind the signatures, in a plain object that is not exported."""
 
     def __init__(
         self,
@@ -130,8 +119,7 @@ class Answers:
 
         Args:
             text: string (batch,), UTF-8.
-            translation: string (batch,), UTF-8. Of one that is longer than the model
-                could have given, the beginning is scored.
+            translation: string (batch,), UTF-8, cut to what the model could have given.
 
         Returns:
             ``log_probability``, float32 (batch,), the sum over the translation's

@@ -38,9 +38,9 @@ class Server:
         model: the model's name there.
         protocol: "grpc" or "rest".
         version: of the model; None is the newest.
-        timeout: seconds that one request may take.
+        timeout: seconds that a request may take.
         retries: how often a request is sent again while the server cannot be reached
-            or is busy; the waits between double from a quarter of a second to eight.
+            or is busy; the waits double from a quarter of a second to eight.
     """
 
     host: str
@@ -61,26 +61,19 @@ class UnavailableError(Exception):
 
 
 class Transport(ABC):
-    """One protocol to one server; threads may share it.
-
-    Args:
-        server: who is asked.
-    """
+    """One protocol to one server; threads may share it."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self._closed = threading.Event()
 
     def predict(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
-        """Asks, and asks again while the server is not available.
+        """Asks a signature, again and again while the server is not available.
 
         Args:
             signature: its name.
             inputs: strings (batch,) by name.
             outputs: the names of all its outputs.
-
-        Returns:
-            A list (batch, ...) for each output.
 
         Raises:
             UserError: the server was not available in time, or refuses the request.
@@ -102,7 +95,7 @@ class Transport(ABC):
         )
 
     def close(self) -> None:
-        """Ends the connections, and waits of other threads."""
+        """Ends the connections, and the waits of other threads."""
         self._closed.set()
 
     def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
@@ -137,11 +130,7 @@ class Transport(ABC):
 
 
 class GrpcTransport(Transport):
-    """Requests over gRPC. Its messages are TensorFlow's, which is imported for them.
-
-    Args:
-        server: who is asked.
-    """
+    """Requests over gRPC, whose messages need TensorFlow."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -189,11 +178,7 @@ class GrpcTransport(Transport):
 
 
 class RestTransport(Transport):
-    """Requests over REST, with nothing but JSON.
-
-    Args:
-        server: who is asked.
-    """
+    """Requests over REST, with nothing but JSON."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -254,7 +239,7 @@ class RestTransport(Transport):
 
 
 def connect(server: Server) -> Transport:
-    """Opens the protocol that a server speaks; nothing is sent yet.
+    """Returns the transport of a server's protocol; nothing is sent yet.
 
     Raises:
         UserError: there is no such protocol.

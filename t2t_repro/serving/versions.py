@@ -12,9 +12,7 @@ from t2t_repro.system.whole_folders import ASIDE, folder_aside, put_in_place
 
 
 def check_format(export_dir: Path, file: str) -> None:
-    """Refuses a folder that has a version of another format.
-
-    A server takes the newest version, whatever it is.
+    """Refuses a folder with a version of another format: a server takes the newest.
 
     Args:
         export_dir: the folder of all versions; it need not exist.
@@ -35,15 +33,12 @@ def check_format(export_dir: Path, file: str) -> None:
 def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
     """Writes the next version: ``export_dir/<integer>``.
 
-    A server that polls the folder of all versions never sees half of one: it gets its
-    number when it is whole. Several processes may write versions at the same time.
+    It gets its number when it is whole, so that a server never sees half of one.
+    Several processes may write versions at the same time.
 
     Args:
         export_dir: the folder of all versions; made when missing.
-        write: is given an empty folder, and fills it.
-
-    Returns:
-        The version's folder.
+        write: fills the empty folder that it is given.
 
     Raises:
         UserError: the folder cannot be written.

@@ -17,12 +17,7 @@ _TEXTS = ("1", "1 2 3 4 5 6 7 8", " ".join(map(str, range(1, 25))))
 
 
 def write_warmup_requests(folder: Path, model_name: str) -> None:
-    """Writes the file of requests, a TFRecord file of PredictionLog.
-
-    Args:
-        folder: the version's ``assets.extra``.
-        model_name: the name under which the model is served.
-    """
+    """Writes the requests, a TFRecord file of PredictionLog, to ``assets.extra``."""
     with tf.io.TFRecordWriter(str(folder / WARMUP_FILE)) as writer:
         for request in warmup_requests(model_name):
             log = prediction_log_pb2.PredictionLog(
@@ -32,11 +27,7 @@ def write_warmup_requests(folder: Path, model_name: str) -> None:
 
 
 def warmup_requests(model_name: str) -> Iterator[predict_pb2.PredictRequest]:
-    """Yields a request for each signature, and more for the one that is used most.
-
-    Args:
-        model_name: the name under which the model is served.
-    """
+    """Yields a request for each signature, and more for the one that is used most."""
     for texts in (*([text] for text in _TEXTS), list(_TEXTS)):
         yield _request(model_name, "serving_default", text=texts)
     yield _request(model_name, "nbest", text=list(_TEXTS))

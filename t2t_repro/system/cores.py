@@ -4,8 +4,8 @@ import os
 
 
 def usable_cores() -> int:
-    """Counts them: `taskset`, a scheduler or a container may leave it only some.
+    """Returns the number that `taskset`, a scheduler or a container leaves.
 
-    TensorFlow's own default is the same number.
+    TensorFlow's own default is the same.
     """
     return len(os.sched_getaffinity(0))

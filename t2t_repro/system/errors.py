@@ -4,6 +4,6 @@
 class UserError(Exception):
     """A mistake that the user can mend.
 
-    The message is one line that names the file, line or flag concerned and says
-    what to do. Every command prints it without a traceback and exits with status 2.
+    The message is one line: which file, line or flag, and what to do. Every command
+    prints it without a traceback and exits with status 2.
     """

@@ -9,14 +9,9 @@ from pathlib import Path
 
 @contextmanager
 def alone_in(folder: Path, taken: Callable[[], object]) -> Iterator[None]:
-    """Holds a folder for this process until the context ends.
+    """Locks a folder (flock) until the context ends or the process dies.
 
-    The folder itself is locked (flock): nothing is left of the lock when a process
-    dies.
-
-    Args:
-        folder: it must exist.
-        taken: called when another process holds it; if it returns, this one waits.
+    Where another process holds it, `taken` is called; if it returns, this one waits.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -32,12 +27,9 @@ def alone_in(folder: Path, taken: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def reading_in(folder: Path) -> Iterator[None]:
-    """Holds a folder together with other readers: `if_unread` passes it over.
+    """Holds a folder together with other readers, so that nobody removes it.
 
-    A file system without locks cannot be held; its folders are read all the same.
-
-    Args:
-        folder: what is read.
+    On a file system without locks it is read all the same.
 
     Raises:
         FileNotFoundError: it is not there, or was removed while this waited.
@@ -56,14 +48,7 @@ def reading_in(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def if_unread(folder: Path) -> Iterator[bool]:
-    """Holds a folder alone unless somebody reads in it, without waiting.
-
-    Args:
-        folder: what is to be removed.
-
-    Yields:
-        Whether nobody else holds it; then nobody will until the context ends.
-    """
+    """Yields whether nobody holds a folder; then nobody will until the context ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -1,9 +1,9 @@
 """A text file that a program goes on writing where it was interrupted.
 
-The text grows in `NAME.partial`, a piece at a time. `NAME.partial.journal` says what
-it is made from and, after each piece, how many bytes are whole. A program that is
-killed leaves both; the next one cuts the text back to what the journal vouches for.
-The file gets its name, and the journal goes, when the text is complete.
+The text grows in `NAME.partial`. `NAME.partial.journal` says what it is made from and,
+after each piece, how many bytes are whole. A program that is killed leaves both; the
+next one cuts the text back to its last whole piece. When the text is complete, it gets
+its name and the journal goes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ResumableFile:
     def __init__(
         self, partial: Path, text: BinaryIO, journal: Path, log: BinaryIO
     ) -> None:
-        """Keeps the open files; see `resumable_file`."""
+        """Is called by `resumable_file`."""
         self.partial: Path | None = partial
         self._text = text
         self._journal = journal
@@ -37,20 +37,14 @@ class ResumableFile:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was given with the last piece; empty before the first.
-
-        Read from the journal: Ctrl-C may come when a piece was just written.
-        """
+        """What was given with the last piece; empty before the first."""
+        # From the journal: Ctrl-C may come when a piece was just written.
         (_, last), _ = _records(self.partial or self._journal, self._journal)
         found: dict[str, Any] = last.get("state", {})
         return found
 
     def append(self, text: str, state: Mapping[str, Any]) -> None:
-        """Writes a piece of the text, whole lines, and how far the work is with it.
-
-        Args:
-            text: the piece.
-            state: what the program needs in order to go on after this piece, as JSON.
+        """Writes whole lines, and what is needed to go on after them, as JSON.
 
         Raises:
             UserError: the disk is full; what was written before stays.
@@ -68,18 +62,15 @@ def resumable_file(
     """Opens a file for writing, or for going on with it.
 
     Args:
-        path: the file; its folder must exist. It is replaced when the text is complete
-            (a link stays, what it leads to is replaced).
-        identity: what the text is made from, by name, as JSON. Pieces are added to
-            those of an earlier program only if it is the same.
-
-    Yields:
-        The file. If the block ends by an exception, what was written stays, to go on.
+        path: the file, replaced when the text is complete; of a link, what it leads
+            to. If the block ends by an exception, what was written stays.
+        identity: what the text is made from, by name, as JSON. What an earlier program
+            wrote is gone on with only if it is the same.
 
     Raises:
-        UserError: the pieces that are there were made from something else, are
-            damaged, or are being written by another process; or the folder is missing
-            or not writable, or the disk is full.
+        UserError: what is there was made from something else, is damaged, or is being
+            written by another process; or the folder is missing or not writable, or
+            the disk is full.
     """
     final = Path(path).resolve()
     partial = final.with_name(f"{final.name}.partial")
@@ -123,12 +114,8 @@ def _lock(partial: Path, journal: Path, log: BinaryIO) -> None:
 def _begin_or_go_on(
     partial: Path, journal: Path, log: BinaryIO, identity: Mapping[str, Any]
 ) -> int:
-    """Returns how many bytes of the text are whole.
-
-    Without a text the journal is begun anew: either nothing was written yet, or the
-    person removed the text.
-    """
-    if not partial.exists():
+    """Returns how many bytes of the text are whole."""
+    if not partial.exists():  # Nothing was written yet, or the person removed it.
         log.truncate(0)
         try:
             _write(log, _line(dict(identity)))

@@ -1,8 +1,7 @@
-"""Text files as a translator needs them: strict about bytes, plain about lines.
+"""Text files of a corpus: UTF-8, and no line lost or invented.
 
-A corpus is a pair of files that agree line by line, so nothing here may invent
-or lose a line. Lines end at U+000A only: `str.splitlines` would also cut at
-U+2028, U+0085 and the form feed, which real corpora hold inside a sentence.
+Lines end at U+000A only: `str.splitlines` would also cut at U+2028, U+0085 and the
+form feed, which real corpora hold inside a sentence.
 """
 
 from __future__ import annotations
@@ -33,18 +32,13 @@ def iterate_lines(
     r"""Yields the lines of a UTF-8 text file, without their line ends.
 
     A name that ends in `.gz` is decompressed. One "\r" before each line end is
-    dropped (files from Windows), and so is a byte order mark at the very start:
-    editors write it unasked, it is no part of the text, and left in place it
-    would glue itself to the first word of the first sentence. Empty lines stay.
-    One line is in memory at a time, so corpora of any size can be read.
+    dropped (files from Windows), and so is a byte order mark at the start, which would
+    become part of the first word. One line is in memory at a time.
 
     Args:
-        path: the file to read.
-        may_be_empty: a file without a line is no mistake.
-        most_bytes: of a longer line only the beginning is read, as `bounded_lines`.
-
-    Yields:
-        One string per line; a missing line end after the last one is allowed.
+        path: the file; the end of its last line may be missing.
+        may_be_empty: whether a file without a line is allowed.
+        most_bytes: longer lines are cut, as by `bounded_lines`.
 
     Raises:
         UserError: the file is missing, unreadable, a directory, empty, a damaged
@@ -59,16 +53,13 @@ def iterate_lines(
 
 
 def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
-    """Yields the lines of a stream, so that no line can exhaust memory.
+    """Yields the lines of a stream with their line ends, long ones cut.
 
     Args:
         file: the stream.
-        most_bytes: of a line that is longer, only as many bytes are kept, less the
-            character at which they end; the rest is passed over unread. None keeps
+        most_bytes: of a longer line only as many bytes are kept, less the character
+            that they would cut in two, so that no line can exhaust memory. None keeps
             all lines whole.
-
-    Yields:
-        The bytes of each line, its line end included unless it was cut off.
     """
     if most_bytes is None:
         yield from file
@@ -82,17 +73,11 @@ def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yields the lines of a stream of bytes as `iterate_lines` does those of a file.
-
-    Args:
-        lines: the bytes of each line, its line end included.
-        name: what the stream is called in an error.
-
-    Yields:
-        One string per line; none for an empty stream.
+    """Decodes lines with their line ends as `iterate_lines` does.
 
     Raises:
-        UserError: a line is not UTF-8 or holds a NUL character.
+        UserError: a line is not UTF-8 or holds a NUL character; `name` stands for the
+            file.
     """
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -115,18 +100,11 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 def iterate_pairs(
     source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yields the line pairs of two files that translate each other line by line.
-
-    Args:
-        source_path: the sentences to translate.
-        target_path: their translations.
-
-    Yields:
-        (source line, target line) for every line.
+    """Yields (source line, target line) of two files.
 
     Raises:
-        UserError: as `iterate_lines`, or the files differ in their number of
-            lines; that shows at the end of the shorter file.
+        UserError: as `iterate_lines`, or one file has fewer lines; that shows at its
+            end.
     """
     sources, targets = iterate_lines(source_path), iterate_lines(target_path)
     for number, (source, target) in enumerate(zip_longest(sources, targets)):
@@ -143,84 +121,33 @@ def iterate_pairs(
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """Reads a whole UTF-8 text file into a list of lines.
-
-    Args:
-        path: the file to read, as `iterate_lines` does.
-
-    Returns:
-        The lines, one string each.
-
-    Raises:
-        UserError: as `iterate_lines`.
-    """
+    """Returns all lines that `iterate_lines` yields."""
     return list(iterate_lines(path))
 
 
-def read_pairs(
-    source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]
-) -> list[tuple[str, str]]:
-    """Reads two whole files that translate each other line by line.
-
-    Args:
-        source_path: the sentences to translate.
-        target_path: their translations.
-
-    Returns:
-        (source line, target line) for every line.
-
-    Raises:
-        UserError: as `iterate_pairs`.
-    """
-    return list(iterate_pairs(source_path, target_path))
-
-
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a text file that is either the old one or the whole new one.
-
-    Args:
-        path: the file to write; its folder must exist.
-        text: the whole contents, written as UTF-8 with line ends as they are.
-
-    Raises:
-        UserError: as `new_text_file`.
-    """
+    """Writes a text as `new_text_file` does."""
     with new_text_file(path) as file:
         file.write(text)
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], contents: bytes) -> None:
-    """Writes a file that is either the old one or the whole new one.
-
-    Args:
-        path: the file to write; its folder must exist.
-        contents: the file's bytes.
-
-    Raises:
-        UserError: as `new_text_file`.
-    """
+    """Writes bytes as `new_text_file` writes text."""
     with _new_file(path, "wb") as file:
         file.write(contents)
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Says whether a path is a device or a pipe, which is written to as it is."""
+    """Whether a path is a device or a pipe, which is written to as it is."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextmanager
 def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Opens a text file whose name is that of the old one or of the whole new one.
+    """Opens a UTF-8 file that gets its name when it is whole.
 
-    The text goes into a temporary file in the same folder, is forced to disk and
-    then takes the name in one step, so a crash never leaves half a file. A device
-    or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is.
-
-    Args:
-        path: the file to write; its folder must exist.
-
-    Yields:
-        The open file: UTF-8, line ends as they are.
+    Until then a temporary file in the same folder holds the text, so a crash never
+    leaves half a file. A device or a pipe is written to as it is.
 
     Raises:
         UserError: the folder is missing or not writable, or the disk is full.
@@ -236,7 +163,7 @@ def _new_file(
     encoding: str | None = None,
     newline: str | None = None,
 ) -> Iterator[IO[Any]]:
-    """Opens a file that takes its name when it is whole; see `new_text_file`."""
+    """Opens a file as `new_text_file` does."""
     final = Path(path).resolve()  # A link stays, what it leads to is replaced.
     special = is_special(path)
     aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")

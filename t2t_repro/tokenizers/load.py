@@ -17,10 +17,10 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
     Args:
         path: a file `*.model` (SentencePiece) or `*.subwords` (tensor2tensor's word
-            pieces), or a directory that holds exactly one such file.
+            pieces), or a directory that holds one such file.
 
     Raises:
-        UserError: if there is no such file, or more than one, or it is damaged.
+        UserError: there is no such file, or more than one, or it is damaged.
     """
     path = _vocabulary_file(os.fspath(path))
     try:
@@ -32,8 +32,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         )
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
-    # Imported here: each brings a library that the other does not need, and
-    # keras-nlp alone costs seconds.
+    # Imported here: each brings a library that the other does not need.
     if path.endswith(SENTENCEPIECE_SUFFIX):
         from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
 

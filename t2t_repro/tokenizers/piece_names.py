@@ -1,4 +1,4 @@
-"""What a vocabulary calls each of its pieces, for whoever reads ids."""
+"""What a vocabulary calls each of its pieces."""
 
 import tempfile
 from pathlib import Path
@@ -10,14 +10,8 @@ def piece_names(tokenizer: Tokenizer) -> list[str]:
     """Returns the name of every id, as its vocabulary file spells it.
 
     A name is not what the piece adds to a text: SentencePiece marks the beginning of
-    a word with U+2581, tensor2tensor the end of one with `_`.
-
-    Args:
-        tokenizer: the vocabulary.
-
-    Returns:
-        `tokenizer.vocab_size` names, in the order of the ids. tensor2tensor's files
-        may hold a name twice; then the later id is the one in use.
+    a word with U+2581, tensor2tensor the end of one with `_`. tensor2tensor's files may
+    hold a name twice; then the later id is the one in use.
     """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(folder)

@@ -15,21 +15,18 @@ _MARK_PIECE, _MARK = "<0x41>", "A"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """A SentencePiece model as a tokenizer, through keras-nlp.
+    """A SentencePiece model as a tokenizer, through keras-nlp (paper section 5.1).
 
-    Any model with pad id 0 and eos id 1 will do. The ids are those that the
-    sentencepiece library gives, plus EOS. Whether a text comes back as it was is
-    the model's matter: it does from those of `build_vocabulary` (vocabulary.py),
-    not from one with SentencePiece's default normalisation.
-
-    Source: paper section 5.1 (byte-pair encoding, shared vocabulary).
+    The ids are those of the sentencepiece library. A text comes back as it was from
+    the models of `build_vocabulary`, not from one with SentencePiece's default
+    normalisation.
 
     Args:
         contents: the bytes of the model file.
         path: where they come from; its base name becomes `file_name`.
 
     Raises:
-        UserError: if the model is damaged or has other ids for pad and eos.
+        UserError: the model is damaged, or its pad id is not 0 or its eos id not 1.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
@@ -43,9 +40,8 @@ class SentencePieceTokenizer(Tokenizer):
         self._tokenizer = keras_nlp.tokenizers.SentencePieceTokenizer(
             proto=contents, dtype="int32"
         )
-        # The SentencePiece inside tensorflow_text drops every space before the
-        # first piece with any other text, where the library drops just the one
-        # that encoding has added. A mark in front makes both the same.
+        # Decoding in tensorflow_text drops all leading spaces, the library just the
+        # one that encoding has added. A mark in front makes both the same.
         mark = processor.piece_to_id(_MARK_PIECE)
         self._mark_id: int | None = None
         keeps_spaces = not normalizer.remove_extra_whitespaces
@@ -79,8 +75,7 @@ def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
         raise UserError(
             f"{path}: not a SentencePiece model, or a damaged one; build it again"
         ) from error
-    # The library says -1 also for a special symbol that a text could write (one
-    # declared as user-defined), so that this refuses such models as well.
+    # A special symbol that a text could write has -1 here, so it is refused as well.
     found = (processor.pad_id(), processor.eos_id())
     if found != (PAD_ID, EOS_ID):
         raise UserError(
@@ -91,7 +86,7 @@ def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
 
 
 def model_proto(contents: bytes) -> Any:
-    """Parses a model file into its protocol buffer, `sentencepiece.ModelProto`."""
+    """Parses a model file into a `sentencepiece.ModelProto`."""
     from sentencepiece import sentencepiece_model_pb2
 
     # The class is made at import from a description, where type checkers miss it.

@@ -1,9 +1,7 @@
 """Which part of a text each subword spells.
 
-A tokenizer here goes from text to ids and back, and no further: how a vocabulary marks
-words (SentencePiece a U+2581 before them, tensor2tensor a `_` after them), bytes and
-escapes is its own matter. So the part that a subword spells is what decoding gives
-more with it than without it, which holds for any vocabulary.
+It is what decoding gives more with the subword than without it. That holds for any
+vocabulary, however it marks words, bytes and escapes.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ class TokenSpan(NamedTuple):
     Attributes:
         start: the first character that the token completes.
         end: the character after the last; the next token's start.
-        pending: whether the token also begins a character that a later one completes
-            (the bytes of a character, or the parts of an escape).
+        pending: whether it also begins a character that a later token completes (the
+            bytes of a character, or the parts of an escape).
     """
 
     start: int
@@ -39,8 +37,8 @@ class SpelledText(NamedTuple):
     """A decoded text and what each of its tokens spells.
 
     Attributes:
-        text: the text that the ids decode to.
-        spans: one per id; together they cover the text once, in order.
+        text: what the ids decode to.
+        spans: one per id; they cover the text once, in order.
     """
 
     text: str
@@ -56,15 +54,8 @@ def spell_tokens(
 ) -> list[SpelledText]:
     """Finds what each token of some sentences spells.
 
-    Every beginning of every row is decoded, so the work grows with the square of a
-    row's length.
-
-    Args:
-        tokenizer: the vocabulary.
-        rows: ids of each sentence, without EOS.
-
-    Returns:
-        One text with its spans per row.
+    Every beginning of every row, ids without EOS, is decoded: the work grows with the
+    square of a row's length.
     """
     lengths = [k for row in rows for k in range(1, len(row) + 1)]
     beginnings = [
@@ -90,11 +81,11 @@ def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
 
     Args:
         spelled: the tokens of the text.
-        text: the text as it was given, in case the vocabulary normalises it; words
-            are what `str.split` finds in it, counted from 0.
+        text: as it was given, in case the vocabulary normalises it; words are what
+            `str.split` finds in it, counted from 0.
 
     Returns:
-        One tuple of ascending word numbers per token; empty for spaces at the end.
+        The numbers of each token's words, ascending; none for spaces at the end.
     """
     word_at = _words_of_characters(spelled.text, text)
     belongs: list[tuple[int, ...]] = []

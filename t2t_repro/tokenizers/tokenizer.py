@@ -19,25 +19,20 @@ WORD_PIECE_SUFFIX = ".subwords"
 class Tokenizer(tf.Module):
     """Text to ids and back, as TensorFlow operations only.
 
-    Both directions run inside a graph, so a `tf.Module` that holds a tokenizer can
-    be saved as a SavedModel that takes and gives raw strings (the process that
-    loads it must have imported `tensorflow_text`, whose operations are used).
-
-    Ids: 0 is padding, 1 ends a sentence, in every vocabulary.
+    A SavedModel that holds one takes and gives raw strings; it needs the operations of
+    `tensorflow_text`. In every vocabulary id 0 is padding and 1 ends a sentence.
 
     Args:
         contents: the bytes of the vocabulary file.
-        file_name: the vocabulary file's name, without its directory.
-        vocab_size: number of ids, the special ones included.
+        file_name: its name, without the directory.
+        vocab_size: how many ids there are.
 
     Attributes:
-        vocab_size: number of ids; every id is below it.
-        file_name: the name under which `save` writes the vocabulary.
-        fingerprint: SHA-256 of the vocabulary file's bytes, in hexadecimal.
+        fingerprint: SHA-256 of the vocabulary file, in hexadecimal.
     """
 
     def __init__(self, contents: bytes, file_name: str, vocab_size: int) -> None:
-        """Keeps the vocabulary file, so that `save` can write it again."""
+        """Keeps the vocabulary file for `save`."""
         super().__init__()
         self.file_name = file_name
         self.vocab_size = vocab_size
@@ -47,27 +42,24 @@ class Tokenizer(tf.Module):
     def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of each text, EOS at the end of every row.
 
-        What looks like a special symbol in the text (`</s>`, `<pad>`) is plain
-        text here: ids 0 and 1 never come out of it.
+        What looks like a special symbol (`</s>`, `<pad>`) is plain text.
 
         Args:
             text: string `(batch,)`, UTF-8; invalid bytes are read as U+FFFD.
 
         Returns:
-            int32 `(batch, None)`, ragged; an empty text is `[EOS]`.
+            int32 `(batch, None)`, ragged.
         """
         pieces = self._encode_graph(tf.convert_to_tensor(text, tf.string))
         end = tf.fill([pieces.nrows(), 1], tf.constant(EOS_ID, tf.int32))
         return tf.concat([pieces, tf.RaggedTensor.from_tensor(end)], axis=1)
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
-        """Returns the text of each row of ids.
-
-        A row is cut at its first EOS. Padding, and ids outside the vocabulary, are
-        passed over.
+        """Returns the text of each row of ids up to its first EOS.
 
         Args:
-            ids: int32 `(batch, length)`, dense or ragged.
+            ids: int32 `(batch, length)`, dense or ragged. Padding, and ids outside the
+                vocabulary, are left out.
 
         Returns:
             string `(batch,)`, always valid UTF-8.
@@ -77,16 +69,12 @@ class Tokenizer(tf.Module):
         return self._decode_graph(tf.cast(ids.with_row_splits_dtype("int64"), tf.int32))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Writes the vocabulary file `directory/file_name`, whole or not at all.
-
-        Args:
-            directory: an existing directory.
-        """
+        """Writes the vocabulary file into a directory, whole or not at all."""
         path = os.path.join(os.fspath(directory), self.file_name)
         write_bytes_atomically(path, self._contents)
 
-    # Graphs, even when called eagerly: one call instead of dozens of small ones,
-    # and keras-nlp gives tensors (not Python lists) only inside a graph.
+    # Graphs also when called eagerly: one call instead of dozens, and keras-nlp gives
+    # tensors (not Python lists) only inside a graph.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _encode_graph(self, text: tf.Tensor) -> tf.RaggedTensor:
         with tf.device("CPU"):  # strings live there; ids would only go to and fro
@@ -116,31 +104,18 @@ def cut_rows(ids: tf.RaggedTensor, longest: int) -> tf.RaggedTensor:
 
 
 def row_numbers(ragged: tf.RaggedTensor) -> tf.Tensor:
-    """Returns the row of each value, as `value_rowids` does, but lean.
+    """Returns the row of each value, int64 `(values,)`, as `value_rowids` does.
 
     TensorFlow's own goes through a padded tensor (rows x longest row), as do
-    `tf.ragged.boolean_mask` and `tf.strings.reduce_join` after it: with one text of
-    20,000 characters in a large batch that takes gigabytes.
-
-    Args:
-        ragged: `(batch, None)`, with n values in all.
-
-    Returns:
-        int64 `(n,)`.
+    `tf.ragged.boolean_mask` and `tf.strings.reduce_join`: with one text of 20,000
+    characters in a large batch that takes gigabytes.
     """
     places = tf.range(tf.size(ragged.values, tf.int64))
     return tf.searchsorted(ragged.row_splits[1:], places, "right", tf.int64)
 
 
 def _up_to_eos(ids: tf.RaggedTensor, vocab_size: int) -> tf.RaggedTensor:
-    """What stands before each row's first EOS, without padding and foreign ids.
-
-    Ragged throughout: padded, one long row would make all the others as long.
-
-    Args:
-        ids: int32 `(batch, None)`.
-        vocab_size: the first id that is foreign.
-    """
+    """Keeps what stands before each row's first EOS and is in the vocabulary."""
     values = ids.values
     # Ends seen so far in the whole batch; a row's own ones are those since its start.
     ends = tf.cumsum(tf.cast(tf.equal(values, EOS_ID), tf.int32))

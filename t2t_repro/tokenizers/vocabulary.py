@@ -40,14 +40,10 @@ _UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
 
 
 class VocabularyTooLargeError(UserError):
-    """The text does not hold as many subwords as were asked for.
-
-    Attributes:
-        largest: the largest possible `vocab_size`.
-    """
+    """The text holds fewer subwords than were asked for: `largest` at most."""
 
     def __init__(self, vocab_size: int, largest: int) -> None:
-        """Says both sizes."""
+        """Names both sizes."""
         super().__init__(
             f"vocab_size {vocab_size} is too large for this text: "
             f"the largest possible is {largest}"
@@ -64,24 +60,23 @@ def build_vocabulary(
 ) -> None:
     """Builds a vocabulary from text and writes its file, whole or not at all.
 
-    The same lines in the same order give the same bytes. Memory is bounded: of a
-    large corpus, an even sample of the lines is used (`MAX_LINES` lines for
-    `sentencepiece`, `word_piece_vocabulary.MAX_BYTES` bytes for `wordpiece`).
+    The same lines in the same order give the same bytes. Of a large corpus an even
+    sample is used (`MAX_LINES` lines for `sentencepiece`,
+    `word_piece_vocabulary.MAX_BYTES` bytes for `wordpiece`).
 
     Args:
         kind: `sentencepiece` (byte-pair encoding, the paper's English-German) or
             `wordpiece` (tensor2tensor's subwords, the paper's English-French).
-        lines: text, one sentence each, source and target language together.
-        vocab_size: number of ids. `sentencepiece` gives exactly as many,
-            `wordpiece` comes within about one percent where the text allows.
-        path: file to write, named `*.model` or `*.subwords` after the kind.
-        whole_tags: whether a subword may mix letters with other characters, so that
-            tags such as `/NP` and `PRP$` can be one; only `sentencepiece` does it.
+        lines: text, one sentence each, both languages together.
+        vocab_size: how many ids; `wordpiece` comes within about one percent.
+        path: the file, named `*.model` or `*.subwords` after the kind.
+        whole_tags: whether a subword may mix letters with other characters, as tags
+            such as `/NP` and `PRP$` do; `sentencepiece` alone heeds it.
 
     Raises:
-        UserError: if the kind is unknown, the file's name does not suit it, there
-            is no text, or `vocab_size` does not suit the text
-            (`VocabularyTooLargeError` where a smaller one would).
+        UserError: the kind is unknown, the file's name does not suit it, there is no
+            text, or `vocab_size` does not suit the text (`VocabularyTooLargeError`
+            where a smaller one would).
     """
     path = os.fspath(path)
     if kind not in SUFFIXES:
@@ -103,10 +98,7 @@ def build_vocabulary(
 def _sentencepiece_model(
     lines: Iterable[str], vocab_size: int, whole_tags: bool
 ) -> bytes:
-    """Trains byte-pair encoding that gives back exactly the text it was given.
-
-    No normalisation, no space removed, unknown characters spelled in bytes.
-    """
+    """Trains byte-pair encoding that gives back exactly the text it was given."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -150,10 +142,7 @@ def _sentencepiece_model(
 
 
 def _without_paths(model: bytes) -> bytes:
-    """The model without the names of temporary files that training leaves in it.
-
-    The rules themselves are in the model in a compiled form.
-    """
+    """Removes the names of the rules' files; the rules themselves are compiled in."""
     proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     proto.denormalizer_spec.ClearField("normalization_rule_tsv")
@@ -161,7 +150,7 @@ def _without_paths(model: bytes) -> bytes:
 
 
 def _reason(message: str, vocab_size: int) -> UserError:
-    """What SentencePiece's error says, for a person who chose `vocab_size`."""
+    """Says what SentencePiece's error means for whoever chose `vocab_size`."""
     if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
         return VocabularyTooLargeError(vocab_size, int(found[1]))
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
@@ -175,10 +164,7 @@ def _reason(message: str, vocab_size: int) -> UserError:
 
 
 def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[str]:
-    """Yields the lines and notes the exception that ends them early.
-
-    SentencePiece turns it into a text of its own, of many lines.
-    """
+    """Notes the exception of a line, which SentencePiece turns into one of its own."""
     try:
         yield from lines
     except (Exception, KeyboardInterrupt) as error:
@@ -187,11 +173,7 @@ def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[st
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that are not blank, nor so long that they are no sentences.
-
-    Raises:
-        UserError: at the end, if there was none.
-    """
+    """Leaves out blank lines and those of more than `_MAX_LINE_BYTES` characters."""
     empty = True
     for line in lines:
         if line.strip() and len(line) <= _MAX_LINE_BYTES:

@@ -22,9 +22,9 @@ _MAX_BYTES_PER_WORD = 2**30
 class WordPieceTokenizer(Tokenizer):
     """A vocabulary of word pieces as a tokenizer: `decode(encode(x))` is `x`.
 
-    The rules are in word_pieces.py; here they are TensorFlow operations. keras-nlp's
-    own WordPieceTokenizer loses spaces ("running ."), so only the search for the
-    longest piece is taken from tensorflow_text.
+    The rules of word_pieces.py as TensorFlow operations. keras-nlp's WordPieceTokenizer
+    loses spaces ("running ."), so only the search for the longest piece is taken from
+    tensorflow_text.
 
     Source: paper section 5.1 (32,000 word pieces); tensor2tensor
     text_encoder.py:SubwordTextEncoder.
@@ -34,7 +34,7 @@ class WordPieceTokenizer(Tokenizer):
         path: where they come from; its base name becomes `file_name`.
 
     Raises:
-        UserError: if the file is damaged or no vocabulary of this kind.
+        UserError: the file is damaged or no vocabulary of this kind.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
@@ -135,10 +135,8 @@ def _differs_from_previous(rows: tf.Tensor) -> tf.Tensor:
 def _unescape(words: tf.Tensor) -> tf.Tensor:
     r"""Takes back the escapes of words without their final `_`, string `(n,)`.
 
-    One pass from left to right in the original, several here. In a run of
-    backslashes the pairs count from the left in both. The words hold neither `_`
-    nor a line end, so these two can stand for something in between: a line end
-    for `\\`, and `_` for a cut.
+    The words hold neither `_` nor a line end, so that in between a line end stands for
+    `\\`, and `_` for a cut. In a run of backslashes the pairs count from the left.
     """
     words = tf.strings.regex_replace(words, r"\\\\", "\n")
     words = tf.strings.regex_replace(words, r"(\\[0-9]+;)", r"_\1_")

@@ -29,16 +29,15 @@ def build_word_pieces(
 ) -> list[str]:
     """Returns a vocabulary of about `target_size` pieces, special ones first.
 
-    The only thing to choose is how often a piece must occur. That count is found
-    by bisection between 1 and 1000, until the size is within 1% of the target;
-    failing that, the nearest size met on the way is taken.
+    How often a piece must occur is found by bisection between 1 and 1000, until the
+    size is within 1% of the target, or else is the nearest that was met.
 
     Source: tensor2tensor text_encoder.py:SubwordTextEncoder.build_to_target_size.
 
     Args:
         lines: text, one sentence each.
-        target_size: wanted number of pieces.
-        max_bytes: the text is sampled down to this much (UTF-8), evenly.
+        target_size: how many pieces are wanted.
+        max_bytes: of UTF-8; longer text is sampled evenly.
     """
     counts: Counter[str] = Counter()
     for line in sample_lines(lines, max_bytes):
@@ -63,13 +62,8 @@ def build_word_pieces(
 def sample_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
     """Returns an even sample of the lines, at most `max_bytes` of UTF-8 in all.
 
-    Each line draws a number from a fixed seed, and those below a threshold stay;
-    the threshold is halved whenever too much has gathered. (Every n-th line would
-    not do: the two languages often take turns.)
-
-    Args:
-        lines: any number of lines; memory is bounded by `max_bytes`.
-        max_bytes: if all the lines together have no more, all of them are taken.
+    Each line draws a number, and those below a threshold stay, which is halved whenever
+    too much has gathered. (Every n-th line would not do: the languages take turns.)
     """
     generator = random.Random(_SEED)
     threshold = 1.0
@@ -89,16 +83,12 @@ def sample_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
 
 
 def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
-    """The vocabulary whose pieces occur at least `min_count` times.
+    """Returns the vocabulary whose pieces occur at least `min_count` times.
 
     Starting from single characters, the words are cut into the pieces so far; every
     string that begins where such a piece begins is a candidate for the next round.
 
     Source: tensor2tensor text_encoder.py:SubwordTextEncoder.build_from_token_counts.
-
-    Args:
-        counts: how often each word occurs.
-        min_count: occurrences that a piece of several characters needs.
     """
     words = [*counts, *(piece.removesuffix("_") for piece in RESERVED_PIECES)]
     # A line end could not stand in the file, which has one piece per line.
@@ -120,7 +110,7 @@ def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
 
 
 def _piece_starts(word: str, pieces: set[str], longest: int) -> Iterator[int]:
-    """Where the pieces of a spelled word begin, each the longest possible."""
+    """Yields where the pieces of a spelled word begin, each the longest possible."""
     start = 0
     while start < len(word):
         yield start
@@ -133,10 +123,9 @@ def _piece_starts(word: str, pieces: set[str], longest: int) -> Iterator[int]:
 def _frequent(
     candidates: Counter[str], alphabet: frozenset[str], min_count: int
 ) -> list[str]:
-    """The candidates that occur often enough by themselves, most frequent first.
+    """Returns the alphabet and the frequent candidates, most frequent first.
 
-    A string that is chosen takes its occurrences away from its own beginnings, so
-    the longest come first. The alphabet is always in.
+    The longest are chosen first, and take their occurrences from their own beginnings.
     """
     by_length: dict[int, list[str]] = {}
     for string, count in candidates.items():

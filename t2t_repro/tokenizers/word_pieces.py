@@ -35,10 +35,7 @@ def is_alphanumeric(character: str) -> bool:
 
 @functools.cache
 def class_boundaries() -> tuple[int, ...]:
-    """The code points at which characters become alphanumeric, or cease to be.
-
-    A code point is alphanumeric if an odd number of boundaries is not above it.
-    """
+    """The code points at which alphanumeric characters begin or end, in turn."""
     flags = [is_alphanumeric(chr(code)) for code in range(sys.maxunicode + 1)]
     return tuple(
         code
@@ -48,14 +45,9 @@ def class_boundaries() -> tuple[int, ...]:
 
 
 def split_words(text: str) -> list[str]:
-    """Cuts a text into its words and what stands between them.
+    """Cuts a text into runs of alphanumeric characters and of others in turn.
 
-    Args:
-        text: any text.
-
-    Returns:
-        Runs of alphanumeric characters and of other ones in turn, without the
-        single spaces inside the text.
+    The single spaces inside the text are left out.
     """
     runs = ["".join(run) for _, run in itertools.groupby(text, is_alphanumeric)]
     last = len(runs) - 1
@@ -63,15 +55,9 @@ def split_words(text: str) -> list[str]:
 
 
 def spell_character(character: str, alphabet: Iterable[str]) -> str:
-    r"""Spells one character of a word.
+    r"""Returns a character, or its escape if it is not in the alphabet of pieces.
 
-    Args:
-        character: the character.
-        alphabet: the characters that are pieces by themselves.
-
-    Returns:
-        The character itself or its escape. A line end is always an escape, since
-        the vocabulary file has one piece per line.
+    A line end is always an escape, since the vocabulary file has one piece per line.
     """
     if character == "\\":
         return "\\\\"
@@ -100,7 +86,7 @@ def from_file(contents: bytes, path: str) -> list[str]:
         path: the file's name, for messages.
 
     Raises:
-        UserError: if the file is not such a vocabulary, or is damaged.
+        UserError: the file is no such vocabulary, or damaged.
     """
     try:
         lines = contents.decode("utf-8").split("\n")

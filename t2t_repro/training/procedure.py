@@ -95,10 +95,18 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     )
     run.model_dir.check(run.hparams, provenance, run.accepted)
     # Unusable test data is noticed here, not when days of training are over.
-    test_fingerprint = fingerprint(run.problem, "test")
+    fingerprints = {
+        "train": provenance.problem_fingerprint or "",
+        "test": fingerprint(run.problem, "test"),
+    }
     vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
     data = prepare(
-        run.problem, run.hparams, run.data_dir, run.say, vocab_file=vocab_file
+        run.problem,
+        run.hparams,
+        run.data_dir,
+        run.say,
+        vocab_file=vocab_file,
+        fingerprints=fingerprints,
     )
     provenance = replace(
         provenance,
@@ -120,7 +128,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
             if run.hparams.precision != "float32":
                 # As every other command translates with it.
                 model = _build(run, data, "float32")
-            result = _average_and_score(run, data, model, test_fingerprint)
+            result = _average_and_score(run, data, model, fingerprints["test"])
         else:
             result = {"problem": run.problem.name, "steps": loop.step}
             run.say("the chief averages the checkpoints and scores")

@@ -17,12 +17,7 @@ from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
 def search_of(hparams: HParams, **changes: Any) -> Search:
-    """Returns the search that the hyper-parameters ask for.
-
-    Args:
-        hparams: of the model.
-        **changes: fields of `Search` that differ; None takes the model's own.
-    """
+    """Returns a model's own search, but for the fields that are given and not None."""
     settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
@@ -54,18 +49,16 @@ class Loaded(NamedTuple):
         for_one: Callable[[list[Transformer], Search], SentenceSearch] | None = None,
         **changes: Any,
     ) -> Translator:
-        """Makes them translate.
+        """Makes them translate, with a search for one sentence if it is given.
 
-        Args:
-            for_one: makes a search for batches of one sentence; None: there is none.
-            **changes: as `search_of` takes them.
+        `changes` are those of `search_of`.
         """
         search = search_of(self.hparams, **changes)
         alone = for_one and for_one(self.models, search)
         return Translator(self.models, self.tokenizer, search, for_one=alone)
 
 
-def load(
+def load_models(
     model_dir: ModelDir | str | os.PathLike[str],
     checkpoints: str | Sequence[str] = "best",
     precision: str = "float32",
@@ -73,11 +66,10 @@ def load(
     """Loads models over one vocabulary.
 
     Args:
-        model_dir: whose checkpoints have names, and whose model says how to translate.
-        checkpoints: at least one, in a list or as `--checkpoint` takes them, with
-            commas between: one of `CHECKPOINT_NAMES` of the directory (see
-            `ModelDir.checkpoint`), another model's directory, whose best is taken, or
-            the folder of any checkpoint inside of a model's directory.
+        model_dir: says how to translate.
+        checkpoints: a list, or a text with commas between: each is one of
+            `CHECKPOINT_NAMES` of the directory, another model's directory, whose best
+            is taken, or the folder of a checkpoint in any model's directory.
         precision: one of `PRECISIONS`.
 
     Raises:
@@ -117,7 +109,7 @@ def load(
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:
     """Finds a checkpoint, and the model directory that it belongs to."""
     if name in CHECKPOINT_NAMES:
-        # Where another model lies in the current folder, this is none of its own.
+        # Even if the current folder has one of this name.
         return directory, directory.checkpoint(name)
     path = Path(name)
     if ModelDir(path).exists():

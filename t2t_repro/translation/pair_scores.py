@@ -32,8 +32,8 @@ class TokenScore(NamedTuple):
     """One symbol of a target.
 
     Attributes:
-        text: what the symbol adds to the text, spaces included; nothing while a
-            character is spelled in bytes that is not whole yet. `EOS_TEXT` at the end.
+        text: what it adds to the text, spaces included; empty for a byte that does not
+            complete its character; `EOS_TEXT` at the end.
         log_prob: nats.
     """
 
@@ -46,8 +46,8 @@ class PairScore(NamedTuple):
 
     Attributes:
         log_prob: the sum over its symbols, nats.
-        symbols: subwords of the target, EOS included.
-        tokens: each symbol; none unless they were asked for.
+        symbols: how many, EOS included.
+        tokens: each symbol, if asked for.
         cut: whether the source was longer than a translator reads.
     """
 
@@ -64,14 +64,7 @@ class PairScore(NamedTuple):
 
 @dataclass
 class CorpusScore:
-    """The sum over pairs.
-
-    Attributes:
-        pairs: how many.
-        tokens: symbols of their targets, EOS included.
-        log_prob: the sum over all symbols, nats.
-        cut: pairs whose source was cut.
-    """
+    """The sums over pairs; `tokens` are symbols of targets, `cut` pairs."""
 
     pairs: int = 0
     tokens: int = 0
@@ -94,7 +87,7 @@ class CorpusScore:
             return math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what a program needs, by name."""
+        """Returns the figures by name."""
         return {
             "pairs": self.pairs,
             "tokens": self.tokens,
@@ -114,14 +107,12 @@ class PairScorer:
     """Scores given sentence pairs by teacher forcing.
 
     The sum over the ids of a hypothesis is what beam search has for it before it
-    divides by the length penalty. Probabilities are the model's own: no smoothing,
-    no dropout.
+    divides by the length penalty.
 
     Args:
         model: the model, already built.
         tokenizer: its vocabulary.
-        max_input_length: longer sources are cut to as many subwords, EOS included,
-            as a translator does.
+        max_input_length: sources are cut to as many subwords, as a translator does.
 
     Attributes:
         log_probs: the graph of `models.log_probs.log_probs`.
@@ -148,19 +139,14 @@ class PairScorer:
         window: int = 4096,
         progress: Callable[[int], object] | None = None,
     ) -> Iterator[PairScore]:
-        """Scores pairs of lines in order, batched by length inside a window.
-
-        An empty target is the symbol EOS alone; an empty source is no exception.
+        """Yields a score for each pair, in order.
 
         Args:
-            pairs: source and target, without line ends.
+            pairs: source and target, without line ends; an empty one is EOS alone.
             per_token: whether each symbol is wanted, too.
             tokens_per_batch: padded positions of either side that are scored at once.
-            window: pairs read before the first is given back; bounds the memory.
+            window: pairs in memory, sorted by length.
             progress: called with the number of pairs scored since the last call.
-
-        Yields:
-            One score per pair, in the order of the pairs.
 
         Raises:
             UserError: a target is longer than `MAX_TARGET_LENGTH`.
@@ -205,12 +191,7 @@ class PairScorer:
     def _tokens(
         self, targets: list[list[int]], log_probs: np.ndarray
     ) -> list[tuple[TokenScore, ...]]:
-        """Joins each symbol's text to its log probability.
-
-        Args:
-            targets: ids that end in EOS.
-            log_probs: float32 (batch, target).
-        """
+        """Joins each symbol's text to its log probability, float32 (batch, target)."""
         spelled = spell_tokens(self.tokenizer, [target[:-1] for target in targets])
         return [
             tuple(

@@ -45,12 +45,12 @@ class Parser:
         Args:
             lines: sentences as the treebank splits them into words, with spaces
                 between; brackets may be written as such, too.
-            batch_size: as `Translator.translate_window`.
-            progress: as `Translator.translate_window`.
-            prefixes: as `Translator.translate_window`.
+            batch_size: as in `Translator.translate_window`.
+            progress: likewise.
+            prefixes: likewise.
 
         Returns:
-            One tree on a line for each, in their order; blank lines stay empty.
+            A tree for each, in their order; blank lines stay empty.
         """
         sentences = [words_of(line) for line in lines]
         texts = [" ".join(words) for words in sentences]
@@ -76,12 +76,8 @@ def words_of(line: str) -> list[str]:
 def parse_of(words: Sequence[str], found: Translation) -> Repair:
     """Makes a tree of what a model found for a sentence.
 
-    The best hypothesis that is a tree over the words is taken; if none is, the best of
-    all is repaired (see problems/tree_repair.py).
-
-    Args:
-        words: the sentence, at least one word, as `words_of` returns them.
-        found: the hypotheses: tags with spaces between, or whatever the model wrote.
+    The best hypothesis that is a tree over the words, as `words_of` returns them, is
+    taken; if none is, the best of all is repaired (see problems/tree_repair.py).
     """
     texts = (found.text, *(other.text for other in found.others))
     parses = (repair(words, text.split()) for text in texts)

@@ -13,9 +13,9 @@ _MOST_BATCHES_AT_ONCE = 16
 def give_each_batch_a_core(compiled: bool = False) -> None:
     """Makes TensorFlow run each operation on one core, and batches side by side.
 
-    For a process that only translates, to be called before TensorFlow computes
-    anything: once it has, or on a GPU, nothing changes. A step of the search is many
-    small operations; split over two cores they take as long as on one.
+    For a process that only translates, before TensorFlow computes anything; later, or
+    on a GPU, nothing changes. A step of the search is many small operations, which two
+    cores finish no sooner than one.
 
     Args:
         compiled: whether searches are compiled; their products use all cores.
@@ -29,17 +29,12 @@ def give_each_batch_a_core(compiled: bool = False) -> None:
 
 
 def rows_at_once(sentences: int, batch_size: int) -> int:
-    """Returns how many sentences make a batch, so that few of them occupy all cores.
-
-    Args:
-        sentences: at hand.
-        batch_size: the most in a batch.
-    """
+    """Returns how many of the sentences make a batch, so that all cores have one."""
     return max(1, min(batch_size, -(-sentences // batches_at_once())))
 
 
 def batches_at_once() -> int:
-    """Returns how many batches are searched at the same time on this machine."""
+    """Returns how many batches this machine searches at the same time."""
     if tf.config.list_physical_devices("GPU"):
         return 1
     return min(_MOST_BATCHES_AT_ONCE, usable_cores())

@@ -8,8 +8,7 @@ from t2t_repro import fast
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.loading import Loaded
-from t2t_repro.translation.loading import load as load_models
+from t2t_repro.translation.loading import Loaded, load_models
 from t2t_repro.translation.pair_scores import PairScorer
 
 

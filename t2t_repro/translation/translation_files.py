@@ -37,17 +37,17 @@ _MOST_BYTES = 4 * (MOST_CHARACTERS + 2)
 _CUT_LINES_NAMED = 5
 
 Record = Callable[[int, Translation], str]
-"""Spells the translation of a line, whose number counts from 0: whole lines."""
+"""Spells the translation of a line, numbered from 0, as whole lines."""
 
 Align = Callable[[Sequence[str], Sequence[str]], list[str]]
-"""Aligns the words of sources and translations, a line in Pharaoh format for each."""
+"""Aligns sources and translations: a line in Pharaoh format for each pair."""
 
 
 class InputText:
     """The text to translate.
 
-    A file, named or as standard input, is read once beforehand: a mistake in its last
-    line is better noticed now than in some hours. A pipe or a terminal is not.
+    A file is read once beforehand: a mistake in its last line is better noticed now
+    than in some hours. A pipe or a terminal is not.
 
     Args:
         name: a file, or "-" for standard input.
@@ -105,7 +105,7 @@ class InputText:
             return os.path.isfile(self.name)
         try:
             return stat.S_ISREG(os.fstat(sys.stdin.buffer.fileno()).st_mode)
-        except OSError:  # It is none of the system's.
+        except OSError:  # It is no file of the system's.
             return False
 
 
@@ -145,11 +145,8 @@ def open_output(name: str, identity: Mapping[str, Any] | None) -> Iterator[Outpu
 
     Args:
         name: the file, or "-" for standard output.
-        identity: what the output is made from, see `resumable_file`; None: that is
-            not known, so an interrupted run has to begin anew.
-
-    Yields:
-        The output.
+        identity: what it is made from (see `resumable_file`); None: not known, so an
+            interrupted run has to begin anew.
 
     Raises:
         UserError: as `resumable_file`.
@@ -209,20 +206,18 @@ def translate_windows(
     """Translates a text from where it was left.
 
     Args:
-        translator: the translator, or a parser, whose translations are trees.
+        translator: or a parser, whose translations are trees.
         lines: the whole text.
-        done: how far the translation is; updated before each window is given.
+        done: how far the translation is; updated before each window is yielded.
         batch_size: sentences translated at once.
         window: lines read at once, at most, and sorted by length.
         record: spells the translation of a line.
-        progress: as `Translator.translate_window` takes it.
-        prefixes: what each translation begins with, for the whole text; None:
-            nothing.
-        align: aligns the words of each line and its translation; None: nothing does.
+        progress: as in `Translator.translate_window`.
+        prefixes: how the translations of the whole text begin; None: as they like.
+        align: aligns the words of each line and its translation, if asked for.
 
     Yields:
-        The records of each window. What they are does not depend on where the
-        translation was left, as long as that was after a window.
+        The records of each window, the same wherever the translation was left.
 
     Raises:
         UserError: there are fewer prefixes than lines, or more.
@@ -253,9 +248,9 @@ def translate_windows(
 
 
 def text_record(number: int, found: Translation) -> str:
-    """Spells a translation as its text and, behind ``|||``, its alignment if it has.
+    """Spells a translation as its text, with `|||` and its alignment if it has one.
 
-    That is how Marian writes a text and its hard alignment.
+    Marian writes the same.
     """
     if found.alignment is None:
         return f"{found.text}\n"
@@ -268,12 +263,10 @@ def scored_record(number: int, found: Translation) -> str:
 
 
 def nbest_record(number: int, found: Translation) -> str:
-    """Spells a list of hypotheses in the format of Moses.
+    """Spells a list of hypotheses in the format of Moses (manual, "n-best lists").
 
-    A hypothesis is a line of four fields, best first: the line's number in the input,
-    from 0; the text; the features, here the log probability; the score, which is
-    that over the length penalty. Moses' manual, "n-best lists"; Marian writes the
-    same. A text may hold ``|||`` itself, so the last two fields count from the right.
+    A line has the number of the input's line, from 0; the text, which may hold `|||`
+    itself; the features, here the log probability; the score.
     """
     best = ScoredText(found.text, found.score, found.tokens, found.log_prob)
     return "".join(

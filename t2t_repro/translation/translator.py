@@ -1,7 +1,7 @@
-"""Text to text: tokenizer, model and search as one graph.
+"""Text to text: tokenizer, model and search.
 
-The same object translates for `translate`, `evaluate`, the validation during
-training and the exported SavedModel: what is scored is what is served.
+The same object translates for `translate`, `evaluate`, the validation during training
+and the exported SavedModel: what is scored is what is served.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
-# No line is read further: a tokenizer's memory grows with its text. Were a subword
-# 128 characters long, this would still be MAX_INPUT_LENGTH subwords.
+# No line is read further: a tokenizer's memory grows with its text. At 128 characters
+# a subword this is MAX_INPUT_LENGTH subwords.
 MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
@@ -31,14 +31,7 @@ _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
 class ScoredText(NamedTuple):
-    """One of the translations that were found for a sentence.
-
-    Attributes:
-        text: the translation.
-        score: its log probability over the length penalty.
-        tokens: its subwords, EOS included.
-        log_prob: its log probability.
-    """
+    """One of the translations of a sentence; the fields are `Translation`'s."""
 
     text: str
     score: float
@@ -50,14 +43,13 @@ class Translation(NamedTuple):
     """One sentence's translation.
 
     Attributes:
-        text: the translation, the best that was found, or the first drawn.
+        text: the best that was found, or the first drawn.
         score: its log probability over the length penalty; 0 for an empty line.
-        tokens: subwords of the translation, EOS included.
-        log_prob: its log probability.
+        tokens: its subwords, EOS included.
+        log_prob: natural logarithm.
         cut: whether the source was longer than the translator reads.
-        others: the next best, best first, or the next ones drawn: at most one fewer
-            than the search's `nbest`.
-        alignment: its words and the source's in Pharaoh format, if asked for.
+        others: the next best, or the next drawn, up to the search's `nbest` in all.
+        alignment: of its words with the source's, in Pharaoh format, if asked for.
     """
 
     text: str
@@ -85,14 +77,13 @@ class Translator(tf.Module):
     """Translates batches of raw strings.
 
     Args:
-        model: the model, already built; or several, which translate as one (see
+        model: already built; or several models, which translate as one (see
             `EnsembleDecoder`).
         tokenizer: their vocabulary.
         search: how translations are found.
-        max_input_length: longer inputs are cut to as many subwords, so that no
-            sentence can exhaust memory.
-        for_one: searches batches of one sentence in its own way, with the same models
-            and the same `search`; `fast.compiled_search.CompiledSearch`, say.
+        max_input_length: longer inputs are cut to as many subwords, EOS included.
+        for_one: searches batches of one sentence with the same models and `search`;
+            `fast.compiled_search.CompiledSearch`, say.
     """
 
     def __init__(
@@ -141,14 +132,9 @@ class Translator(tf.Module):
     def complete_ids(
         self, inputs: tf.Tensor, prefixes: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the translations that begin as they are told to.
+        """Does as `translate_ids`, with given beginnings, int32 (batch, prefix).
 
-        Args:
-            inputs: as `translate_ids` takes them.
-            prefixes: int32 (batch, prefix), 0-padded.
-
-        Returns:
-            As `translate_ids`; the prefix is part of the hypothesis and of its score.
+        They are 0-padded, and part of the hypothesis and of its score.
         """
         return self._find(inputs, prefixes)
 
@@ -159,33 +145,17 @@ class Translator(tf.Module):
         return found.ids, found.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
-        """Encodes sentences, cut to `max_input_length`.
-
-        Args:
-            text: string (batch,).
-
-        Returns:
-            int32 (batch, source), each row ending in EOS, 0-padded.
-        """
+        """Encodes sentences, string (batch,), as `translate_ids` takes them."""
         return cut_rows(self.tokenizer.encode(text), self.max_input_length).to_tensor()
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
-        """Encodes what translations begin with: int32 (batch, prefix), 0-padded."""
+        """Encodes how translations begin: int32 (batch, prefix), 0-padded."""
         ids = self.tokenizer.encode(tf.constant(prefixes))
         return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
-        """Decodes translations to one line each.
-
-        A model can spell a line break, in bytes or as text; in a translation it would
-        shift every line that follows.
-
-        Args:
-            ids: int32 (batch, target).
-
-        Returns:
-            string (batch,), UTF-8 without line breaks.
-        """
+        """Decodes translations, int32 (batch, target): string (batch,), a line each."""
+        # A line break that a model spells would shift every line that follows.
         return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
 
     def translate_batches(
@@ -193,16 +163,9 @@ class Translator(tf.Module):
         batches: Iterable[tf.Tensor],
         prefixes: Iterable[tf.Tensor] | None = None,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """Translates batches, several at once on a CPU, and gives them back in order.
+        """Yields what `translate_ids`, or `complete_ids`, returns for each batch.
 
-        See `side_by_side`. On a GPU one batch fills it.
-
-        Args:
-            batches: int32 (batch, source) each, as `translate_ids` takes them.
-            prefixes: as many, as `complete_ids` takes them; None: no prefixes.
-
-        Yields:
-            What `translate_ids`, or `complete_ids`, returns for each.
+        On a CPU several batches are searched at once (see `side_by_side`).
         """
         with ThreadPoolExecutor(batches_at_once()) as pool:
             if prefixes is None:
@@ -211,7 +174,7 @@ class Translator(tf.Module):
                 yield from pool.map(self.complete_ids, batches, prefixes)
 
     def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`, by the search for one sentence where it can."""
+        """Does as `translate_ids`, by the search for one sentence if that can."""
         if self._for_one is not None and self._for_one.is_for(inputs):
             return self._for_one(inputs)
         return self.translate_ids(inputs)
@@ -221,27 +184,14 @@ class Translator(tf.Module):
         lines: Iterable[str],
         batch_size: int = 32,
         window: int = 4096,
-        progress: Callable[[int], object] | None = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Iterator[Translation]:
-        """Translates lines in order, batched by length inside a window.
+        """Translates lines in order, at most `window` of them in memory.
 
-        Args:
-            lines: sentences, without line ends.
-            batch_size: sentences translated at once.
-            window: lines read before the first is given back, at most; bounds the
-                memory.
-            progress: called with the number of lines translated since the last call.
-
-        Yields:
-            One translation per line, in the order of the lines.
+        The rest is as in `translate_window`.
         """
-
-        def tell(lines: int, tokens: int) -> None:
-            if progress is not None:
-                progress(lines)
-
         for part in windows(lines, window):
-            yield from self.translate_window(part, batch_size, tell)
+            yield from self.translate_window(part, batch_size, progress)
 
     def translate_window(
         self,
@@ -252,20 +202,15 @@ class Translator(tf.Module):
     ) -> list[Translation]:
         """Translates a list of lines, the longest first.
 
-        With tensor2tensor's rules, where a translation depends on its batch, batches
-        are tensor2tensor's (utils/decoding.py:_get_sorted_inputs): lines are stripped,
-        sorted by their words, and `batch_size` of them are a batch.
-
         Args:
             lines: sentences, without line ends.
             batch_size: sentences translated at once, at most.
             progress: called after each batch with the number of lines translated
                 since the last call, and of subwords of their translations.
-            prefixes: as many, what each translation begins with; None: nothing.
+            prefixes: how each translation begins; None: as it likes.
 
         Returns:
-            One translation per line, in the order of the lines; blank lines stay
-            empty.
+            One translation per line, in their order; blank lines stay empty.
         """
         if not lines:
             return []
@@ -278,16 +223,9 @@ class Translator(tf.Module):
         done = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
-        ranks = lengths
-        if self.search.tensor2tensor_rules:
-            ranks = np.array([len(text.split()) for text in texts])
-        full = [n for n in np.argsort(-ranks, kind="stable") if texts[n].strip()]
+        groups = self._groups(texts, lengths, batch_size)
         if progress is not None:
-            progress(len(lines) - len(full), 0)
-        size = batch_size
-        if not self.search.tensor2tensor_rules:
-            size = rows_at_once(len(full), batch_size)
-        groups = [full[n : n + size] for n in range(0, len(full), size)]
+            progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)
         begun = None
         if prefixes is not None:
@@ -303,13 +241,26 @@ class Translator(tf.Module):
                 progress(len(places), tokens)
         return done
 
-    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
-        """Returns the `nbest` hypotheses of each sentence, or as many as there are.
+    def _groups(
+        self, texts: Sequence[str], lengths: np.ndarray, batch_size: int
+    ) -> list[list[int]]:
+        """Returns the numbers of the texts of each batch; blank ones are in none.
 
-        Args:
-            ids: int32 (batch, beam, target).
-            scores: float32 (batch, beam).
+        tensor2tensor sorts by words, and its batches have `batch_size` sentences, which
+        matters where a translation depends on its batch
+        (utils/decoding.py:_get_sorted_inputs).
         """
+        if self.search.tensor2tensor_rules:
+            lengths = np.array([len(text.split()) for text in texts])
+        order = np.argsort(-lengths, kind="stable").tolist()
+        full = [n for n in order if texts[n].strip()]
+        size = batch_size
+        if not self.search.tensor2tensor_rules:
+            size = rows_at_once(len(full), batch_size)
+        return [full[n : n + size] for n in range(0, len(full), size)]
+
+    def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
+        """Returns the `nbest` hypotheses of each sentence, or as many as there are."""
         nbest = self.search.nbest
         ids = ids[:, :nbest]
         batch, nbest, length = ids.shape
@@ -327,31 +278,23 @@ class Translator(tf.Module):
             [
                 ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
-                if length  # A place that no hypothesis fills holds padding alone.
+                if length  # A place without a hypothesis is all padding.
             ]
             for row in rows
         ]
 
     def _penalties(self, ids: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Returns what the log probabilities were divided by: (batch, nbest).
-
-        tensor2tensor leaves those of what did not end as they are.
-        """
+        """Returns what the log probabilities were divided by: (batch, nbest)."""
         penalties = length_penalty(tokens, self.search.score_alpha)
-        if self.search.tensor2tensor_rules:
+        if self.search.tensor2tensor_rules:  # What did not end keeps its own.
             return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
         return penalties
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:
-    """Cuts a stream of lines into lists that fit into memory.
+    """Cuts a stream of lines into lists of `most_lines`, fewer if they are long.
 
-    Args:
-        lines: the stream.
-        most_lines: lines in a list; fewer where they are long.
-
-    Yields:
-        Lists of lines; they depend on the lines since the last list alone.
+    A list depends on the lines after the one before alone.
     """
     waiting: list[str] = []
     characters = 0

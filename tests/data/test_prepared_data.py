@@ -256,6 +256,33 @@ def test_what_statistics_say_against_the_corpus_is_told_every_time(run):
     assert (run.folder / "checks.json").read_bytes() != checks
 
 
+def test_the_training_text_is_read_for_the_vocabulary_and_for_the_shards(run):
+    class Counting(FilesProblem):
+        def __init__(self):
+            super().__init__(str(run.data_dir), None, None)
+            self.passes = []
+
+        def pairs(self, split):
+            self.passes.append(split)
+            return super().pairs(split)
+
+        def fingerprint(self):
+            self.passes.append("bytes")
+            return super().fingerprint()
+
+    def passes(**settings):
+        problem = Counting()
+        prepare(problem, HPARAMS, run.data_dir, run.said.append, **settings)
+        return [each for each in problem.passes if each in ("train", "bytes")]
+
+    identity = Counting().fingerprint()
+    shutil.rmtree(run.data_dir / "encoded")
+    assert passes() == ["bytes", "train", "train"]
+    assert passes(fingerprints={"train": identity}) == []
+    (run.folder / "checks.json").unlink()
+    assert passes() == ["bytes", "train"]
+
+
 def test_swapped_files_are_told(run):
     for name in ("en", "de"):
         (run.data_dir / f"val.{name}").rename(run.data_dir / f"{name}.val")

@@ -17,7 +17,7 @@ class Reader:
 
     def translate_lines(self, lines, batch_size, window, progress):
         for line in lines:
-            progress(1)
+            progress(1, 1)
             text = self.table[line]
             yield Translation(text, -1.0, len(text.split()) + 1, -2.0, cut=False)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2t_repro.problems.checks import findings
+from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.files import FilesProblem
 from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
 
@@ -40,7 +40,8 @@ def corpus(tmp_path):
 
 
 def found(folder, *held_out):
-    return findings(FilesProblem(str(folder), "en", "de"), held_out or ("val", "test"))
+    problem = FilesProblem(str(folder), "en", "de")
+    return Checks(problem, held_out or ("val", "test")).findings()
 
 
 def test_nothing_is_said_of_a_corpus_without_fault(corpus, tmp_path):
@@ -48,7 +49,7 @@ def test_nothing_is_said_of_a_corpus_without_fault(corpus, tmp_path):
 
 
 def test_nothing_is_said_of_the_built_in_corpus():
-    assert findings(TranslateEndeNumbers(), ("val", "test")) == []
+    assert Checks(TranslateEndeNumbers(), ("val", "test")).findings() == []
 
 
 @pytest.mark.parametrize("split", ["val", "test"])

@@ -9,7 +9,7 @@ from golden_checks.texts import words_and_tags
 
 from t2t_repro.problems.trees import tree_of
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_pairs
+from t2t_repro.system.text_files import iterate_pairs
 
 
 def test_words_and_tags_are_tensor2tensors(shared_dir):
@@ -26,7 +26,7 @@ def test_the_treebanks_trees_give_its_words_and_come_back_whole(
     shared_dir, split, count
 ):
     path = shared_dir / "corpora/wsj_treebank_sample"
-    pairs = read_pairs(path / f"{split}.clean", path / f"{split}.sent")
+    pairs = list(iterate_pairs(path / f"{split}.clean", path / f"{split}.sent"))
     assert len(pairs) == count
     for tree, sentence in pairs:
         words, tags = words_and_tags(tree)

@@ -182,7 +182,8 @@ def test_several_models_translate_and_score_as_one(model, tokenizer):
     inputs, targets = (
         tokenizer.encode(tf.constant([text])).to_tensor() for text in ("one", "eins")
     )
-    mean = np.mean([tf.nn.softmax(m(inputs, targets)) for m in (model, other)], axis=0)
+    pair = {"inputs": inputs, "targets": targets}
+    mean = np.mean([tf.nn.softmax(each(pair)) for each in (model, other)], axis=0)
     log_probs = np.log(np.take_along_axis(mean[0], targets.numpy().T, axis=1))
     found = ask(module, "score", ["one"], ["eins"])["log_probability"]
     np.testing.assert_allclose(found, [log_probs.sum()], atol=1e-4)

@@ -14,9 +14,9 @@ from t2t_repro.system.text_files import (
     decode_lines,
     is_special,
     iterate_lines,
+    iterate_pairs,
     new_text_file,
     read_lines,
-    read_pairs,
     write_text_atomically,
 )
 
@@ -126,16 +126,16 @@ def test_a_missing_file_and_a_directory_are_refused_by_name(tmp_path):
 def test_pairs_join_line_by_line(tmp_path):
     source = _file(tmp_path, b"one\ntwo\n", "a.en")
     target = _file(tmp_path, b"eins\r\nzwei", "a.de")
-    assert read_pairs(source, target) == [("one", "eins"), ("two", "zwei")]
+    assert list(iterate_pairs(source, target)) == [("one", "eins"), ("two", "zwei")]
 
 
 def test_unequal_line_counts_are_refused_with_both_counts(tmp_path):
     source = _file(tmp_path, b"one\ntwo\nthree\n", "a.en")
     target = _file(tmp_path, b"eins\n", "a.de")
     with pytest.raises(UserError, match=r"a\.en has 3 lines but .*a\.de has 1:"):
-        read_pairs(source, target)
+        list(iterate_pairs(source, target))
     with pytest.raises(UserError, match=r"a\.de has 1 lines but .*a\.en has 3:"):
-        read_pairs(target, source)
+        list(iterate_pairs(target, source))
 
 
 def test_a_written_file_holds_the_text_and_leaves_no_other_file(tmp_path):

@@ -12,17 +12,17 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.translation.loading import load
+from t2t_repro.translation.loading import load_models
 from tests import tiny
 
 pytestmark = pytest.mark.medium
 
 
 def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
-    found = load(str(trained.model_dir))
+    found = load_models(str(trained.model_dir))
     assert found.checkpoints == [str(trained.model_dir / "averaged")]
     assert found.translator().search == Search(beam_size=2, alpha=0.6, extra_length=2)
-    found = load(trained.model_dir, "latest")
+    found = load_models(trained.model_dir, "latest")
     assert found.checkpoints == [
         str(trained.model_dir / "checkpoints" / "step-00000004")
     ]
@@ -33,7 +33,7 @@ def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
 def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
     texts, scores = {}, {}
     for name in ("averaged", "latest"):
-        translator = load(trained.model_dir, name).translator(beam_size=1)
+        translator = load_models(trained.model_dir, name).translator(beam_size=1)
         (found,) = translator.translate_lines(["one two"])
         texts[name], scores[name] = found.text, found.score
     assert scores["averaged"] != scores["latest"]
@@ -43,7 +43,7 @@ def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
     directory = ModelDir(trained.model_dir)
     folders = [trained.model_dir / f"checkpoints/step-0000000{n}" for n in (2, 4)]
     names = ["averaged", "latest", str(folders[0]), str(trained_copy.model_dir)]
-    found = load(directory, names)
+    found = load_models(directory, names)
     averaged = [
         each / "averaged" for each in (trained.model_dir, trained_copy.model_dir)
     ]
@@ -55,8 +55,8 @@ def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
     for one, other in zip(values[0], values[3], strict=True):
         np.testing.assert_array_equal(one, other)
     assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
-    alone = load(directory, "averaged")
-    both = load(directory, f"averaged,{trained_copy.model_dir}")
+    alone = load_models(directory, "averaged")
+    both = load_models(directory, f"averaged,{trained_copy.model_dir}")
     assert both.checkpoints == list(map(str, averaged))
     (one,), (two,) = (
         each.translator().translate_lines(["one two"]) for each in (alone, both)
@@ -68,9 +68,9 @@ def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
 def test_a_folder_may_have_a_comma_in_its_name(trained, tmp_path):
     folder = tmp_path / "a,b"
     with pytest.raises(UserError, match=f"--checkpoint {tmp_path / 'a'}: no such"):
-        load(trained.model_dir, str(folder))
+        load_models(trained.model_dir, str(folder))
     shutil.copytree(trained.model_dir, folder)
-    found = load(trained.model_dir, str(folder))
+    found = load_models(trained.model_dir, str(folder))
     assert found.checkpoints == [str(folder / "averaged")]
 
 
@@ -84,7 +84,7 @@ def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
     (other / "model.json").write_text(json.dumps(meta), encoding="utf-8")
     words = re.escape(f"{trained.model_dir} and {other} have different vocabularies;")
     with pytest.raises(UserError, match=words):
-        load(ModelDir(trained.model_dir), ["best", str(other)])
+        load_models(ModelDir(trained.model_dir), ["best", str(other)])
 
 
 def test_names_are_the_directorys_own_wherever_the_command_runs(
@@ -95,7 +95,7 @@ def test_names_are_the_directorys_own_wherever_the_command_runs(
     directory = ModelDir(trained.model_dir)
     for name in ("averaged", "best_bleu"):
         assert (trained_copy.model_dir / name).is_dir()
-        found = load(directory, [name])
+        found = load_models(directory, [name])
         assert found.homes == [directory]
         (checkpoint,) = found.checkpoints
         assert checkpoint.startswith(str(trained.model_dir))
@@ -108,7 +108,7 @@ def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
     changed = text.replace("num_heads: 2", "num_heads: 4")
     assert changed != text
     (other / "hparams.yaml").write_text(changed, encoding="utf-8")
-    found = load(ModelDir(trained.model_dir), [str(other / "averaged")])
+    found = load_models(ModelDir(trained.model_dir), [str(other / "averaged")])
     assert found.homes[0].hparams().num_heads == 4
     layer = next(iter(found.models[0].decoder.layers_in_order()))
     assert layer.self_attention.num_heads == 4
@@ -118,6 +118,6 @@ def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
 def test_a_member_that_is_no_model_is_named(trained, tmp_path):
     directory = ModelDir(trained.model_dir)
     with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):
-        load(ModelDir(tmp_path), ["best"])
+        load_models(ModelDir(tmp_path), ["best"])
     with pytest.raises(UserError, match="--checkpoint step-9: no such folder"):
-        load(directory, ["best", "step-9"])
+        load_models(directory, ["best", "step-9"])

@@ -95,7 +95,9 @@ def test_a_translation_depends_on_its_sentence_alone(translator, one_by_one):
 
 def test_windows_and_progress_cover_every_line_in_order(translator, one_by_one):
     told = []
-    found = translator.translate_lines(LINES, 2, window=4, progress=told.append)
+    found = translator.translate_lines(
+        LINES, 2, window=4, progress=lambda lines, tokens: told.append(lines)
+    )
     assert_same(list(found), one_by_one)
     assert sum(told) == len(LINES)
 
