@@ -180,6 +180,14 @@ class Transformer(keras.Model):
         encoder_output, mask = self.encode(inputs["inputs"])
         return self.logits(self.decode(inputs["targets"], encoder_output, mask))
 
+    def compute_loss(
+        self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any
+    ) -> Tensor:
+        """Lets `fit` take the targets for labels where a dataset has no others."""
+        return super().compute_loss(
+            x, x["targets"] if y is None else y, *args, **kwargs
+        )
+
     def encode(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Runs the encoder (section 3.1).
 

@@ -188,6 +188,14 @@ def test_it_learns_from_a_dataset(jit_compile):
     assert model.evaluate(data, verbose=0) < losses[0]
 
 
+def test_targets_are_the_labels_of_a_dataset_without_others():
+    data = tf.data.Dataset.from_tensor_slices(PAIRS).batch(16)
+    model = compiled(small())
+    expected = model.evaluate(PAIRS, TARGETS, verbose=0, batch_size=16)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-6)
+    assert np.isfinite(model.fit(data, verbose=0, shuffle=False).history["loss"][0])
+
+
 def test_evaluation_is_the_mean_over_all_symbols():
     model = compiled(small())
     losses = by_hand(model(PAIRS), TARGETS)
