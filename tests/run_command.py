@@ -68,7 +68,7 @@ def _main(command: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:
-    """Starts `python -m t2t_repro.COMMAND` with pipes for what it prints.
+    """Starts a command, named as for `run`, with pipes for what it prints.
 
     SIGINT reaches it even where the tests run in a shell's background, which is
     started with that signal ignored and hands this down.
@@ -76,10 +76,13 @@ def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("T2T_REPRO_VERBOSE", None)
+    program = ["-m", f"t2t_repro.{command}"]
+    if command.endswith(".py"):
+        program = [str(ROOT / command)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", f"t2t_repro.{command}", *arguments],
+            [sys.executable, *program, *arguments],
             encoding="utf-8",
             env=environment,
             **(pipes | settings),  # type: ignore[call-overload]
@@ -89,7 +92,7 @@ def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen
 
 
 def run_alone(command: str, *arguments: str, **settings: object) -> Done:
-    """Runs `python -m t2t_repro.COMMAND` to its end."""
+    """Runs a command, named as for `run`, in a process of its own."""
     text = settings.pop("input", "")
     process = start(command, *arguments, stdin=subprocess.PIPE, **settings)
     out, err = process.communicate(text)

@@ -14,6 +14,7 @@ where it was. `--count` trains nothing and prints the parameters of every row.
 import json
 import math
 import os
+import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,9 @@ from typing import Any
 
 from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
-from benchmarking import machine, run_process, say
+from benchmarks.in_turn import failure
+from benchmarks.machine import machine, say
+from flags import one_of, several
 from model_costs import parameters
 
 from t2t_repro import hparams
@@ -38,13 +41,7 @@ TABLE = "table3"
 
 @dataclass(frozen=True)
 class Trial:
-    """One row with one seed.
-
-    Attributes:
-        row: its name in `ROWS`.
-        hparams: the resolved set.
-        folder: where everything of it lies.
-    """
+    """One row of `ROWS` with one seed, and the folder where everything of it lies."""
 
     row: str
     hparams: HParams
@@ -71,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, trains what is missing and prints the table."""
     args = _parse(argv)
     base = hparams.load(args.hparams)
-    rows = _rows(args.rows)
+    rows = list(ROWS) if args.rows == ["all"] else args.rows
     if args.count:
         counted = [_counted(row, base) for row in rows]
         lines = [f"{each['parameters']:>12,}  {each['row']}" for each in counted]
@@ -82,21 +79,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     # The parameters are counted in checkpoints.
     cli.start_tensorflow(args.verbose)
     work_dir = Path(args.work_dir)
-    trials = list(trials_of(rows, base, _seeds(args.seeds), work_dir))
+    trials = list(trials_of(rows, base, args.seeds, work_dir))
     work_dir.mkdir(parents=True, exist_ok=True)
     on = machine()
     with ThreadPoolExecutor(args.jobs) as pool:
-        futures = [pool.submit(run, trial, args) for trial in trials]
-        for future in futures:
+        for future in [pool.submit(run, trial, args) for trial in trials]:
             future.result()
             # After every trial there is a table of what is done.
             summaries = _summaries(trials)
             found: dict[str, Any] = {"machine": on, "rows": summaries}
-            write_text_atomically(
-                work_dir / f"{TABLE}.json", json.dumps(found, indent=1) + "\n"
-            )
             text = as_markdown(summaries)
-            write_text_atomically(work_dir / f"{TABLE}.md", text)
+            for ending, told in (
+                ("json", json.dumps(found, indent=1) + "\n"),
+                ("md", text),
+            ):
+                write_text_atomically(work_dir / f"{TABLE}.{ending}", told)
     cli.print_result(text, found, args.json)
 
 
@@ -126,23 +123,13 @@ def run(trial: Trial, args: Namespace) -> None:
     trial.folder.mkdir(exist_ok=True)
     set_file = trial.folder / "set.yaml"
     trial.hparams.save(set_file)
-    data = ["--problem", args.problem] if args.problem else []
-    for flag in ("data_dir", "source_lang", "target_lang", "vocab_file"):
+    train = ["--hparams", str(set_file)]
+    for flag in ("problem", "data_dir", "source_lang", "target_lang", "vocab_file"):
         if getattr(args, flag) is not None:
-            data += [f"--{flag}", getattr(args, flag)]
-    model_dir = ["--model_dir", str(trial.folder / "model")]
-    environment = os.environ | _threads(args.jobs)
-    command = [sys.executable, "-m", "t2t_repro.train", "--hparams", str(set_file)]
-    name = trial.folder.name
-    trained = run_process(
-        f"{name} train",
-        [*command, *data, *model_dir, "--json"],
-        trial.folder,
-        environment,
-    )
-    command = [sys.executable, "-m", "t2t_repro.evaluate", "--split", "val"]
-    command += ["--checkpoint", "latest", *model_dir, "--json"]
-    scored = run_process(f"{name} evaluate", command, trial.folder, environment)
+            train += [f"--{flag}", getattr(args, flag)]
+    trained = _command(trial, args, "train", *train)
+    evaluate = ("--split", "val", "--checkpoint", "latest")
+    scored = _command(trial, args, "evaluate", *evaluate)
     result = {
         "row": trial.row,
         "seed": trial.hparams.seed,
@@ -155,6 +142,24 @@ def run(trial: Trial, args: Namespace) -> None:
         "hparams": trial.hparams.to_dict(),
     }
     write_text_atomically(trial.result_file, json.dumps(result, indent=1) + "\n")
+
+
+def _command(trial: Trial, args: Namespace, name: str, *flags: str) -> dict[str, Any]:
+    """Runs `python -m t2t_repro.NAME` on a trial's model; returns its result."""
+    log = trial.folder / f"{name}.log"
+    say(f"{trial.folder.name} {name} ... (log: {log})")
+    command = [sys.executable, "-m", f"t2t_repro.{name}", *flags, "--json"]
+    with log.open("w", encoding="utf-8") as stderr:
+        done = subprocess.run(
+            [*command, "--model_dir", str(trial.folder / "model")],
+            env=os.environ | _threads(args.jobs) | {"CUDA_VISIBLE_DEVICES": "-1"},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+        )
+    if done.returncode:
+        raise failure(f"{trial.folder.name} {name}", log, done.returncode)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def perplexity(model_dir: Path, step: int) -> float:
@@ -195,46 +200,26 @@ def _threads(jobs: int) -> dict[str, str]:
     return {"TF_NUM_INTRAOP_THREADS": str(each), "OMP_NUM_THREADS": str(each)}
 
 
-def _rows(text: str) -> list[str]:
-    if text == "all":
-        return list(ROWS)
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in ROWS:
-            raise UserError(f"--rows {name}: there is no such row; {', '.join(ROWS)}")
-    return names
-
-
-def _seeds(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in text.split(",")]
-    except ValueError:
-        raise UserError(f"--seeds {text}: give whole numbers, as 1,2") from None
-
-
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Trains rows of the paper's table 3 (ablations) and writes the table."
     )
-    parser.add_argument(
-        "--rows", default="all", help="names with commas between, e.g. base,table3_a_h1"
+    add = parser.add_argument
+    add(
+        "--rows",
+        type=several(one_of(("all", *ROWS))),
+        default="all",
+        help="names with commas between, e.g. base,table3_a_h1",
     )
-    parser.add_argument(
-        "--hparams", default=BASE, help="the base, at the size of your choice"
-    )
-    parser.add_argument("--seeds", default="1", help="with commas between")
-    parser.add_argument("--work_dir", help="folder for the models and the table")
-    parser.add_argument(
-        "--jobs", type=cli.at_least(1), default=1, help="trials that run at once"
-    )
-    parser.add_argument("--problem", help="the corpus; the set names its own")
-    parser.add_argument("--data_dir", help="as of t2t_repro.train")
-    parser.add_argument("--source_lang", help="as of t2t_repro.train")
-    parser.add_argument("--target_lang", help="as of t2t_repro.train")
-    parser.add_argument("--vocab_file", help="as of t2t_repro.train")
-    parser.add_argument(
-        "--count", action="store_true", help="only count the parameters of each row"
-    )
+    add("--hparams", default=BASE, help="the base, at the size of your choice")
+    seed = several(cli.at_least(0))
+    add("--seeds", type=seed, default="1", help="with commas between")
+    add("--work_dir", help="folder for the models and the table")
+    add("--jobs", type=cli.at_least(1), default=1, help="trials that run at once")
+    add("--problem", help="the corpus; the set names its own")
+    for name in ("data_dir", "source_lang", "target_lang", "vocab_file"):
+        add(f"--{name}", help="as of t2t_repro.train")
+    add("--count", action="store_true", help="only count the parameters of each row")
     args: Namespace = parser.parse_args(argv)
     return args
 

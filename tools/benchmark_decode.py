@@ -16,36 +16,37 @@ search without caches. CTranslate2 must be installed (`pip install ctranslate2`)
 left out by `--only t2t_repro,products`.
 """
 
-import json
 import os
-import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarking import Result, machine, machine_lines, run_process, say
+from benchmarks import decoding
+from benchmarks.in_turn import in_turn, own, printed
+from benchmarks.machine import Result, machine, machine_lines, say
+from flags import one_of, several
 
 from t2t_repro.command_line import cli
 
-WORKER = Path(__file__).resolve().parent / "decode_worker.py"
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
-CONTENDERS = {
-    f"{OURS} float32": (OURS, "float32"),
-    f"{OURS} float32, XLA": (OURS, "float32 xla"),
-    f"{OURS} bfloat16": (OURS, "bfloat16"),
-    "CTranslate2 float32": (PEER, "float32"),
-    "CTranslate2 int8": (PEER, "int8"),
-    "products float32": (LIMIT, "float32"),
-    "products bfloat16": (LIMIT, "bfloat16"),
+FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
+CONTENDERS: dict[str, tuple[str, Result]] = {
+    FLOAT32: (OURS, {"precision": "float32", "xla": False}),
+    XLA: (OURS, {"precision": "float32", "xla": True}),
+    f"{OURS} bfloat16": (OURS, {"precision": "bfloat16", "xla": False}),
+    "CTranslate2 float32": (PEER, {"compute_type": "float32"}),
+    "CTranslate2 int8": (PEER, {"compute_type": "int8"}),
+    "products float32": (LIMIT, {"precision": "float32"}),
+    "products bfloat16": (LIMIT, {"precision": "bfloat16"}),
 }
 # What is compared with what.
 PAIRS = (
-    (f"{OURS} float32", "CTranslate2 float32"),
-    (f"{OURS} float32, XLA", "CTranslate2 float32"),
+    (FLOAT32, "CTranslate2 float32"),
+    (XLA, "CTranslate2 float32"),
     (f"{OURS} bfloat16", "CTranslate2 int8"),
-    (f"{OURS} float32", "products float32"),
+    (FLOAT32, "products float32"),
     (f"{OURS} bfloat16", "products bfloat16"),
 )
 
@@ -53,62 +54,90 @@ PAIRS = (
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the programs in turn and prints what they reached."""
     args = _parse(argv)
-    result: Result = {"machine": machine(), "settings": vars(args)}
-    if "warning" in result["machine"]:
-        say(f"warning: {result['machine']['warning']}")
-    with tempfile.TemporaryDirectory() as folder:
-        work_dir = Path(folder)
-        settings = work_dir / "settings.json"
-        values = vars(args) | {"work_dir": folder}
-        settings.write_text(json.dumps(values), encoding="utf-8")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    result: Result = {"machine": machine(), "settings": vars(args), "contenders": {}}
+    with tempfile.TemporaryDirectory() as folder, printed(result, table, args.json):
+        args.work_dir = folder
+        cli.start_tensorflow(args.verbose)
+        decoding.write_model(args)
+        translated = measure(args, result["contenders"])
+        if args.checked:
+            result["plain_search"] = {
+                name: {
+                    "checked": len(ids[: args.checked]),
+                    "same": decoding.same_as_plain(args, ids[: args.checked]),
+                }
+                for name, ids in translated.items()
+            }
 
-        def run(name: str, task: str, option: str = "") -> Result:
-            command = [sys.executable, str(WORKER), task, str(settings), option]
-            return run_process(name, command, work_dir, os.environ)
 
-        run("export", "export")
-        chosen = {name: how for name, how in CONTENDERS.items() if how[0] in args.only}
-        result["rounds"] = [
-            {name: run(f"{name}, round {number}", *how) for name, how in chosen.items()}
-            for number in range(1, args.rounds + 1)
-        ]
-        if OURS in args.only and args.checked:
-            result["plain_search"] = run("plain search", "plain")
-    cli.print_result(table(result), result, args.json)
+def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
+    """Times all works of all contenders.
+
+    Args:
+        args: the flags.
+        found: gets each contender's tokens a second by work, and what it needs.
+
+    Returns:
+        Ids of what t2t_repro translated in float32.
+    """
+    works = decoding.works_of(args)
+    timed = [work for work in works if work not in decoding.BEGIN]
+    translated = {}
+    for name, work, answer in in_turn(
+        [
+            own(name, f"decoding.{task}", vars(args) | told)
+            for name, (task, told) in CONTENDERS.items()
+            if task in args.only
+        ],
+        [timed] * args.rounds,
+        Path(args.work_dir),
+        begin=decoding.BEGIN,
+        one_by_one=True,
+    ):
+        one = found.setdefault(name, {"start_seconds": [], "peak_memory": 0})
+        one["peak_memory"] = max(one["peak_memory"], answer["memory"])
+        if work == timed[0]:
+            one["start_seconds"].append(answer["start_seconds"])
+        tokens = works[work][..., 0].size * args.steps
+        speeds = one.setdefault("tokens_per_second", {}).setdefault(work, [])
+        speeds.append(tokens / answer["seconds"])
+        say(f"  round {len(speeds)}: {name}, {work}: {speeds[-1]:,.0f} tokens/s")
+        # It is another search for sentences alone only.
+        if (name, work) in ((FLOAT32, timed[0]), (XLA, decoding.SENTENCE)):
+            translated[name] = [ids for call in answer["ids"] for ids in call]
+    return translated
 
 
 def table(result: Result) -> str:
     """Writes the result for people: medians of the rounds, ratios of medians."""
-    rounds = result["rounds"]
-    works = list(next(iter(rounds[0].values()))["tokens_per_second"])
+    found = result["contenders"]
     wide = max(map(len, CONTENDERS))
     lines = [*machine_lines(result["machine"]), ""]
-    for name in rounds[0]:
-        memory = max(found[name]["peak_memory"] for found in rounds) / 2**20
-        start = median(found[name]["start_seconds"] for found in rounds)
+    speeds: dict[str, dict[str, list[float]]] = {}
+    for name, one in found.items():
         lines.append(
-            f"{name:{wide}}  {memory:6,.0f} MiB at most, {start:5.1f} s until the "
-            "first batch is done"
+            f"{name:{wide}}  {one['peak_memory'] / 2**20:6,.0f} MiB at most, "
+            f"{median(one['start_seconds']):5.1f} s until the first batch is done"
         )
-    for work in works:
+        for work, each in one["tokens_per_second"].items():
+            speeds.setdefault(work, {})[name] = each
+    for work, by_name in speeds.items():
         lines += ["", f"{work}, tokens/s (median; each round):"]
-        medians = {}
-        for name in rounds[0]:
-            speeds = [found[name]["tokens_per_second"][work] for found in rounds]
-            medians[name] = median(speeds)
-            each = ", ".join(f"{speed:,.0f}" for speed in speeds)
-            lines.append(f"  {name:{wide}}  {medians[name]:8,.0f}  ({each})")
+        for name, each in by_name.items():
+            told = ", ".join(f"{speed:,.0f}" for speed in each)
+            lines.append(f"  {name:{wide}}  {median(each):8,.0f}  ({told})")
+        medians = {name: median(each) for name, each in by_name.items()}
         lines += [
             f"  {ours} / {theirs}: {medians[ours] / medians[theirs]:.2f}"
             for ours, theirs in PAIRS
             if ours in medians and theirs in medians
         ]
-    if "plain_search" in result:
-        found = result["plain_search"]
+    for name, each in result.get("plain_search", {}).items():
         lines += [
             "",
-            f"{found['same']} of {found['checked']} translations in float32 are those "
-            f"of a plain search without caches, with XLA {found['same_compiled']}",
+            f"{name}: {each['same']} of {each['checked']} translations are those of a "
+            "plain search without caches",
         ]
     return "\n".join(lines)
 
@@ -118,34 +147,34 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "Times beam search beside CTranslate2 on the same weights and machine."
     )
     add, count = parser.add_argument, cli.at_least(1)
-    add(
-        "--d_model", type=count, default=512, help="channels; heads of 64, d_ff 4 times"
-    )
-    add("--num_layers", type=count, default=6, help="layers of each stack")
-    add("--vocab_size", type=count, default=8000, help="subwords")
-    add("--length", type=count, default=32, help="subwords of a sentence, EOS included")
-    add("--steps", type=count, default=52, help="subwords of a translation")
-    add("--batch_size", type=count, default=32, help="sentences of a batch")
-    add("--batches", type=count, default=4, help="batches at hand")
-    add("--sentences", type=count, default=4, help="sentences translated alone")
-    add("--beam_size", type=count, default=4, help="hypotheses per sentence")
+    for name, default, text in (
+        ("d_model", 512, "channels; heads of 64, d_ff 4 times"),
+        ("num_layers", 6, "layers of each stack"),
+        ("vocab_size", 8000, "subwords"),
+        ("length", 32, "subwords of a sentence, EOS included"),
+        ("steps", 52, "subwords of a translation"),
+        ("batch_size", 32, "sentences of a batch"),
+        ("batches", 4, "batches at hand"),
+        ("sentences", 4, "sentences translated alone"),
+        ("beam_size", 4, "hypotheses per sentence"),
+        ("rounds", 3, "how often all run, in turn"),
+    ):
+        add(f"--{name}", type=count, default=default, help=text)
     add(
         "--alpha",
         type=cli.between(0, cli.MOST_ALPHA),
         default=0.6,
         help="of the length penalty",
     )
-    add("--rounds", type=count, default=3, help="how often all run, in turn")
     add("--checked", type=cli.at_least(0), default=4, help="translations to check")
     add("--seed", type=cli.at_least(0), default=1, help="of weights and sentences")
     add(
-        "--only", default=f"{OURS},{PEER},{LIMIT}", help="programs, with commas between"
+        "--only",
+        type=several(one_of((OURS, PEER, LIMIT))),
+        default=f"{OURS},{PEER},{LIMIT}",
+        help="programs, with commas between",
     )
     args: Namespace = parser.parse_args(argv)
-    args.only = args.only.split(",")
-    for name in args.only:
-        if name not in (OURS, PEER, LIMIT):
-            parser.error(f"--only {name}: must be of {OURS}, {PEER}, {LIMIT}")
     if args.steps < args.length:
         parser.error("--steps must be at least --length")
     if args.d_model % 64:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from benchmarking import machine, machine_lines, peak_memory, say
+from benchmarks.machine import machine, machine_lines, say
 
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
@@ -68,14 +68,7 @@ def text_of(found: dict[str, Any]) -> str:
 
 
 def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Generates, prepares and reads.
-
-    Args:
-        args: the flags.
-        folder: where everything goes.
-
-    Returns:
-        The figures: seconds, bytes, tokens/s.
+    """Generates, prepares and reads in a folder; returns seconds, bytes, tokens/s.
 
     Raises:
         UserError: the text could not be prepared.
@@ -90,15 +83,18 @@ def measure(args: Namespace, folder: Path) -> dict[str, Any]:
     if subprocess.run(command, stdout=_STDERR).returncode:
         raise UserError("the text could not be prepared; see above")
     prepare_seconds = time.perf_counter() - began
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "pairs": args.pairs,
         "megabytes": size / 1e6,
         "prepare_seconds": prepare_seconds,
-        "prepare_memory": children.ru_maxrss * 1024,
+        "prepare_memory": _most_memory(resource.RUSAGE_CHILDREN),
         **read(args, folder),
-        "read_memory": peak_memory(),
+        "read_memory": _most_memory(resource.RUSAGE_SELF),
     }
+
+
+def _most_memory(of: int) -> int:
+    return resource.getrusage(of).ru_maxrss * 1024
 
 
 def read(args: Namespace, folder: Path) -> dict[str, Any]:
@@ -189,16 +185,12 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Times the way of the data, from text to batches, at the size of WMT."
     )
-    parser.add_argument(
-        "--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs"
-    )
-    parser.add_argument(
-        "--batches", type=cli.at_least(1), default=2000, help="batches that are read"
-    )
-    parser.add_argument(
-        "--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)"
-    )
-    parser.add_argument("--work_dir", help="where the files go meanwhile")
+    add = parser.add_argument
+    add("--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs")
+    read = "batches that are read"
+    add("--batches", type=cli.at_least(1), default=2000, help=read)
+    add("--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)")
+    add("--work_dir", help="where the files go meanwhile")
     args: Namespace = parser.parse_args(argv)
     return args
 

@@ -3,125 +3,174 @@
     python tools/benchmark_training.py --sizes base --t2t_python t2t/bin/python
         --opennmt_python opennmt/bin/python --torch_python torch/bin/python
 
-Every contender trains a Transformer of the same size on random full sentences, the
-same number on both sides: dropout 0.1, label smoothing 0.1, one table for both
-embeddings and the softmax, Adam; forward, backward and update. t2t_repro runs its real
-loop with its real pipeline. Each is a process of its own; they take turns, so that
-what disturbs the machine disturbs all. The median round counts. Peers whose
-interpreter is not named are left out, and the result says so.
-
-Two limits stand beside them, timed in the same way: "products of the step" runs the
-step's matrix products alone, in their shapes; "a square product" says what the machine
-does with one of 2,048 by 2,048.
-
-PyTorch appears twice: as nn.Transformer is, with dropout on attention weights and
-hidden units too, and with the paper's dropout, as all others have it.
-
-Then the real command's start-up (`--start_up`), and speed against the length of
-sentences and the size of the model (`--lengths`), which `--plot` draws.
+docs/speed.md says what is measured. Peers whose interpreter is not named are left out,
+and the result says so. `--start_up` adds the real command's start; `--lengths` times
+the sizes at several lengths instead of one, which `--plot` draws.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarking import Result, machine, say
-from training_speed.contenders import (
+from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions, printed
+from benchmarks.machine import Result, machine, say
+from benchmarks.start_up import StartUp
+from benchmarks.training_report import (
+    A_SQUARE,
     OURS,
-    PEERS,
-    PRECISIONS,
     PRODUCTS,
-    PROGRAMS,
-    Contender,
-    Work,
-    contenders,
-    flag_of,
-    work_of,
+    draw,
+    summary,
+    text_of,
 )
-from training_speed.in_turn import time_in_turn
-from training_speed.report import series, summary, text_of
-from training_speed.start_up import StartUp
+from benchmarks.work import Work, work_of
+from figures import style
+from flags import one_of, several
 
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
-from t2t_repro.system.errors import UserError
+
+FLOAT32 = ("float32",)
+PRECISIONS = (*FLOAT32, "bfloat16")
+PAPER = ", paper's dropout"
+
+
+class Program(NamedTuple):
+    """A program that trains, or a limit.
+
+    Attributes:
+        title: its name, for people.
+        task: of `benchmarks.worker`, or the script of a peer.
+        precisions: what it computes in.
+        package: the peer's; "" for this one.
+        flag: names the peer's interpreter.
+    """
+
+    title: str
+    task: str
+    precisions: Sequence[str] = PRECISIONS
+    package: str = ""
+    flag: str = ""
+
+
+PROGRAMS = {
+    "t2t_repro": Program(OURS, "training.train"),
+    "products": Program(PRODUCTS, "training.products"),
+    "square": Program(A_SQUARE, "training.square"),
+    "tensor2tensor": Program(
+        "tensor2tensor",
+        "tensor2tensor_speed.py",
+        precisions=FLOAT32,
+        package="tensor2tensor",
+        flag="t2t_python",
+    ),
+    "opennmt": Program(
+        "OpenNMT-tf",
+        "opennmt_training.py",
+        precisions=FLOAT32,
+        package="OpenNMT-tf",
+        flag="opennmt_python",
+    ),
+    "torch": Program(
+        "PyTorch", "torch_training.py", package="torch", flag="torch_python"
+    ),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, measures and prints."""
     args = _parse(argv)
     if args.plot:
-        from figures import style
-
         style.require_matplotlib()
-    who, peers = contenders(args, args.only)
-    result: Result = {"machine": machine(), "peers": peers, "settings": vars(args)}
-    if "warning" in result["machine"]:
-        say(f"warning: {result['machine']['warning']}")
-    with tempfile.TemporaryDirectory() as folder:
-        result["cases"] = _cases(args, who, Path(folder))
-        result["start_up"] = _start_up(args, Path(folder))
-        result["curve"] = _curve(args, Path(folder))
-    if args.plot:
-        from training_speed.drawing import write
+    peers = {PROGRAMS[key].title: _version(key, args) for key in args.only}
+    peers = {title: told for title, told in peers.items() if told}
+    found = {"cases": [], "start_up": {size: [] for size in args.start_up}}
+    result: Result = {"peers": peers, "settings": vars(args), **found}
+    result["machine"] = machine()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        printed(result, text_of, args.json),
+    ):
+        for work in _works(args):
+            _time(work, args, Path(folder), result["cases"])
+        _time_start_up(args, Path(folder), result["start_up"])
+        if args.plot:
+            draw(result["cases"], Path(args.plot))
 
-        write(series(result["curve"]), Path(args.plot))
-    cli.print_result(text_of(result), result, args.json)
 
-
-def _cases(args: Namespace, who: Sequence[Contender], folder: Path) -> list[Result]:
-    """Times all contenders on each size."""
-    found = []
+def _works(args: Namespace) -> Iterator[Work]:
+    """Yields what is computed: every size, at one length or at several."""
     for size in args.sizes:
-        say(f"{size}:")
-        work = work_of(size, args.batch_size, args.length, args.vocab_size)
-        found.append(_timed(args, work, who, folder))
+        for length in args.lengths or [args.length]:
+            rows = max(args.curve_tokens // length, 1)
+            batch_size = rows if args.lengths else args.batch_size
+            yield work_of(size, batch_size, length, args.vocab_size)
+
+
+def _time(work: Work, args: Namespace, folder: Path, cases: list[Result]) -> None:
+    """Times all contenders on one work; `cases` gets what is known at any moment."""
+    say(f"{work.size}, {work.batch_size} x {work.length} tokens:")
+    cases.append(summary(work, {}))
+    found: dict[str, list[Result]] = {}
+    for name, steps, answer in in_turn(
+        contenders(work, args),
+        [[args.steps]] * args.rounds,
+        folder,
+        begin=[1, 1],  # The first is slower.
+        one_by_one=args.one_by_one,
+    ):
+        answer["seconds"] /= steps
+        found.setdefault(name, []).append(answer)
+        cases[-1] = summary(work, found)
+        say(f"  round {len(found[name])}: {name} {answer['seconds']:.3f} s a step")
+
+
+def contenders(work: Work, args: Namespace) -> list[Contender]:
+    """Returns who is there; PyTorch twice, with its own dropout and the paper's."""
+    found = []
+    for key in args.only:
+        program = PROGRAMS[key]
+        python = getattr(args, program.flag, None)
+        for precision in filter(program.precisions.__contains__, args.precision):
+            for paper in (False, True) if key == "torch" and python else (False,):
+                name = f"{program.title} {precision}{PAPER * paper}"
+                given = asdict(replace(work, precision=precision, paper_dropout=paper))
+                if not program.package:
+                    found.append(own(name, program.task, given))
+                elif python:
+                    found.append(peer(name, python, program.task, json.dumps(given)))
     return found
 
 
-def _start_up(args: Namespace, folder: Path) -> dict[str, list[float]]:
+def _version(key: str, args: Namespace) -> str:
+    """Returns a peer's version, or why it is left out; "" of what is no peer."""
+    program = PROGRAMS[key]
+    if not program.package:
+        return ""
+    python = getattr(args, program.flag)
+    if not python:
+        return f"left out: --{program.flag} names no interpreter"
+    return peer_versions(python, f"--{program.flag}", program.package)
+
+
+def _time_start_up(
+    args: Namespace, folder: Path, found: dict[str, list[float]]
+) -> None:
     """Times the real command's first update, the sizes in turn."""
-    if not args.start_up:
-        return {}
+    if not found:
+        return
     tokens = args.batch_size * args.length
     start_up = StartUp(folder, tokens, min(2 * args.length, tokens))
-    found: dict[str, list[float]] = {size: [] for size in args.start_up}
     for number in range(1, args.rounds + 1):
         for size, seconds in found.items():
             seconds.append(start_up.first_update(size))
             say(f"  round {number}: {size} {seconds[-1]:.1f} s to its first update")
-    return found
-
-
-def _curve(args: Namespace, folder: Path) -> list[Result]:
-    """Times this package and its limit over lengths, at a fixed number of tokens."""
-    who, _ = contenders(args, (OURS, PRODUCTS))
-    found = []
-    for size in args.sizes if args.lengths else ():
-        for length in args.lengths:
-            say(f"{size}, sentences of {length}:")
-            batch_size = max(args.curve_tokens // length, 1)
-            work = work_of(size, batch_size, length, args.vocab_size)
-            found.append(_timed(args, work, who, folder))
-    return found
-
-
-def _timed(
-    args: Namespace, work: Work, who: Sequence[Contender], folder: Path
-) -> Result:
-    """Times contenders on one work, in turn."""
-    times = time_in_turn(
-        work,
-        who,
-        rounds=args.rounds,
-        steps=args.steps,
-        one_by_one=args.one_by_one,
-        folder=folder,
-    )
-    return summary(work, times)
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
@@ -129,12 +178,28 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "Times a training step beside the machine's limit and beside its peers."
     )
     add, count = parser.add_argument, cli.at_least(1)
-    add("--sizes", default="base", help="hyper-parameter sets, with commas between")
+    sets = hparams.names()
+    add(
+        "--sizes",
+        type=several(one_of(sets)),
+        default="base",
+        help="hyper-parameter sets, with commas between",
+    )
     add("--batch_size", type=count, default=32, help="sentence pairs of a step")
     add("--length", type=cli.at_least(2), default=32, help="tokens of a sentence")
     add("--vocab_size", type=cli.at_least(8), default=8000, help="subwords")
-    add("--precision", default="float32,bfloat16", help="with commas between")
-    add("--only", default=",".join(PROGRAMS), help="programs, with commas between")
+    add(
+        "--precision",
+        type=several(one_of(PRECISIONS)),
+        default="float32,bfloat16",
+        help="with commas between",
+    )
+    add(
+        "--only",
+        type=several(one_of(PROGRAMS)),
+        default=",".join(PROGRAMS),
+        help="programs, with commas between",
+    )
     add("--rounds", type=count, default=5, help="turns of each contender")
     add("--steps", type=count, default=4, help="steps of a turn")
     add(
@@ -142,53 +207,28 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         action="store_true",
         help="start each process anew for every turn, where not all fit into memory",
     )
-    for peer in PEERS:
-        package = PROGRAMS[peer].package
-        add(f"--{flag_of(peer)}", help=f"an interpreter that has {package}")
+    for program in PROGRAMS.values():
+        if program.flag:
+            add(f"--{program.flag}", help=f"an interpreter that has {program.package}")
     add(
         "--start_up",
+        type=several(one_of(sets)),
         default="",
         help="sets whose start-up is timed, as the command trains them on the "
         "built-in corpus, with commas between",
     )
-    add("--lengths", default="", help="tokens of a sentence for the cost curve")
-    add("--curve_tokens", type=count, default=2048, help="tokens of its steps")
-    add("--plot", help="file that gets the cost curve's picture, e.g. curve.svg")
+    add(
+        "--lengths",
+        type=several(cli.at_least(2)),
+        default="",
+        help="tokens of a sentence, several with commas between, in place of --length",
+    )
+    add("--curve_tokens", type=count, default=2048, help="tokens of their steps")
+    add("--plot", help="file that gets their picture, e.g. curve.svg")
     args: Namespace = parser.parse_args(argv)
-    sets = hparams.names()
-    for flag, known in (
-        ("precision", PRECISIONS),
-        ("only", list(PROGRAMS)),
-        ("sizes", sets),
-        ("start_up", sets),
-    ):
-        chosen = _parts(getattr(args, flag))
-        for part in chosen:
-            if part not in known:
-                parser.error(f"--{flag} {part}: must be of {', '.join(known)}")
-        setattr(args, flag, chosen)
-    args.lengths = _lengths(args.lengths)
     if args.plot and not args.lengths:
-        parser.error("--plot draws the cost curve: say --lengths too")
+        parser.error("--plot draws speed against length: say --lengths too")
     return args
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in text.split(",") if part]
-
-
-def _lengths(text: str) -> list[int]:
-    """Reads --lengths.
-
-    Raises:
-        UserError: not whole numbers of at least 2.
-    """
-    parts = _parts(text)
-    if not all(part.isascii() and part.isdigit() and int(part) > 1 for part in parts):
-        raise UserError(
-            f"--lengths {text}: give whole numbers of at least 2, with commas between"
-        )
-    return [int(part) for part in parts]
 
 
 if __name__ == "__main__":

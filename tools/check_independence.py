@@ -16,7 +16,10 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from flags import several
+
 from t2t_repro.command_line import cli
+from t2t_repro.system.text_files import read_lines
 
 TOLERANCE = 1e-4
 MOST_TIES = 2e-3
@@ -46,10 +49,8 @@ Found = list[tuple[str, float]]
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, translates in every way and prints what differs."""
     args = _parse(argv)
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.system.text_files import read_lines
-
     lines = read_lines(args.input_file)
+    cli.start_tensorflow(args.verbose)
     ways = translations(args, lines)
     _, expected = next(ways)
     comparisons = [compare(name, expected, found) for name, found in ways]
@@ -80,32 +81,31 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     translator = load_models(args.model_dir, args.checkpoint).translator()
     order = list(range(len(lines)))
     random.Random(1).shuffle(order)
+    mixed = [lines[n] for n in order]
 
-    def translated(batch_size: int, window: int) -> Found:
+    def translated(lines: list[str], batch_size: int, window: int) -> Found:
         found = translator.translate_lines(lines, batch_size, window)
         return [(each.text, each.score) for each in found]
 
-    yield "one by one", translated(1, 1)
+    def in_order(shuffled: Found) -> Found:
+        return [found for _, found in sorted(zip(order, shuffled, strict=True))]
+
+    yield "one by one", translated(lines, 1, 1)
     for size in args.batch_sizes:
-        yield f"batches of {size} by length", translated(size, len(lines))
-        shuffled = translator.translate_lines([lines[n] for n in order], size, size)
-        found = {
-            n: (each.text, each.score) for n, each in zip(order, shuffled, strict=True)
-        }
-        yield f"batches of {size}, shuffled", [found[n] for n in range(len(lines))]
+        yield f"batches of {size} by length", translated(lines, size, len(lines))
+        shuffled = translated(mixed, size, size)
+        yield f"batches of {size}, shuffled", in_order(shuffled)
     if args.saved_model:
         import tensorflow_text  # noqa: F401  # Its operations are the tokenizer's.
 
         signature = tf.saved_model.load(args.saved_model).signatures["serving_default"]
         for size in args.batch_sizes:
-            parts = [order[n : n + size] for n in range(0, len(order), size)]
-            found = {}
-            for part in parts:
-                result = signature(text=tf.constant([lines[n] for n in part]))
+            served: Found = []
+            for n in range(0, len(mixed), size):
+                result = signature(text=tf.constant(mixed[n : n + size]))
                 texts = [text.decode() for text in result["translations"].numpy()]
-                scores = result["scores"].numpy().tolist()
-                found |= dict(zip(part, zip(texts, scores, strict=True), strict=True))
-            yield f"SavedModel, {size} shuffled", [found[n] for n in range(len(lines))]
+                served += zip(texts, result["scores"].numpy().tolist(), strict=True)
+            yield f"SavedModel, {size} shuffled", in_order(served)
 
 
 def compare(name: str, expected: Found, found: Found) -> Comparison:
@@ -140,14 +140,15 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Shows that a translation depends on its sentence alone."
     )
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
-    parser.add_argument("--checkpoint", default="best", help="see t2t_repro.translate")
-    parser.add_argument("--input_file", required=True, help="lines to translate")
-    parser.add_argument("--saved_model", help="a version of the exported model, too")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--model_dir", required=True, help="folder of the model")
+    add("--checkpoint", default="best", help="see t2t_repro.translate")
+    add("--input_file", required=True, help="lines to translate")
+    add("--saved_model", help="a version of the exported model, too")
+    add(
         "--batch_sizes",
-        type=lambda text: [cli.at_least(1)(size) for size in text.split(",")],
-        default=[1, 7, 32, 128],
+        type=several(cli.at_least(1)),
+        default="1,7,32,128",
         help="sentences at once, with commas between",
     )
     args: Namespace = parser.parse_args(argv)

@@ -11,6 +11,7 @@ each environment, most of it pip's, and ten more with --full. Nothing is left be
 unless --work_dir names a folder, which then keeps the environments and the two files.
 """
 
+import itertools
 import json
 import os
 import re
@@ -22,15 +23,17 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from benchmarks.machine import say
+from flags import several
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
-TRAINING = ("--hparams", "tiny", "--problem", "translate_ende_numbers")
+PROBLEM = "translate_ende_numbers"
 # What makes the training short; fewer steps than the warm-up, so it is not scored.
 FEW_STEPS = "tiny,train_steps=40,checkpoint_steps=20,eval_steps=0"
 SENTENCE = "half past four"
@@ -40,26 +43,23 @@ _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, builds, installs, trains and prints what was found."""
     args = _parser().parse_args(argv)
-    pythons = [_interpreter(name) for name in args.python.split(",")]
-    with ExitStack() as stack:
-        if args.work_dir:
-            work = Path(args.work_dir).resolve()
-            work.mkdir(parents=True, exist_ok=True)
-        else:
-            work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        _say("building wheel and sdist")
+    pythons = [_interpreter(name) for name in args.python]
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(args.work_dir or temporary).resolve()
+        work.mkdir(parents=True, exist_ok=True)
+        say("building wheel and sdist")
         archives = build(work)
         for archive in archives:
             check_contents(archive, work / "source")
         found: list[dict[str, Any]] = []
-        for python in pythons:
-            for archive in archives:
-                full = args.full and not found
-                found.append(check_install(python, archive, work, full))
-                _say(describe(found[-1]))
+        for python, archive in itertools.product(pythons, archives):
+            full = args.full and not found
+            found.append(check_install(python, archive, work, full))
+            say(describe(found[-1]))
+    names = [archive.name for archive in archives]
     cli.print_result(
-        f"{len(found)} installations work: {', '.join(a.name for a in archives)}",
-        {"archives": [a.name for a in archives], "installations": found},
+        f"{len(found)} installations work: {', '.join(names)}",
+        {"archives": names, "installations": found},
         args.json,
     )
 
@@ -69,17 +69,19 @@ def _parser() -> cli.ArgumentParser:
         "Builds wheel and sdist, installs each into an empty environment of each "
         "Python, and runs the quickstart's training there, shortened."
     )
-    parser.add_argument(
-        "--python", default="python3", help="interpreters, with commas between"
+    add = parser.add_argument
+    add(
+        "--python",
+        type=several(str),
+        default="python3",
+        help="interpreters, with commas between",
     )
-    parser.add_argument(
+    add(
         "--full",
         action="store_true",
         help="train all the quickstart's steps in the first environment, and score",
     )
-    parser.add_argument(
-        "--work_dir", help="keep wheel, sdist and environments in this folder"
-    )
+    add("--work_dir", help="keep wheel, sdist and environments in this folder")
     return parser
 
 
@@ -109,11 +111,8 @@ def build(work: Path) -> list[Path]:
     for name in tracked_files():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, source / name)
-    _run(
-        [sys.executable, "-m", "build", "--outdir", str(dist), str(source)],
-        cwd=work,
-        what="python -m build",
-    )
+    command = [sys.executable, "-m", "build", "--outdir", str(dist), str(source)]
+    _run(command, cwd=work, what="python -m build")
     return [*dist.glob("*.whl"), *dist.glob("*.tar.gz")]
 
 
@@ -192,7 +191,7 @@ def check_install(
     for path in (environment, folder):
         shutil.rmtree(path, ignore_errors=True)
     folder.mkdir()
-    _say(f"{name}: installing {archive.name}")
+    say(f"{name}: installing {archive.name}")
     began = time.monotonic()
     _run([python, "-m", "venv", str(environment)], cwd=work, what=f"{name}: venv")
     own = str(environment / "bin" / "python")
@@ -222,19 +221,14 @@ def _try(
             stdin=stdin,
         )
 
-    where = _run(
-        [own, "-c", "import t2t_repro; print(t2t_repro.__file__)"],
-        cwd=folder,
-        what=name,
-    )
+    printed = "import t2t_repro; print(t2t_repro.__file__)"
+    where = _run([own, "-c", printed], cwd=folder, what=name)
     if not Path(where.strip()).is_relative_to(environment):
         raise UserError(f"{name}: the package that is imported is {where.strip()}")
     for module in commands(environment.parent / "source"):
         if "usage:" not in command(module, "--help"):
             raise UserError(f"{name}: t2t_repro.{module} --help shows no usage")
-    flags = list(TRAINING)
-    if not full:
-        flags[1] = FEW_STEPS
+    flags = ("--hparams", "tiny" if full else FEW_STEPS, "--problem", PROBLEM)
     folders = ("--model_dir", "model", "--data_dir", "data")
     result = json.loads(command("train", *flags, *folders, "--json"))
     command("export", "--model_dir", "model", "--export_dir", "export")
@@ -281,10 +275,6 @@ def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
         last = " | ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
         raise UserError(f"{what} ended with status {done.returncode}: {last}")
     return done.stdout
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

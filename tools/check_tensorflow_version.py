@@ -10,7 +10,6 @@ version behind the TensorFlow that exports.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.in_turn import Process, peer
+
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
-SCRIPT = Path(__file__).parent / "peers" / "run_export.py"
 # As good as each other in float32: kernels differ between versions.
 _TOLERANCE = 1e-4
 _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
@@ -32,13 +32,12 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Runs the newest version of an export under another TensorFlow and compares."
     )
-    parser.add_argument("--export_dir", required=True, help="folder of the versions")
-    parser.add_argument("--tensorflow", default="2.20", help="major and minor version")
-    parser.add_argument(
-        "--environment",
-        help="folder for it, kept for the next time (default: a temporary one)",
-    )
-    parser.add_argument("--source_file", help="text to translate, the first 32 lines")
+    add = parser.add_argument
+    add("--export_dir", required=True, help="folder of the versions")
+    add("--tensorflow", default="2.20", help="major and minor version")
+    kept = "folder for it, kept for the next time (default: a temporary one)"
+    add("--environment", help=kept)
+    add("--source_file", help="text to translate, the first 32 lines")
     return parser
 
 
@@ -55,16 +54,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         python = make_environment(environment, args.tensorflow)
         there = answers(python, version, lines)
     here = answers(sys.executable, version, lines)
-    different, worst = compare(here["answers"], there["answers"])
+    different, worst = compare(
+        *([each["outputs"] for each in x] for x in (here, there))
+    )
     values = {
-        "tensorflow": there["tensorflow"],
-        "here": here["tensorflow"],
+        "tensorflow": there[0]["tensorflow"],
+        "here": here[0]["tensorflow"],
         "lines": len(lines),
         "different_texts": different,
         "largest_difference": worst,
     }
     cli.print_result(
-        f"TensorFlow {there['tensorflow']} against {here['tensorflow']}, {len(lines)} "
+        f"TensorFlow {values['tensorflow']} against {values['here']}, {len(lines)} "
         f"lines, every signature: {different} texts differ, numbers by at most "
         f"{worst:.1e}",
         values,
@@ -75,14 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_environment(folder: Path, version: str) -> str:
-    """Makes an environment, once.
-
-    Args:
-        folder: where.
-        version: of TensorFlow, major and minor.
-
-    Returns:
-        Its interpreter.
+    """Makes an environment, once; returns its interpreter.
 
     Raises:
         UserError: pip cannot install that version.
@@ -90,9 +84,7 @@ def make_environment(folder: Path, version: str) -> str:
     python, done = folder / "bin" / "python", folder / "installed"
     if not done.exists():
         venv.create(folder, with_pip=True, clear=True)
-        packages = [
-            f"{name}=={version}.*" for name in ("tensorflow", "tensorflow-text")
-        ]
+        packages = (f"tensorflow=={version}.*", f"tensorflow-text=={version}.*")
         pip = [str(python), "-m", "pip", "install", "--quiet", *packages]
         installed = subprocess.run(pip, capture_output=True, text=True, check=False)
         if installed.returncode != 0:
@@ -102,41 +94,25 @@ def make_environment(folder: Path, version: str) -> str:
     return str(python)
 
 
-def answers(python: str, version: Path, lines: Sequence[str]) -> dict[str, Any]:
-    """Asks every signature in a process of an environment.
+def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
+    """Asks every signature in a process of an environment; see `peers/run_export.py`.
 
-    Args:
-        python: the environment's interpreter.
-        version: the version's folder.
-        lines: texts; each is its own translation where one must be given.
-
-    Returns:
-        What `run_export.py` prints.
+    Each line is its own translation where one must be given.
 
     Raises:
         UserError: the export cannot be loaded or run there.
     """
-    single = {"text": list(lines)}
-    pairs = single | {"translation": list(lines)}
-    requests = [
-        {"signature": "serving_default", "inputs": single},
-        {"signature": "nbest", "inputs": single},
-        {"signature": "score", "inputs": pairs},
-        {"signature": "attention", "inputs": pairs},
-    ]
-    done = subprocess.run(
-        [python, "-I", str(SCRIPT), str(version)],
-        input=json.dumps(requests),
-        capture_output=True,
-        encoding="utf-8",
-        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=False,
-    )
-    if done.returncode != 0:
-        last = done.stderr.strip().rpartition("\n")[2]
-        raise UserError(f"{version} does not run under {python}: {last}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    export = peer(f"{version} under {python}", python, "run_export.py", str(version))
+    single = {"text": lines}
+    pairs = single | {"translation": lines}
+    with tempfile.TemporaryDirectory() as log, Process(export, Path(log)) as asked:
+        return [
+            asked.ask({"signature": name, "inputs": inputs})
+            for name, inputs in (
+                *(("serving_default", single), ("nbest", single)),
+                *(("score", pairs), ("attention", pairs)),
+            )
+        ]
 
 
 def compare(

@@ -11,29 +11,25 @@ environment is Python 3.7 with tensorflow 1.15.5 and tensor2tensor 1.15.7.
 """
 
 import itertools
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from benchmarks.in_turn import Process, peer, peer_versions
+from benchmarks.machine import say
 
 from t2t_repro.command_line import cli
-from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import iterate_lines
 
-PEER = Path(__file__).resolve().parent / "peers" / "tensor2tensor_subwords.py"
 OURS, THEIRS = "t2t_repro", "tensor2tensor"
 EXIT_DIFFERENT = 1
 CHUNK = 2000  # Lines that both programs hold in memory at once.
 
-# For each text its ids, without EOS, and the text that they decode to.
-Coded = list[tuple[list[int], str]]
-Coder = Callable[[list[str]], Coded]
+Coder = Callable[[list[str]], list[list[Any]]]
+"""Returns of each text its ids, without EOS, and the text that they decode to."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -41,13 +37,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parse(argv)
     for path in args.files:
         next(iterate_lines(path))  # A bad name shows before the work, not after it.
+    peer_versions(args.t2t_python, "--t2t_python", THEIRS)
     cli.start_tensorflow(args.verbose)
     ours = our_coder(args.vocab_file)
-    with their_coder(args.t2t_python, args.vocab_file) as theirs:
+    encoder = peer(
+        THEIRS, args.t2t_python, "tensor2tensor_subwords.py", args.vocab_file
+    )
+    with tempfile.TemporaryDirectory() as log, Process(encoder, Path(log)) as process:
         found = []
         for path in args.files:
-            print(f"{path} ...", file=sys.stderr, flush=True)
-            found.append({"file": path} | compare(iterate_lines(path), ours, theirs))
+            say(f"{path} ...")
+            same = compare(
+                iterate_lines(path), ours, lambda texts: process.ask(texts)["coded"]
+            )
+            found.append({"file": path} | same)
     different = sum(one["different"] for one in found)
     lines = sum(one["lines"] for one in found)
     text = "\n".join(
@@ -62,11 +65,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def compare(lines: Iterable[str], ours: Coder, theirs: Coder) -> dict[str, Any]:
     """Compares what two programs make of the same lines.
 
-    Args:
-        lines: the texts.
-        ours: encodes and decodes a list of texts.
-        theirs: the same, by the other program.
-
     Returns:
         The number of `lines`, how many are `different`, and the `first` of these
         (None: there is none): its `line` number from 1, its `text`, and what each
@@ -79,12 +77,8 @@ def compare(lines: Iterable[str], ours: Coder, theirs: Coder) -> dict[str, Any]:
         for number, (text, here, there) in enumerate(pairs, count + 1):
             if here != there:
                 different += 1
-                first = first or {
-                    "line": number,
-                    "text": text,
-                    OURS: here,
-                    THEIRS: there,
-                }
+                told = {"line": number, "text": text, OURS: here, THEIRS: there}
+                first = first or told
         count += len(chunk)
     return {"lines": count, "different": different, "first": first}
 
@@ -115,72 +109,14 @@ def our_coder(vocab_file: str) -> Coder:
 
     tokenizer = load_tokenizer(vocab_file)
 
-    def code(texts: list[str]) -> Coded:
+    def code(texts: list[str]) -> list[list[Any]]:
         ids = tokenizer.encode(tf.constant(texts, tf.string))
         decoded = [text.decode() for text in tokenizer.decode(ids).numpy()]
         # tensor2tensor's encoder adds no EOS, so ours goes.
-        bare = [row[:-1] for row in ids.to_list()]
-        return list(zip(bare, decoded, strict=True))
+        rows = zip(ids.to_list(), decoded, strict=True)
+        return [[row[:-1], text] for row, text in rows]
 
     return code
-
-
-@contextmanager
-def their_coder(python: str, vocab_file: str) -> Iterator[Coder]:
-    """Gives their half of the comparison: `peers/tensor2tensor_subwords.py` at work.
-
-    The process lives as long as the context.
-
-    Args:
-        python: the interpreter that has tensor2tensor.
-        vocab_file: the vocabulary.
-
-    Yields:
-        What encodes and decodes a list of texts; it raises UserError, with the last
-        words of the process, if that has ended.
-
-    Raises:
-        UserError: the interpreter is no program.
-    """
-    command = [python, str(PEER), "--vocab_file", vocab_file]
-    # Our modules are not for its Python.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8"}
-    pipe = subprocess.PIPE
-    with tempfile.TemporaryFile() as log:
-        try:
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=pipe,
-                stdout=pipe,
-                stderr=log,
-                encoding="utf-8",
-            )
-        except OSError as error:
-            raise UserError(f"--t2t_python {python}: {error.strerror}") from None
-        try:
-            yield lambda texts: _ask(process, texts, log)
-        finally:
-            process.kill()
-            process.communicate()
-
-
-def _ask(process: subprocess.Popen[str], texts: list[str], log: IO[bytes]) -> Coded:
-    """Sends the peer one request and returns its answer."""
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        process.stdin.write(json.dumps(texts) + "\n")
-        process.stdin.flush()
-        answer = json.loads(process.stdout.readline())
-    except (BrokenPipeError, ValueError):  # It has ended, or never was Python.
-        process.kill()
-        process.wait()
-        log.seek(0)
-        said = log.read().decode("utf-8", errors="replace").strip()
-        last = said.rpartition("\n")[2] or "it said nothing"
-        raise UserError(f"{THEIRS} failed: {last}; see --t2t_python") from None
-    return [(ids, decoded) for ids, decoded in answer]
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:

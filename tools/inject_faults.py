@@ -20,8 +20,10 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.in_turn import failure
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -32,14 +34,15 @@ HPARAMS = (
     "ffn_dropout=0.1,tokens_per_batch=512,train_steps=240,checkpoint_steps=20,"
     "keep_checkpoints=12,eval_steps=60,warmup_steps=400"
 )
+TABLES = ("training_log.tsv", "validation_log.tsv", "left_out.tsv")
+FILES = ("hparams.yaml", "model.json", "vocab.model")
 _BEGUN = "an epoch: "  # What the command prints before its first update.
 _WRITING = ".writing-"
 _ONE_IN = 4
 _TRIES = 5
 
 
-@dataclass(frozen=True)
-class Kill:
+class Kill(NamedTuple):
     """One training that was killed and went on.
 
     Attributes:
@@ -156,26 +159,21 @@ class Injector:
         """Returns when the training began."""
         while _BEGUN not in self._log(folder).read_text(encoding="utf-8"):
             if process.poll() is not None:
-                raise self._failed(folder)
+                raise self._failed(folder, process)
             time.sleep(0.002)
         return time.monotonic()
 
     def _finish(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         if process.wait() != 0:
-            raise self._failed(folder)
+            raise self._failed(folder, process)
 
-    def _failed(self, folder: Path) -> UserError:
-        lines = self._log(folder).read_text(encoding="utf-8").splitlines()
-        last = lines[-1] if lines else "it printed nothing"
-        return UserError(f"the training in {folder} failed: {last}")
+    def _failed(self, folder: Path, process: subprocess.Popen[bytes]) -> UserError:
+        name = f"the training in {folder}"
+        return failure(name, self._log(folder), process.returncode)
 
 
 def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
     """Compares two model directories bit by bit.
-
-    Args:
-        expected: one of them.
-        found: the other.
 
     Returns:
         How many variables were compared, and the names of what differs: checkpoints
@@ -183,8 +181,7 @@ def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
     """
     compared, different = 0, []
     folders = [_folders(directory) for directory in (expected, found)]
-    for name in sorted(folders[0] ^ folders[1]):
-        different.append(f"{name} is not in both")
+    different += [f"{name} is not in both" for name in sorted(folders[0] ^ folders[1])]
     for name in sorted(folders[0] & folders[1]):
         ours, theirs = (_tensors(directory / name) for directory in (expected, found))
         compared += len(ours)
@@ -193,15 +190,14 @@ def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
             for tensor in sorted(ours.keys() | theirs.keys())
             if ours.get(tensor) != theirs.get(tensor)
         ]
-    for name in ("training_log.tsv", "validation_log.tsv", "left_out.tsv"):
-        if _timeless(expected / name) != _timeless(found / name):
-            different.append(name)
-    for name in ("hparams.yaml", "model.json", "vocab.model"):
-        if (expected / name).read_bytes() != (found / name).read_bytes():
+    for name, read in (
+        *((table, _timeless) for table in TABLES),
+        *((file, Path.read_bytes) for file in FILES),
+    ):
+        if read(expected / name) != read(found / name):
             different.append(name)
     left = [str(path.relative_to(found)) for path in found.rglob(".*")]
-    different += [f"{name} was left behind" for name in sorted(left)]
-    return compared, different
+    return compared, different + [f"{name} was left behind" for name in sorted(left)]
 
 
 def _folders(directory: Path) -> set[str]:
@@ -269,7 +265,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(kills[-1].line(args.kills), file=stream, flush=True)
     identical = sum(not kill.different for kill in kills)
     text = f"{identical} of {args.kills} identical"
-    values = {"identical": identical, "kills": [asdict(kill) for kill in kills]}
+    values = {"identical": identical, "kills": [kill._asdict() for kill in kills]}
     cli.print_result(text, values, args.json)
     if identical < args.kills:
         sys.exit(EXIT_DIFFERENT)

@@ -16,10 +16,9 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,110 +33,68 @@ SERVER = Path(__file__).parent / "serve_export.py"
 _READY = re.compile(r"gRPC 127\.0\.0\.1:(\d+), REST 127\.0\.0\.1:(\d+)")
 
 
-@dataclass(frozen=True)
-class Load:
-    """What is sent.
-
-    Attributes:
-        clients: that ask at the same time.
-        requests: of all clients together.
-        batch_size: sentences in a request, at most; 1 to that many at random.
-        seed: of the sentences' choice.
-    """
-
-    clients: int
-    requests: int
-    batch_size: int
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How a server answered.
-
-    Attributes:
-        name: which server.
-        requests: how many were answered.
-        sentences: in them.
-        seconds: from the first to the last.
-        sentences_per_second: the throughput.
-        latency_ms: of requests, milliseconds, by percentile: "50", "90", "99", "100".
-    """
-
-    name: str
-    requests: int
-    sentences: int
-    seconds: float
-    sentences_per_second: float
-    latency_ms: dict[str, float]
-
-    def text(self) -> str:
-        """Describes it for people."""
-        times = ", ".join(f"p{key} {ms:,.0f}" for key, ms in self.latency_ms.items())
-        return (
-            f"{self.name}: {self.sentences_per_second:,.1f} sentences/s "
-            f"({self.requests:,} requests, {self.sentences:,} sentences in "
-            f"{self.seconds:.1f} s), latency in ms {times}"
-        )
-
-
-def measure(name: str, server: Server, lines: Sequence[str], load: Load) -> Measured:
-    """Sends a load to a server.
+def measure(
+    name: str,
+    server: Server,
+    lines: Sequence[str],
+    *,
+    clients: int,
+    requests: int,
+    batch_size: int,
+) -> dict[str, Any]:
+    """Sends requests to a server.
 
     Args:
         name: what it is called in the result.
         server: who is asked.
         lines: sentences to draw from.
-        load: how much of them.
+        clients: that ask at the same time.
+        requests: of all clients together.
+        batch_size: sentences in a request, at most; 1 to that many at random.
+
+    Returns:
+        `name`, `requests` and `sentences` that were answered, the `seconds` from the
+        first to the last, `sentences_per_second`, and `latency_ms` of requests by
+        percentile: "50", "90", "99", "100".
 
     Raises:
         UserError: the server is not available, or refuses a request.
     """
-    generator = random.Random(load.seed)
+    generator = random.Random(0)
     waiting = [
-        generator.choices(lines, k=generator.randint(1, load.batch_size))
-        for _ in range(load.requests)
+        generator.choices(lines, k=generator.randint(1, batch_size))
+        for _ in range(requests)
     ]
     sentences = sum(map(len, waiting))
-    times: list[float] = []
-    failed: list[BaseException] = []
     transport = connect(server)
     # The first answer may come from a graph that has not run yet.
-    _ask(transport, lines[: load.batch_size])
-
-    def client() -> None:
-        try:
-            while not failed:
-                try:
-                    texts = waiting.pop()
-                except IndexError:
-                    return
-                started = time.monotonic()
-                _ask(transport, texts)
-                times.append(time.monotonic() - started)
-        except BaseException as error:
-            failed.append(error)
-
+    _ask(transport, lines[:batch_size])
     started = time.monotonic()
-    threads = [threading.Thread(target=client) for _ in range(load.clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(clients) as pool:
+        times = [*pool.map(lambda texts: _ask(transport, texts), waiting)]
     seconds = time.monotonic() - started
     transport.close()
-    if failed:
-        raise failed[0]
-    return Measured(
-        name,
-        load.requests,
-        sentences,
-        round(seconds, 2),
-        round(sentences / seconds, 1),
-        {
-            str(percent): round(float(np.percentile(times, percent)) * 1e3, 1)
-            for percent in (50, 90, 99, 100)
-        },
+    percentiles = {
+        str(percent): round(float(np.percentile(times, percent)) * 1e3, 1)
+        for percent in (50, 90, 99, 100)
+    }
+    return {
+        "name": name,
+        "requests": requests,
+        "sentences": sentences,
+        "seconds": round(seconds, 2),
+        "sentences_per_second": round(sentences / seconds, 1),
+        "latency_ms": percentiles,
+    }
+
+
+def text_of(measured: dict[str, Any]) -> str:
+    """Describes what `measure` returned for people."""
+    times = [f"p{key} {ms:,.0f}" for key, ms in measured["latency_ms"].items()]
+    return (
+        f"{measured['name']}: {measured['sentences_per_second']:,.1f} sentences/s "
+        f"({measured['requests']:,} requests, {measured['sentences']:,} sentences in "
+        f"{measured['seconds']:.1f} s), latency in ms {', '.join(times)}"
     )
 
 
@@ -171,39 +128,31 @@ def harness(
         process.communicate()
 
 
-def _ask(transport: Any, texts: Sequence[str]) -> None:
-    """Translates one request's texts."""
+def _ask(transport: Any, texts: Sequence[str]) -> float:
+    """Translates one request's texts; returns the seconds that it took."""
+    started = time.monotonic()
     outputs = ("translations", "scores")
     answer = transport.predict("serving_default", {"text": list(texts)}, outputs)
     if len(answer["translations"]) != len(texts):
         raise UserError(f"{transport.server} gave another number of answers")
+    return time.monotonic() - started
 
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Measures throughput and latency of a server under concurrent requests."
     )
-    parser.add_argument("--model", required=True, help="name of the model there")
-    parser.add_argument("--host", default="localhost", help="name of the server")
-    parser.add_argument(
-        "--port", type=cli.at_least(1, 65_535), help="(default: grpc 8500, rest 8501)"
-    )
-    parser.add_argument(
-        "--export_dir", help="start the test harness with this export instead"
-    )
-    parser.add_argument(
-        "--protocol", choices=tuple(PORTS), default="grpc", help="how to ask"
-    )
-    parser.add_argument("--source_file", required=True, help="sentences, one a line")
-    parser.add_argument(
-        "--clients", type=cli.at_least(1), default=16, help="that ask at once"
-    )
-    parser.add_argument(
-        "--requests", type=cli.at_least(1), default=500, help="of all of them"
-    )
-    parser.add_argument(
-        "--batch_size", type=cli.at_least(1), default=1, help="sentences, at most"
-    )
+    add, count = parser.add_argument, cli.at_least(1)
+    add("--model", required=True, help="name of the model there")
+    add("--host", default="localhost", help="name of the server")
+    port = "(default: grpc 8500, rest 8501)"
+    add("--port", type=cli.at_least(1, 65_535), help=port)
+    add("--export_dir", help="start the test harness with this export instead")
+    add("--protocol", choices=tuple(PORTS), default="grpc", help="how to ask")
+    add("--source_file", required=True, help="sentences, one a line")
+    add("--clients", type=count, default=16, help="that ask at once")
+    add("--requests", type=count, default=500, help="of all of them")
+    add("--batch_size", type=count, default=1, help="sentences, at most")
     return parser
 
 
@@ -213,23 +162,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines = read_lines(args.source_file)
     if args.protocol == "grpc":
         cli.start_tensorflow(args.verbose)
-    load = Load(args.clients, args.requests, args.batch_size)
+    load = {name: getattr(args, name) for name in ("clients", "requests", "batch_size")}
     found = []
     if args.export_dir is None:
         port = args.port or PORTS[args.protocol]
         server = Server(args.host, port, args.model, args.protocol)
-        found.append(measure(str(server), server, lines, load))
+        found.append(measure(str(server), server, lines, **load))
     else:
         for name, batching in (("batching", True), ("no batching", False)):
             with harness(
                 args.export_dir, args.model, args.protocol, batching
             ) as server:
-                found.append(measure(name, server, lines, load))
-    cli.print_result(
-        "\n".join(each.text() for each in found),
-        {"load": asdict(load), "measured": [asdict(each) for each in found]},
-        args.json,
-    )
+                found.append(measure(name, server, lines, **load))
+    text = "\n".join(map(text_of, found))
+    cli.print_result(text, {"load": load, "measured": found}, args.json)
 
 
 if __name__ == "__main__":

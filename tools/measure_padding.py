@@ -19,9 +19,8 @@ parts that `--max_tokens_per_device` makes of them. The columns:
 import itertools
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +34,7 @@ from t2t_repro.system.text_files import iterate_pairs
 Lengths = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What an epoch of one kind of batching is like; see the file's top.
 
     Attributes:
@@ -61,19 +59,12 @@ class Row:
     left_out: float
     together_again: float
 
-    def line(self) -> str:
-        """Writes it below `HEAD`."""
-        return (
-            f"{self.kind:11} {self.tokens_per_part:10,} {self.shapes:7,} "
-            f"{self.parts:8,} {self.batches:8,} {self.full:6.1%} {self.share:7.1%} "
-            f"{self.left_out:9.2%} {self.together_again:15.1%}"
-        )
-
 
 HEAD = (
     "kind           part of  shapes    parts  batches   full  tokens  left out  "
     "together again"
 )
+LINE = "{:11} {:10,} {:7,} {:8,} {:8,} {:6.1%} {:7.1%} {:9.2%} {:15.1%}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -101,9 +92,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         "pairs": len(lengths),
         "tokens": tokens,
         "tokens_per_batch": bounds.tokens_per_batch,
-        "rows": [vars(row) for row in rows],
+        "rows": [row._asdict() for row in rows],
     }
-    text = "\n".join([told, "", HEAD, *(row.line() for row in rows)])
+    text = "\n".join([told, "", HEAD, *(LINE.format(*row) for row in rows)])
     cli.print_result(text, values, args.json)
 
 
@@ -195,10 +186,9 @@ def together_again(
 
 def _batch_of_pairs(plan: EpochPlan) -> npt.NDArray[np.integer]:
     """Returns the batch of every pair that is used, in the order of their numbers."""
-    batches = [(plan.indices(b), b) for b in range(plan.batches)]
-    numbers = np.concatenate([indices for indices, _ in batches])
-    of_each = np.repeat([b for _, b in batches], [len(i) for i, _ in batches])
-    found: npt.NDArray[Any] = of_each[np.argsort(numbers)]
+    numbers = [plan.indices(batch) for batch in range(plan.batches)]
+    of_each = np.repeat(np.arange(plan.batches), [len(each) for each in numbers])
+    found: npt.NDArray[Any] = of_each[np.argsort(np.concatenate(numbers))]
     return found
 
 
@@ -217,12 +207,8 @@ def _parser() -> cli.ArgumentParser:
         ("max_tokens_per_device", "the most of a part; 0: no bound", 0),
         ("max_length", "longest side of a pair that is used", 2),
     ):
-        add(
-            f"--{name}",
-            type=cli.at_least(least),
-            default=getattr(defaults, name),
-            help=text,
-        )
+        kind, default = cli.at_least(least), getattr(defaults, name)
+        add(f"--{name}", type=kind, default=default, help=text)
     add("--max_shapes", type=cli.at_least(1), default=48, help="of kind buckets")
     return parser
 

@@ -11,23 +11,18 @@ draws those that take seconds. Two take longer and are drawn when they are named
 `pip install t2t_repro[figures]` brings Matplotlib.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from benchmarks.machine import say
 from figures import style
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import iterate_pairs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 QUICK = ("positions", "order", "scaling", "schedule", "masks", "norms")
 NAMED = ("heads", "norm_order")
@@ -37,30 +32,20 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Draws figures about the Transformer as PNG and SVG and prints their numbers."
     )
-    parser.add_argument("--output_dir", required=True, help="where the pictures go")
-    parser.add_argument(
-        "--only",
-        choices=(*QUICK, *NAMED),
-        help="draw this one (without it: " + ", ".join(QUICK) + ")",
-    )
-    heads = parser.add_argument_group("heads: one head is silent at a time")
-    heads.add_argument("--model_dir", help="folder of a trained model")
-    heads.add_argument(
-        "--checkpoint", default="best", help="averaged, latest, best, or a folder"
-    )
-    heads.add_argument("--source_file", help="sentences, one a line")
-    heads.add_argument("--reference_file", help="their translations")
-    heads.add_argument(
-        "--lines", type=cli.at_least(1), default=200, help="how many are translated"
-    )
-    norm = parser.add_argument_group("norm_order: four short trainings")
-    norm.add_argument(
-        "--data_dir", default="data", help="where the built-in corpus is prepared"
-    )
-    norm.add_argument(
-        "--steps", type=cli.at_least(20), default=400, help="updates of each run"
-    )
-    norm.add_argument("--seed", type=cli.at_least(0), default=1, help="of the runs")
+    add = parser.add_argument
+    add("--output_dir", required=True, help="where the pictures go")
+    only = f"draw this one (without it: {', '.join(QUICK)})"
+    add("--only", choices=(*QUICK, *NAMED), help=only)
+    add = parser.add_argument_group("heads: one head is silent at a time").add_argument
+    add("--model_dir", help="folder of a trained model")
+    add("--checkpoint", default="best", help="averaged, latest, best, or a folder")
+    add("--source_file", help="sentences, one a line")
+    add("--reference_file", help="their translations")
+    add("--lines", type=cli.at_least(1), default=200, help="how many are translated")
+    add = parser.add_argument_group("norm_order: four short trainings").add_argument
+    add("--data_dir", default="data", help="where the built-in corpus is prepared")
+    add("--steps", type=cli.at_least(20), default=400, help="updates of each run")
+    add("--seed", type=cli.at_least(0), default=1, help="of the runs")
     return parser
 
 
@@ -103,24 +88,17 @@ def _checked(args: Any) -> list[tuple[str, str]]:
     return list(iterate_pairs(args.source_file, args.reference_file))[: args.lines]
 
 
-def _drawn(
-    name: str, args: Any, pairs: list[tuple[str, str]]
-) -> tuple[Figure, dict[str, Any]]:
-    """Draws a figure; returns it and its numbers."""
+def _drawn(name: str, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
+    """Draws a figure."""
     module = importlib.import_module(f"figures.{name}")
     if name == "heads":
         return _heads(module, args, pairs)
-    if name == "norm_order":
-        drawn = module.draw(Path(args.data_dir), args.steps, args.seed, _tell)
-    else:
-        drawn = module.draw()
-    figure, facts = drawn
-    return figure, facts
+    arguments = (Path(args.data_dir), args.steps, args.seed, say)
+    drawn: style.Drawn = module.draw(*arguments if name == "norm_order" else ())
+    return drawn
 
 
-def _heads(
-    module: Any, args: Any, pairs: list[tuple[str, str]]
-) -> tuple[Figure, dict[str, Any]]:
+def _heads(module: Any, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
     """Draws what each head of a trained model is worth."""
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import search_of
@@ -134,12 +112,8 @@ def _heads(
     translator = Translator(model, directory.tokenizer(), search)
     sources, references = zip(*pairs, strict=True)
     bleu = module.scorer(translator, sources, references)
-    figure, facts = module.draw(model, bleu, _tell)
+    figure, facts = module.draw(model, bleu, say)
     return figure, facts | {"lines": len(pairs), "beam_size": search.beam_size}
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -64,10 +64,6 @@ def newest_version(export_dir: Path) -> Path:
 def translate(model: Path, sentences: Sequence[str]) -> tuple[list[str], float]:
     """Translates sentences with a SavedModel.
 
-    Args:
-        model: the SavedModel's folder.
-        sentences: the texts.
-
     Returns:
         Their translations, and the seconds that loading and translating took.
     """
@@ -91,27 +87,16 @@ def write_atomically(path: Path, text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--export_dir", type=Path, required=True, help="folder of exported versions"
-    )
-    parser.add_argument(
-        "--result", type=Path, required=True, help="what train --json printed"
-    )
-    parser.add_argument(
-        "--train_seconds", type=int, required=True, help="seconds the training took"
-    )
-    parser.add_argument(
-        "--seconds", type=float, required=True, help="seconds of this run so far"
-    )
-    parser.add_argument(
-        "--reused",
-        action="append",
-        default=[],
-        help="a part that an earlier run had made; may be repeated",
-    )
-    parser.add_argument(
-        "--report", type=Path, required=True, help="the JSON file to write"
-    )
+    for flag, kind, text in (
+        ("--export_dir", Path, "folder of exported versions"),
+        ("--result", Path, "what train --json printed"),
+        ("--train_seconds", int, "seconds the training took"),
+        ("--seconds", float, "seconds of this run so far"),
+        ("--report", Path, "the JSON file to write"),
+    ):
+        parser.add_argument(flag, type=kind, required=True, help=text)
+    reused = "a part that an earlier run had made; may be repeated"
+    parser.add_argument("--reused", action="append", default=[], help=reused)
     return parser
 
 

@@ -95,19 +95,14 @@ class Treebank:
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and writes the trees."""
     parser = cli.ArgumentParser("Makes new trees of the training trees of a treebank.")
-    parser.add_argument("--data_dir", required=True, help="folder of the trees")
-    parser.add_argument(
-        "--trees", type=cli.at_least(1), default=60_000, help="how many to make"
-    )
-    parser.add_argument(
-        "--probability", type=cli.share, default=0.2, help="to replace a constituent"
-    )
-    parser.add_argument(
-        "--most_words", type=cli.at_least(1), default=60, help="of a tree"
-    )
-    parser.add_argument(
-        "--seed", type=cli.at_least(0), default=1, help="another makes other trees"
-    )
+    add, count = parser.add_argument, cli.at_least(1)
+    add("--data_dir", required=True, help="folder of the trees")
+    add("--trees", type=count, default=60_000, help="how many to make")
+    probability = "to replace a constituent"
+    add("--probability", type=cli.share, default=0.2, help=probability)
+    add("--most_words", type=count, default=60, help="of a tree")
+    seed = "another makes other trees"
+    add("--seed", type=cli.at_least(0), default=1, help=seed)
     args = parser.parse_args(argv)
     treebank = Treebank(problems.create(WSJ_ONLY, args.data_dir).pairs("train"))
     path = Path(args.data_dir) / "semi.trees"

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import say
 from figures import style
+from flags import several
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -29,41 +30,39 @@ PATH_LENGTHS = (4, 8, 16, 32, 64, 128)
 PATH_SIZES = {"d": 8, "radius": 2}
 """Path lengths do not depend on d; a smaller radius shows sooner."""
 
+_CROSSED = (
+    *("operations, recurrent", "seconds, recurrent"),
+    *("seconds, convolutional", "seconds, restricted"),
+)
+
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Measures time per layer, sequential operations and path lengths of the four "
         "kinds of layers of the paper's Table 1."
     )
-    parser.add_argument("--output_dir", required=True, help="where the table goes")
-    parser.add_argument("--lengths", default=LENGTHS, help="n, with commas between")
-    parser.add_argument("--widths", default=WIDTHS, help="d, multiples of 8")
-    parser.add_argument(
-        "--radius",
-        type=cli.at_least(1),
-        default=8,
-        help="of restricted self-attention: r = 2 radius + 1",
-    )
-    parser.add_argument(
-        "--kernel", type=cli.at_least(2), default=3, help="k of the convolutions"
-    )
-    parser.add_argument(
-        "--repeats", type=cli.at_least(1), default=7, help="timed runs of each layer"
-    )
+    add, sizes, count = parser.add_argument, several(cli.at_least(2)), cli.at_least(1)
+    add("--output_dir", required=True, help="where the table goes")
+    add("--lengths", type=sizes, default=LENGTHS, help="n, with commas between")
+    add("--widths", type=sizes, default=WIDTHS, help="d, multiples of 8")
+    radius = "of restricted self-attention: r = 2 radius + 1"
+    add("--radius", type=count, default=8, help=radius)
+    add("--kernel", type=cli.at_least(2), default=3, help="k of the convolutions")
+    add("--repeats", type=count, default=7, help="timed runs of each layer")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, measures, writes and prints."""
     args = _parser().parse_args(argv)
-    lengths, widths = (
-        _numbers("--lengths", args.lengths),
-        _numbers("--widths", args.widths),
-    )
-    if len(lengths) < 2:
+    for flag in ("lengths", "widths"):
+        values = getattr(args, flag)
+        if not values or values != sorted(set(values)):
+            raise UserError(f"--{flag} must ascend")
+    if len(args.lengths) < 2:
         raise UserError("--lengths needs two lengths or more to compare")
-    if any(width % 8 for width in widths):
-        raise UserError(f"--widths {args.widths}: give multiples of 8 (heads)")
+    if any(width % 8 for width in args.widths):
+        raise UserError("--widths must be multiples of 8 (heads)")
     folder = Path(args.output_dir)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output_dir {folder} is a file; name a folder")
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
-    found = measure(lengths, widths, args.kernel, args.radius, args.repeats)
+    found = measure(args.lengths, args.widths, args.kernel, args.radius, args.repeats)
     found["machine"] = f"{platform.machine()}, TensorFlow {tf.__version__}, one core"
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, found)
@@ -122,7 +121,7 @@ def measure(
                 "seconds": took,
             }
             told = ", ".join(f"{1e3 * value:.2f}" for value in took)
-            print(f"d = {d}, {kind}: {told} ms", file=sys.stderr, flush=True)
+            say(f"d = {d}, {kind}: {told} ms")
     small = Sizes(**PATH_SIZES, kernel=kernel)
     paths = {
         kind: {n: path_length(kind, n, small) for n in PATH_LENGTHS} for kind in KINDS
@@ -213,17 +212,9 @@ def as_markdown(found: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for width, crossed in found["crossovers"].items():
-        names = (
-            "operations, recurrent",
-            "seconds, recurrent",
-            "seconds, convolutional",
-            "seconds, restricted",
-        )
         cells = [
-            f"none up to {longest:,}"
-            if crossed[name] is None
-            else f"{crossed[name]:.0f}"
-            for name in names
+            f"none up to {longest:,}" if n is None else f"{n:.0f}"
+            for n in map(crossed.get, _CROSSED)
         ]
         rows.append(f"| {width} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -245,20 +236,6 @@ def _write(folder: Path, found: dict[str, Any]) -> None:
             found["paths"],
         )
         style.save(figure, folder, "table1")
-
-
-def _numbers(flag: str, text: str) -> list[int]:
-    """Reads ascending whole numbers with commas between."""
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or found != sorted(set(found)) or found[0] < 2:
-        raise UserError(
-            f"{flag} {text!r}: give ascending whole numbers of at least 2, with commas "
-            "between"
-        )
-    return found
 
 
 if __name__ == "__main__":

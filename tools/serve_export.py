@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with serving(export_dir, args.model_name, batching, *ports) as running:
         print(
-            f"serving {args.model_name} version {running.service.model.version}: "
+            f"serving {args.model_name} version {running.service.version}: "
             f"gRPC 127.0.0.1:{running.grpc_port}, REST 127.0.0.1:{running.rest_port} "
             "(a test tool, not TensorFlow Serving)",
             flush=True,

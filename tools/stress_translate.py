@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Translates a generated text whole, and once more with a kill.
-
-    Args:
-        args: the flags.
-        folder: where all files go.
+    """Translates a generated text whole, and once more with a kill, in a folder.
 
     Returns:
         `seconds` of the whole run, `memory_after_a_tenth` and `memory_at_the_end`
@@ -147,14 +143,11 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Translates a very long text: memory stays, and a kill loses nothing."
     )
-    parser.add_argument("--model_dir", required=True, help="folder of a small model")
-    parser.add_argument(
-        "--lines", type=cli.at_least(20), default=1_000_000, help="lines to translate"
-    )
-    parser.add_argument(
-        "--batch_size", type=cli.at_least(1), default=256, help="of translate"
-    )
-    parser.add_argument("--work_dir", help="where the files go meanwhile")
+    add, lines = parser.add_argument, 1_000_000
+    add("--model_dir", required=True, help="folder of a small model")
+    add("--lines", type=cli.at_least(20), default=lines, help="lines to translate")
+    add("--batch_size", type=cli.at_least(1), default=256, help="of translate")
+    add("--work_dir", help="where the files go meanwhile")
     args: Namespace = parser.parse_args(argv)
     return args
 

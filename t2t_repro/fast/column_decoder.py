@@ -16,6 +16,7 @@ from t2t_repro.decoding.search import Search
 from t2t_repro.fast import few_rows
 from t2t_repro.fast.columns import ColumnCache, Columns, ColumnState
 from t2t_repro.fast.folded import biased_softmax
+from t2t_repro.fast.rows import join_heads, rows_of, split_heads
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import DecoderLayer
@@ -92,7 +93,7 @@ class ColumnDecoder:
         distances = self._columns.distances(state, index)
         ids = tf.ensure_shape(ids, [None, self.beam_size])
         # Layers take rows as well as sentences: (batch * beam, d_model)
-        x = few_rows.rows_of(self.model.step_input(ids, tf.reshape(index, [1])))
+        x = rows_of(self.model.step_input(ids, tf.reshape(index, [1])))
         caches = []
         layers = self.model.decoder.layers_in_order()
         for layer, cache in zip(layers, state.layers, strict=True):
@@ -125,7 +126,7 @@ class ColumnDecoder:
             if distances is None:
                 return _attend(attention, query, keys, values, bias)
             weights = attention.weigh(query, keys, tf.equal(bias, 0.0), distances)
-            return _joined(attention, attention.gather(weights, values, distances))
+            return join_heads(attention, attention.gather(weights, values, distances))
 
         def look_at_source(y: tf.Tensor) -> tf.Tensor:
             return self._look_at_source(
@@ -143,7 +144,7 @@ class ColumnDecoder:
         bias: tf.Tensor,
     ) -> tf.Tensor:
         """Computes cross-attention: float (batch * beam, d_model) of such rows."""
-        query = _split(
+        query = split_heads(
             attention, attention.query(y) * attention.d_k**-0.5, self.beam_size
         )
         return _attend(attention, query, cache.cross_keys, cache.cross_values, bias)
@@ -210,7 +211,7 @@ def project_all(
     else:
         ends = [heads * d_k, 2 * heads * d_k]
         query, key, value = (
-            _split(attention, rows, length) for rows in ops.split(joined, ends, 1)
+            split_heads(attention, rows, length) for rows in ops.split(joined, ends, 1)
         )
     return query * d_k**-0.5, key, value
 
@@ -246,18 +247,4 @@ def _attend(
 ) -> tf.Tensor:
     """Attends with a bias that is made: float (batch * length, d_model)."""
     logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-    return _joined(attention, ops.matmul(biased_softmax(logits, bias), values))
-
-
-def _split(attention: MultiHeadAttention, rows: tf.Tensor, length: int) -> tf.Tensor:
-    """(batch * length, heads * d) -> (batch, heads, length, d)."""
-    heads = attention.num_heads
-    x = ops.reshape(rows, (-1, length, heads, rows.shape[-1] // heads))
-    return ops.transpose(x, (0, 2, 1, 3))
-
-
-def _joined(attention: MultiHeadAttention, heads: tf.Tensor) -> tf.Tensor:
-    """(batch, heads, length, d_v) -> (batch * length, d_model)."""
-    rows = ops.transpose(heads, (0, 2, 1, 3))
-    rows = ops.reshape(rows, (-1, attention.num_heads * attention.d_v))
-    return attention.output_projection(rows)
+    return join_heads(attention, ops.matmul(biased_softmax(logits, bias), values))

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.fast.few_rows import rows_of
+from t2t_repro.fast.rows import rows_of
 from t2t_repro.layers.formulas import entropy_of_smoothing
 
 

@@ -22,6 +22,7 @@ from types import MappingProxyType
 import keras
 from keras import ops
 
+from t2t_repro.fast.rows import rows_of, shaped_as
 from t2t_repro.layers.formulas import Tensor
 
 # To begin an operation on another core takes about as long as to read half a MiB.
@@ -128,24 +129,12 @@ class Halves:
 def product(x: Tensor, kernel: keras.Variable, bias: Tensor | None = None) -> Tensor:
     """Stands in for `formulas.product`: one product for all positions of a batch."""
     y = multiply(rows_of(x), kernel)
-    return _shaped_as(x, y if bias is None else ops.add(y, bias))
+    return shaped_as(x, y if bias is None else ops.add(y, bias))
 
 
 def product_with_table(x: Tensor, table: keras.Variable) -> Tensor:
     """Stands in for `formulas.product_with_table`."""
-    return _shaped_as(x, multiply_transposed(rows_of(x), table))
-
-
-def rows_of(x: Tensor) -> Tensor:
-    """Lays positions one after the other: (..., channels) -> (rows, channels)."""
-    return x if len(x.shape) == 2 else ops.reshape(x, (-1, x.shape[-1]))
-
-
-def _shaped_as(x: Tensor, rows: Tensor) -> Tensor:
-    """Undoes `rows_of` for what was computed of the rows."""
-    if len(x.shape) == 2:
-        return rows
-    return ops.reshape(rows, (-1, *ops.shape(x)[1:-1], rows.shape[-1]))
+    return shaped_as(x, multiply_transposed(rows_of(x), table))
 
 
 def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:

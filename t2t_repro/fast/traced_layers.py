@@ -7,8 +7,12 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from t2t_repro.fast.rows import attend, rows_of, shaped_as
+from t2t_repro.layers.attention import both
 from t2t_repro.layers.dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.formulas import Tensor, one_after_another
+from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 
 def traced_once(
@@ -27,23 +31,75 @@ def traced_once(
     first, seed = layers[0], given_seed()
     draws = seed is None and context.get("training")
     masked = any(hasattr(each, "_keras_mask") for each in (x, *context.values()))
-    if draws or masked or not tf.inside_function():
+    ours = type(first) in (EncoderLayer, DecoderLayer)
+    if draws or masked or not ours or not tf.inside_function():
         return one_after_another.plain(layers, x, **context)
+    on_rows = _OnRows(x, **context)
 
     @tf.function(autograph=False)
-    def apply(x: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
+    def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
         with keras.StatelessScope(zip(first.weights, weights, strict=True)):
             if seed is None:
-                return first(x, **context)
+                return on_rows(first, rows)
             with dropout_seed(seed):
-                return first(x, **context)
+                return on_rows(first, rows)
 
     # Masks of dropout are those of the layers themselves, called one by one.
-    salt = salt_of(first.path)
+    salt, rows = salt_of(first.path), rows_of(x)
     for layer in layers:
         weights = [ops.cast(v, v.dtype) for v in layer.weights]
         own = seed
         if seed is not None and layer is not first:
             own = salted(seed, salt ^ salt_of(layer.path))
-        x = apply(x, weights, own)
-    return x
+        rows = apply(rows, weights, own)
+    return shaped_as(x, rows)
+
+
+class _OnRows:
+    """Applies a layer to rows, with what all layers of the stack are called with."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        encoder_output: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> None:
+        self.length = tf.shape(x)[1]
+        self.training = training
+        self.mask = _with_heads(attention_mask)
+        if encoder_output is not None:
+            self.mask = both(self.mask, causal_mask(self.length)[None])
+            self.memory = rows_of(encoder_output)
+            self.source = tf.shape(encoder_output)[1]
+            self.cross_mask = _with_heads(cross_attention_mask)
+
+    def __call__(self, layer: keras.layers.Layer, rows: Tensor) -> Tensor:
+        """Applies the layer to float (batch * length, d_model)."""
+
+        def look(y: Tensor) -> Tensor:
+            lengths = (self.length, self.length)
+            return attend(layer.self_attention, y, y, lengths, self.mask, self.training)
+
+        def look_at_source(y: Tensor) -> Tensor:
+            lengths = (self.length, self.source)
+            return attend(
+                layer.cross_attention,
+                y,
+                self.memory,
+                lengths,
+                self.cross_mask,
+                self.training,
+            )
+
+        if isinstance(layer, EncoderLayer):
+            return layer.in_order(rows, look)
+        return layer.in_order(rows, look, look_at_source)
+
+
+def _with_heads(mask: Tensor | None) -> Tensor | None:
+    """Gives a mask of rank 3 the axis of heads."""
+    if mask is None or len(mask.shape) != 3:
+        return mask
+    return ops.expand_dims(mask, 1)

@@ -53,7 +53,8 @@ def attend_nearby(
     drop: Callable[[Tensor], Tensor],
 ) -> Tensor:
     """Stands in for `layers.neighbourhood.attend_nearby`."""
-    if query.shape[2] == 1:  # A step of a search, or nothing to cut.
+    for_all_heads = mask is None or (len(mask.shape) == 4 and mask.shape[1] == 1)
+    if query.shape[2] == 1 or not for_all_heads:
         return formula.plain(query, key, value, mask, radius, drop)
     bias = None if mask is None else (1.0 - ops.cast(mask, "float32")) * MASKED
     windows = windows_of(ops.shape(query)[2], radius)

@@ -32,7 +32,8 @@ class TokenEmbedding(Layer):
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        # Autocast would round ids that come as floats: 16 bits count to 256.
+        super().__init__(autocast=False, **kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.scale = scale
@@ -58,7 +59,8 @@ class TokenEmbedding(Layer):
             float (batch, length, d_model); in reverse float (..., vocab_size).
         """
         if reverse:
-            return product_with_table(inputs, self.table)
+            vectors = ops.cast(inputs, self.compute_dtype)
+            return product_with_table(vectors, self.table)
         # A Sequential model makes float32 of what it is called with.
         ids = ops.cast(inputs, "int32")
         vectors = ops.cast(ops.take(self.table, ids, axis=0), self.compute_dtype)

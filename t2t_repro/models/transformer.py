@@ -82,7 +82,9 @@ class Transformer(keras.Model):
         variant: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        arguments = {k: v for k, v in locals().items() if k in _arguments()}
         super().__init__(name=kwargs.pop("name", "transformer"), **kwargs)
+        self._config = arguments
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
         self.shared = share_embeddings and self.vocab_size == vocab_size
@@ -155,15 +157,23 @@ class Transformer(keras.Model):
             -(-(size or vocab_size) // divisor) * divisor
             for size in (vocab_size, target_vocab_size)
         )
-        names = list(inspect.signature(Transformer.__init__).parameters)
-        values = {name: getattr(hparams, name) for name in names[3:-1]}
+        values = {name: getattr(hparams, name) for name in _arguments()[2:]}
         return cls(rows, target_rows, **{**values, **changes})
 
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""
         shape = (None, None, self.d_model)
-        for layer in self._layers:
-            layer.build(*(shape,) * (2 if layer is self.decoder else 1))
+        names = ["embedding", "input_embedding", "target_embedding", "softmax"]
+        names += ["target_space", "input_position", "target_position"]
+        names += ["input_dropout", "target_dropout", "encoder"]
+        for layer in (getattr(self, name, None) for name in names):
+            if layer is not None:
+                layer.build(shape)
+        self.decoder.build(shape, shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make the model again, without its weights."""
+        return super().get_config() | self._config
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """Computes the logits of every target position; see the class."""
@@ -261,3 +271,8 @@ class Transformer(keras.Model):
         """
         x = self.embed_targets(ids)
         return x if self.target_position is None else self.target_position(x, positions)
+
+
+def _arguments() -> list[str]:
+    """Returns the names of the model's arguments, vocabulary sizes first."""
+    return list(inspect.signature(Transformer.__init__).parameters)[1:-1]

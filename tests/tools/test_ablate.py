@@ -101,8 +101,11 @@ def test_parameters_are_counted_without_training():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--rows", "base,a_h1"), "--rows a_h1: there is no such row; base, table3"),
-        (("--seeds", "1,b", "--work_dir", "w"), "--seeds 1,b: give whole numbers"),
+        (("--rows", "base,a_h1"), "--rows: must be of all, base, table3"),
+        (
+            ("--seeds", "1,b", "--work_dir", "w"),
+            "--seeds: must be a whole number of at least 0, not 'b'",
+        ),
         ((), "--work_dir is missing"),
     ],
 )

@@ -1,23 +1,12 @@
 """The benchmark of an export measures the same work on both sides."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from tests import run_command, tiny
 
-TOOL = run_command.ROOT / "tools" / "benchmark_export.py"
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, TOOL, *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+TOOL = "tools/benchmark_export.py"
 
 
 @pytest.mark.medium
@@ -26,15 +15,15 @@ def test_every_figure_is_measured(trained, tmp_path, random):
     source = tmp_path / "source.txt"
     lines = [source for source, _ in tiny.pairs("train")][:10]
     source.write_text("".join(f"{line}\n" for line in lines))
-    model = ["--model_dir", trained.model_dir]
+    model = ["--model_dir", str(trained.model_dir)]
     if random:
         hparams = f"{trained.hparams},vocab_divisor=512"
-        vocabulary = trained.model_dir / "vocab.model"
+        vocabulary = str(trained.model_dir / "vocab.model")
         model = ["--hparams", hparams, "--vocab_file", vocabulary]
-    sizes = ("--source_file", source, "--batch_size", "4", "--rounds", "1")
-    done = run(*model, *sizes, "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    sizes = ("--source_file", str(source), "--batch_size", "4", "--rounds", "1")
+    done = run_command.run(TOOL, *model, *sizes, "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
     assert found["lines"] == found["equal_lines"] == 10
     # Of three batches in one round, the median of three ratios.
     rates = found["tokens_per_second"] / found["in_process_tokens_per_second"]
@@ -56,6 +45,6 @@ def test_every_figure_is_measured(trained, tmp_path, random):
     ],
 )
 def test_what_is_missing_is_said(tmp_path, flags, message):
-    done = run(*flags, "--source_file", tmp_path / "none")
-    assert done.returncode == 2
-    assert message in done.stderr
+    done = run_command.run(TOOL, *flags, "--source_file", str(tmp_path / "none"))
+    assert run_command.is_one_clear_line(done)
+    assert message in done.err

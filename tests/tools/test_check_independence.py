@@ -1,17 +1,12 @@
 """What counts as the same translation."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import check_independence
 import pytest
 
-from tests import tiny
+from tests import run_command, tiny
 
-ROOT = Path(__file__).resolve().parents[2]
 EXPECTED = [("ein Haus", -0.5), ("zwei", -0.25), ("", 0.0)]
 
 
@@ -45,18 +40,12 @@ def test_a_model_translates_alike_in_all_ways(trained, tmp_path):
     text = tmp_path / "text.en"
     lines = [source for source, _ in tiny.pairs("train")][:12]
     text.write_text("".join(f"{line}\n" for line in lines))
-    done = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "tools/check_independence.py",
-            *("--model_dir", str(trained.model_dir), "--input_file", str(text)),
-            *("--batch_sizes", "1,5", "--json"),
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    done = run_command.run_alone(
+        "tools/check_independence.py",
+        *("--model_dir", str(trained.model_dir), "--input_file", str(text)),
+        *("--batch_sizes", "1,5", "--json"),
     )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
     assert (result["lines"], result["passed"]) == (12, True)
     assert len(result["ways"]) == 4

@@ -1,29 +1,16 @@
 """The tool that kills trainings: it finds what differs, and nothing else."""
 
-import importlib.util
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from inject_faults import compare
 
 from t2t_repro.runs.checkpoints import save
-from tests.run_command import ROOT
+from tests import run_command
 
-TOOL = ROOT / "tools" / "inject_faults.py"
 LOG = "step\tloss\ttarget_tokens_per_second\n50\t1.5\t{}\n"
-
-
-@pytest.fixture(scope="module")
-def compare():
-    spec = importlib.util.spec_from_file_location("inject_faults", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["inject_faults"] = module  # Where dataclasses look for it.
-    spec.loader.exec_module(module)
-    yield module.compare
-    del sys.modules["inject_faults"]
 
 
 @pytest.fixture
@@ -46,7 +33,7 @@ def two(tmp_path):
     return found
 
 
-def test_times_are_no_difference(compare, two):
+def test_times_are_no_difference(two):
     # Weights and moments of two checkpoints, weights of the average.
     assert compare(*two) == (5, [])
 
@@ -86,7 +73,7 @@ def leave_debris(folder):
         (leave_debris, "checkpoints/.writing-step-00000030 was left behind"),
     ],
 )
-def test_what_differs_is_named(compare, two, change, words):
+def test_what_differs_is_named(two, change, words):
     change(two[1])
     _, different = compare(*two)
     assert different == [words]
@@ -96,14 +83,10 @@ def test_what_differs_is_named(compare, two, change, words):
 @pytest.mark.parametrize("flags", [(), ("--strategy", "mirrored", "--replicas", "2")])
 def test_four_kills_leave_no_trace(flags):
     """The fourth while a checkpoint is written."""
-    done = subprocess.run(
-        [sys.executable, str(TOOL), "--kills", "4", "--json", *flags],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    tool = "tools/inject_faults.py"
+    done = run_command.run_alone(tool, "--kills", "4", "--json", *flags)
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
     assert found["identical"] == 4
     assert all(kill["compared"] > 0 for kill in found["kills"])
-    assert done.stderr.count("\n") == 4
+    assert done.err.count("\n") == 4

@@ -1,18 +1,15 @@
 """The load test asks real servers, and counts what they answer."""
 
 import json
-import subprocess
-import sys
 
 import pytest
-from load_test import Load, measure
+from load_test import measure
 
 from t2t_repro.serving.transport import Server
 from t2t_repro.system.errors import UserError
 from tests import run_command, tiny
 
 LINES = [source for source, _ in tiny.pairs("test")]
-TOOL = run_command.ROOT / "tools" / "load_test.py"
 
 
 @pytest.mark.medium
@@ -21,19 +18,14 @@ def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
     assert run_command.run("export", *flags).status == 0
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
-    done = subprocess.run(
-        [
-            *(sys.executable, TOOL, "--json", "--export_dir", tmp_path / "e"),
-            *("--model", "model", "--source_file", source, "--protocol", "rest"),
-            *("--clients", "4", "--requests", "24", "--batch_size", "3"),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+    done = run_command.run_alone(
+        *("tools/load_test.py", "--json", "--export_dir", str(tmp_path / "e")),
+        *("--model", "model", "--source_file", str(source), "--protocol", "rest"),
+        *("--clients", "4", "--requests", "24", "--batch_size", "3"),
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["load"] == {"clients": 4, "requests": 24, "batch_size": 3, "seed": 0}
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["load"] == {"clients": 4, "requests": 24, "batch_size": 3}
     batching, alone = found["measured"]
     assert (batching["name"], alone["name"]) == ("batching", "no batching")
     for each in (batching, alone):
@@ -49,4 +41,4 @@ def test_the_harness_is_measured_with_and_without_batching(trained, tmp_path):
 def test_a_server_that_is_not_there_ends_the_test():
     nobody = Server("127.0.0.1", 1, "model", "rest", retries=0)
     with pytest.raises(UserError, match="no server answers"):
-        measure("nobody", nobody, LINES, Load(4, 10, 1))
+        measure("nobody", nobody, LINES, clients=4, requests=10, batch_size=1)

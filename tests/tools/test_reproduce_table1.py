@@ -179,9 +179,9 @@ def test_the_tool_writes_the_table_and_the_picture(tmp_path):
     ("arguments", "words"),
     [
         (["--lengths", "8"], "--lengths needs two lengths"),
-        (["--lengths", "16,8"], "--lengths '16,8': give ascending whole numbers"),
-        (["--widths", "a"], "--widths 'a': give ascending whole numbers"),
-        (["--widths", "12"], "--widths 12: give multiples of 8"),
+        (["--lengths", "16,8"], "--lengths must ascend"),
+        (["--widths", "a"], "--widths: must be a whole number of at least 2, not 'a'"),
+        (["--widths", "12"], "--widths must be multiples of 8"),
         (["--radius", "0"], "--radius: must be a whole number of at least 1"),
     ],
 )

@@ -1,15 +1,11 @@
 """The very long text, cut short."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import stress_translate
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import run_command
 
 
 def test_lines_are_short_and_always_the_same(tmp_path):
@@ -24,18 +20,12 @@ def test_lines_are_short_and_always_the_same(tmp_path):
 @pytest.mark.medium
 def test_a_kill_loses_nothing(trained, tmp_path):
     """Memory is looked at, but grows in so few lines."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "tools/stress_translate.py",
-            *("--model_dir", str(trained.model_dir), "--lines", "60000"),
-            *("--work_dir", str(tmp_path), "--json"),
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    done = run_command.run_alone(
+        "tools/stress_translate.py",
+        *("--model_dir", str(trained.model_dir), "--lines", "60000"),
+        *("--work_dir", str(tmp_path), "--json"),
     )
-    found = json.loads(done.stdout)
+    found = json.loads(done.out)
     assert found["same"] is True
     assert 30_000 <= found["killed_after"] < 60_000
     assert found["memory_after_a_tenth"] > 1e8

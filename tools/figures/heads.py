@@ -12,8 +12,6 @@ import numpy.typing as npt
 from figures import style
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from t2t_repro.layers.attention import MultiHeadAttention
     from t2t_repro.models.transformer import Transformer
     from t2t_repro.translation.translator import Translator
@@ -94,7 +92,7 @@ def scorer(
 
 def draw(
     model: Transformer, bleu: Callable[[], float], tell: Callable[[str], object]
-) -> tuple[Figure, dict[str, Any]]:
+) -> style.Drawn:
     """Measures and draws the figure; the arguments are `bleu_without_each`'s."""
     whole, changes = bleu_without_each(model, bleu, tell)
     limit = max(float(np.abs(found).max()) for found in changes.values()) or 1.0

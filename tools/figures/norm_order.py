@@ -12,8 +12,6 @@ import numpy.typing as npt
 from figures import style
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from t2t_repro.data.prepared_data import PreparedData
     from t2t_repro.hparams import HParams
 
@@ -82,7 +80,7 @@ def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def draw(
     data_dir: Path, steps: int, seed: int, tell: Callable[[str], None]
-) -> tuple[Figure, dict[str, Any]]:
+) -> style.Drawn:
     """Trains the four models and draws the figure.
 
     Args:

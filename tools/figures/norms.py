@@ -1,15 +1,10 @@
 """Layer norm knows one position; batch norm knows the padding of its neighbours."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 D_MODEL = 64
 WORDS = 8
@@ -73,7 +68,7 @@ def change(kind: str, batch: Any, other: Any) -> float:
     return float(np.sqrt((moved**2).mean()))
 
 
-def draw() -> tuple[Figure, dict[str, Any]]:
+def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
     kinds = {
         "batch": "batch norm, padding counted",

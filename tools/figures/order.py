@@ -1,15 +1,10 @@
 """Without positions the encoder does not know the order of words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VOCAB_SIZE = 1000
 LENGTH = 20
@@ -54,7 +49,7 @@ def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) ->
     return float(np.sqrt(np.mean(squares)) / straight.std())
 
 
-def draw() -> tuple[Figure, dict[str, Any]]:
+def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
     found = {kind: order_effect(settings) for kind, settings in KINDS.items()}
     figure, (axes,) = style.panels(1, width=5)

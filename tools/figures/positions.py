@@ -1,16 +1,11 @@
 """The positional encoding: its waves, its dot products, its linear maps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -81,7 +76,7 @@ def dot_products(table: Array, position: int, reach: int) -> Array:
     return near @ table[position] / (table.shape[1] / 2)
 
 
-def draw() -> tuple[Figure, dict[str, Any]]:
+def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
     table = encoding(POSITIONS, D_MODEL)
     learned = np.random.default_rng(1).normal(size=table.shape)

@@ -1,16 +1,11 @@
 """Why scores are divided by sqrt(d_k): what softmax gets, and what it gives back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -71,7 +66,7 @@ def gradient_size(logits: Array) -> float:
     return float(np.sqrt(np.maximum(norm, 0)).mean())
 
 
-def draw() -> tuple[Figure, dict[str, Any]]:
+def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
     figure, (spread, largest, gradient) = style.panels(3)
     facts: dict[str, Any] = {}

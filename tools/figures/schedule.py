@@ -1,22 +1,15 @@
 """The learning rate over the updates, for several warm-ups and widths."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WARMUPS = (1000, 4000, 8000, 16000)
 WIDTHS = (128, 512, 1024)
 STEPS = 40_000
 
 
-def draw() -> tuple[Figure, dict[str, Any]]:
+def draw() -> style.Drawn:
     """Draws the figure; returns it and its numbers."""
     from t2t_repro.training.schedules import paper_rate, t2t_rate
 

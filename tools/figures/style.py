@@ -25,6 +25,9 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
 
+Drawn = tuple["Figure", dict[str, Any]]
+"""A figure and its numbers."""
+
 _SETTINGS: Any = {
     "font.size": 9,
     "axes.titlesize": 9,

@@ -2,7 +2,7 @@
 
     opennmt_training.py WORK
 
-WORK is a JSON object, `Work` of `training_speed/contenders.py`. Model, loss, optimizer
+WORK is a JSON object, `Work` of `benchmarks/work.py`. Model, loss, optimizer
 and step are OpenNMT-tf's own (`Model.train`), its dropout where the paper has it.
 """
 
@@ -15,7 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import opennmt
 import tensorflow as tf
-from turns import memory, turns
+from turns import memory, steps
 
 SPECIAL = ["<blank>", "<s>", "</s>"]
 
@@ -77,7 +77,7 @@ def main():
     def step(features, labels):
         return model.train(features, labels, optimizer)
 
-    for _ in turns(before):
+    for _ in steps(before):
         float(step(features, labels))
 
 

@@ -1,16 +1,21 @@
 """Loads an export as a server does and answers requests; needs no t2t_repro.
 
-    run_export.py VERSION_DIR < requests.json > answers.json
+    run_export.py VERSION_DIR
 
-The requests are a list of {"signature": name, "inputs": {name: [text, ...]}}. It runs
-in any environment that has TensorFlow and tensorflow_text, of whose Python code it
-uses nothing; it refuses to import what a server does not have.
+Each request is {"signature": name, "inputs": {name: [text, ...]}}; the answer has its
+`outputs`, all values of each in one row, and `load_seconds`, `first_request_seconds`,
+`memory_loaded` (after that request, bytes), `tensorflow`, and `loaded`: the packages of
+`FORBIDDEN` that were imported. It runs in any environment that has TensorFlow and
+tensorflow_text, of whose Python code it uses nothing; it refuses to import what a
+server does not have.
 """
 
 import importlib.util
-import json
 import sys
+import time
 from pathlib import Path
+
+from turns import memory, turns
 
 # TensorFlow imports Keras itself.
 FORBIDDEN = ("t2t_repro", "keras_nlp", "keras_hub", "tensorflow_text")
@@ -34,25 +39,27 @@ def main():
 
     for library in sorted(Path(origin).parent.glob("python/ops/*.so")):
         tf.load_op_library(str(library))
+    before = memory("VmRSS")
+    started = time.perf_counter()
     session = tf.compat.v1.Session(graph=tf.Graph())
     with session.graph.as_default():
         meta = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[1])
-    answers = []
-    for request in json.load(sys.stdin):
+    told = {"load_seconds": time.perf_counter() - started}
+    told["tensorflow"] = tf.__version__
+    for request, answer in turns(before):
         signature = meta.signature_def[request["signature"]]
         feed = {
             signature.inputs[name].name: np.array([t.encode() for t in texts], object)
             for name, texts in request["inputs"].items()
         }
         fetch = {name: info.name for name, info in signature.outputs.items()}
+        began = time.perf_counter()
         found = session.run(fetch, feed)
-        answers.append({name: as_list(value) for name, value in found.items()})
-    result = {
-        "tensorflow": tf.__version__,
-        "loaded": sorted(name for name in FORBIDDEN if name in sys.modules),
-        "answers": answers,
-    }
-    json.dump(result, sys.stdout)
+        told.setdefault("first_request_seconds", time.perf_counter() - began)
+        told.setdefault("memory_loaded", memory("VmRSS") - before)
+        answer["outputs"] = {name: as_list(value) for name, value in found.items()}
+        answer["loaded"] = sorted(name for name in FORBIDDEN if name in sys.modules)
+        answer.update(told)
 
 
 def as_list(value):

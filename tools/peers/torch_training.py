@@ -2,7 +2,7 @@
 
     torch_training.py WORK
 
-WORK is a JSON object, `Work` of `training_speed/contenders.py`. Scaled and tied
+WORK is a JSON object, `Work` of `benchmarks/work.py`. Scaled and tied
 embeddings, sinusoids and the loss are written around nn.Transformer, which has
 neither. Its dropout is everywhere: on attention weights and inside the feed-forward
 network too; with `paper_dropout` only where the paper has it. No padding mask is
@@ -16,7 +16,7 @@ import sys
 
 import torch
 from torch import nn
-from turns import memory, turns
+from turns import memory, steps
 
 
 class Model(nn.Module):
@@ -98,7 +98,7 @@ def main():
     shape = work["batch_size"], work["length"]
     inputs, targets = (torch.randint(2, work["vocab_size"], shape) for _ in range(2))
     is_bfloat16 = work["precision"] == "bfloat16"
-    for _ in turns(before):
+    for _ in steps(before):
         with torch.autocast("cpu", torch.bfloat16, enabled=is_bfloat16):
             logits = model(inputs, targets)
             loss = loss_of(logits.flatten(0, 1).float(), targets.flatten())

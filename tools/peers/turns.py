@@ -1,10 +1,7 @@
-"""How every program of `benchmark_training.py` takes its turns; needs nothing else.
+"""How every program that is timed takes its turns; needs nothing else.
 
-A program imports what it needs, notes its memory, builds, and then makes a step
-whenever `turns` yields. The first one it makes by itself; after that, each line of
-standard input says how many. Each answer is one line of JSON on standard output:
-`memory_before` and `memory` (bytes, see `memory`), and after the first step `seconds`,
-what the steps of the line took together.
+A program imports what it needs, builds, and goes through `turns`: each line of standard
+input is a request, each answer one line of JSON on standard output.
 
 The syntax keeps to Python 3.7, which tensor2tensor needs.
 """
@@ -18,9 +15,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # What libraries print goes with the log; the answers stay alone.
-_ANSWERS = os.fdopen(os.dup(1), "w")
+_ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
 
@@ -30,23 +28,29 @@ def memory(field: str) -> int:
     return int(re.findall(rf"{field}:\s*(\d+) kB", status)[0]) * 1024
 
 
-def turns(memory_before: int) -> Iterator[None]:
-    """Yields once for every step to be made.
+def turns(memory_before: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yields each request and its answer, which is sent when the next is wanted.
+
+    An answer has `seconds` and `processor_seconds`, unless the program puts its own
+    there, and `memory`: at most so far, bytes.
 
     Args:
-        memory_before: what the process held (VmRSS) when its imports were done, bytes.
+        memory_before: what is no part of it: VmRSS when the imports were done, bytes.
     """
-    yield
-    _answer(memory_before=memory_before)
     for line in sys.stdin:
-        started = time.perf_counter()
-        for _ in range(int(line)):
+        request = json.loads(line)
+        answer: dict[str, Any] = {}
+        started, used = time.perf_counter(), time.process_time()
+        yield request, answer
+        answer.setdefault("seconds", time.perf_counter() - started)
+        answer.setdefault("processor_seconds", time.process_time() - used)
+        answer["memory"] = memory("VmHWM") - memory_before
+        _ANSWERS.write(json.dumps(answer) + "\n")
+        _ANSWERS.flush()
+
+
+def steps(memory_before: int) -> Iterator[None]:
+    """Yields once for each step to be made; a request is how many."""
+    for count, _ in turns(memory_before):
+        for _ in range(count):
             yield
-        seconds = time.perf_counter() - started
-        _answer(memory_before=memory_before, seconds=seconds)
-
-
-def _answer(**values: float) -> None:
-    values["memory"] = memory("VmHWM")
-    _ANSWERS.write(json.dumps(values) + "\n")
-    _ANSWERS.flush()

@@ -14,5 +14,5 @@ REST with the real JSON), and merges, pads and splits requests by the server's r
 - tensorflow_serving/util/json_tensor.cc: the JSON.
 
 What it does not do: several models or versions, models that change while it runs,
-warm-up, monitoring. Use the stock server for anything but tests.
+warm-up, monitoring, metadata and status. Use the stock server for anything but tests.
 """

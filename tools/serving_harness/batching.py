@@ -6,16 +6,16 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from serving_harness.graph import Arrays
 from serving_harness.status import Code, StatusError
 
+Arrays = Mapping[str, np.ndarray]
 Run = Callable[[str, Arrays], dict[str, np.ndarray]]
 
 
@@ -64,13 +64,7 @@ class BatchingParameters:
 
 @dataclass
 class _Task:
-    """A request.
-
-    Attributes:
-        inputs: its tensors, (size, ...).
-        size: rows.
-        answer: what becomes of it.
-    """
+    """A request: its tensors, (size, ...), and what becomes of it."""
 
     inputs: Arrays
     size: int
@@ -79,14 +73,7 @@ class _Task:
 
 @dataclass
 class _Batch:
-    """Requests that run together.
-
-    Attributes:
-        signature: what they ask for.
-        opened: when the first came, seconds.
-        tasks: the requests.
-        closed: whether no more fit.
-    """
+    """Requests that run together; `opened` is when the first came, seconds."""
 
     signature: str
     opened: float

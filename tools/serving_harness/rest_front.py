@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from serving_harness.graph import Arrays, Signature
-from serving_harness.service import Service
+from serving_harness.service import Arrays, Service, Signature
 from serving_harness.status import HTTP, Code, StatusError
 
-_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(:predict)?")
+_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?:predict")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -25,39 +24,21 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     service: Service
 
-    def do_GET(self) -> None:
-        """Says that the version is there."""
-        try:
-            self._model(predicts=False)
-            version = {
-                "version": str(self.service.model.version),
-                "state": "AVAILABLE",
-                "status": {"error_code": "OK", "error_message": ""},
-            }
-            self._send(200, {"model_version_status": [version]})
-        except StatusError as error:
-            self._send(HTTP[error.code], {"error": error.message})
-
     def do_POST(self) -> None:
         """Answers a request."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         try:
-            self._model(predicts=True)
+            match = _PATH.fullmatch(self.path)
+            if match is None:
+                malformed = f"Malformed request: {self.command} {self.path}"
+                raise StatusError(Code.INVALID_ARGUMENT, malformed)
+            self.service.check_model(match[1], int(match[2]) if match[2] else None)
             self._send(200, answer(self.service, body))
         except StatusError as error:
             self._send(HTTP[error.code], {"error": error.message})
 
     def log_message(self, *_: Any) -> None:
         """Is silent."""
-
-    def _model(self, predicts: bool) -> None:
-        """Refuses other addresses."""
-        match = _PATH.fullmatch(self.path)
-        if match is None or bool(match[3]) != predicts:
-            raise StatusError(
-                Code.INVALID_ARGUMENT, f"Malformed request: {self.command} {self.path}"
-            )
-        self.service.check_model(match[1], int(match[2]) if match[2] else None)
 
     def _send(self, status: int, values: dict[str, Any]) -> None:
         """Sends JSON."""
@@ -107,7 +88,7 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
     return {"predictions": rows}
 
 
-def start(service: Service, port: int = 0) -> tuple[ThreadingHTTPServer, int]:
+def start(service: Service, port: int) -> tuple[ThreadingHTTPServer, int]:
     """Starts a server on loopback; returns it, to be shut down, and its port."""
     handler = type("Handler", (_Handler,), {"service": service})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)

@@ -13,13 +13,7 @@ from serving_harness.service import Service
 
 
 class Running(NamedTuple):
-    """A model that is served on loopback.
-
-    Attributes:
-        service: the model.
-        grpc_port: of gRPC.
-        rest_port: of REST.
-    """
+    """A model that is served on loopback, and the ports of both protocols."""
 
     service: Service
     grpc_port: int
@@ -33,7 +27,6 @@ def serving(
     batching: BatchingParameters | None = None,
     grpc_port: int = 0,
     rest_port: int = 0,
-    threads: int | None = None,
 ) -> Iterator[Running]:
     """Serves the newest version of a model in this process.
 
@@ -43,12 +36,11 @@ def serving(
         batching: how requests are merged; None runs each alone.
         grpc_port: 0 takes a free one.
         rest_port: 0 takes a free one.
-        threads: as `GraphModel` takes them.
 
     Yields:
         What is running.
     """
-    service = Service(export_dir, model_name, batching, threads)
+    service = Service(export_dir, model_name, batching)
     grpc_server, grpc_port = grpc_front.start(service, grpc_port)
     rest_server, rest_port = rest_front.start(service, rest_port)
     try:

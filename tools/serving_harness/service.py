@@ -1,50 +1,65 @@
-"""One model behind both protocols: requests checked, batched, run."""
+"""One model behind both protocols, as a server holds it: a graph and a session."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from serving_harness.batching import Batcher, BatchingParameters
-from serving_harness.graph import Arrays, GraphModel, Signature
+from serving_harness.batching import Arrays, Batcher, BatchingParameters
 from serving_harness.status import Code, StatusError
 
 DEFAULT_SIGNATURE = "serving_default"
 
 
+class Signature(NamedTuple):
+    """One function of the model: TensorInfo messages by name."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
 class Service:
-    """A served model.
+    """The newest version below a folder, loaded as TensorFlow Serving loads it.
 
     Args:
-        export_dir: the folder of its versions; the newest is loaded.
+        export_dir: the folder of all versions.
         name: the model's.
         batching: how requests are merged; None runs each alone.
-        threads: as `GraphModel` takes them.
     """
 
     def __init__(
-        self,
-        export_dir: Path,
-        name: str,
-        batching: BatchingParameters | None = None,
-        threads: int | None = None,
+        self, export_dir: Path, name: str, batching: BatchingParameters | None = None
     ) -> None:
         self.name = name
-        self.model = GraphModel(export_dir, threads)
+        load_text_ops()
+        names = (path.name for path in export_dir.iterdir() if path.is_dir())
+        self.version = max(int(name) for name in names if name.isdecimal())
+        self._session = tf.compat.v1.Session(graph=tf.Graph())
+        with self._session.graph.as_default():
+            meta = tf.compat.v1.saved_model.load(
+                self._session, ["serve"], str(export_dir / str(self.version))
+            )
+        self._signatures = {
+            name: Signature(dict(found.inputs), dict(found.outputs))
+            for name, found in meta.signature_def.items()
+            if not name.startswith("__")
+        }
         self.batcher = Batcher(self._run, batching) if batching else None
 
     def close(self) -> None:
-        """Waits for the requests under way."""
+        """Waits for the requests under way and gives the memory back."""
         if self.batcher is not None:
             self.batcher.close()
-        self.model.close()
+        self._session.close()
 
     def check_model(self, name: str, version: int | None) -> None:
         """Refuses other models and versions."""
-        if name != self.name or version not in (None, self.model.version):
+        if name != self.name or version not in (None, self.version):
             which = (
                 f"Latest({name})" if version is None else f"Specific({name}, {version})"
             )
@@ -54,7 +69,7 @@ class Service:
 
     def signature(self, name: str) -> Signature:
         """Finds a signature; none is the default one."""
-        found = self.model.signatures.get(name or DEFAULT_SIGNATURE)
+        found = self._signatures.get(name or DEFAULT_SIGNATURE)
         if found is None:
             raise StatusError(
                 Code.FAILED_PRECONDITION, f'Serving signature key "{name}" not found.'
@@ -66,7 +81,7 @@ class Service:
 
         Args:
             signature: its name; none is the default one.
-            inputs: an array for each input.
+            inputs: an array for each input, strings as objects of bytes.
 
         Raises:
             StatusError: it is refused, or fails.
@@ -84,13 +99,28 @@ class Service:
         run = self._run if self.batcher is None else self.batcher
         return run(signature or DEFAULT_SIGNATURE, inputs)
 
-    def _run(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
+    def _run(self, name: str, inputs: Arrays) -> dict[str, np.ndarray]:
         """Runs a batch in the session."""
+        signature = self._signatures[name]
+        feed = {signature.inputs[key].name: value for key, value in inputs.items()}
+        fetch = {key: info.name for key, info in signature.outputs.items()}
         try:
-            return self.model.run(signature, inputs)
+            found: dict[str, np.ndarray] = self._session.run(fetch, feed)
         except tf.errors.OpError as error:
             known = error.error_code in set(Code)
             code = Code(error.error_code) if known else Code.INTERNAL
             raise StatusError(code, error.message) from None
         except ValueError as error:  # Python's check of a placeholder's shape.
             raise StatusError(Code.INVALID_ARGUMENT, str(error)) from None
+        return found
+
+
+def load_text_ops() -> None:
+    """Registers tensorflow_text's operations, without its Python code.
+
+    The stock server has them linked in.
+    """
+    spec = importlib.util.find_spec("tensorflow_text")
+    assert spec is not None and spec.origin is not None
+    for library in sorted(Path(spec.origin).parent.glob("python/ops/*.so")):
+        tf.load_op_library(str(library))

@@ -8,8 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarking import say
-
+from benchmarks.machine import say
 from t2t_repro.system.errors import UserError
 
 PROBLEM = "translate_ende_numbers"
@@ -33,10 +32,9 @@ class StartUp:
         )
         self._models = 0
         say("preparing the built-in corpus ...")
-        flags = ["--hparams", f"tiny,{self._overrides}"]
-        command = self._command("datagen", *flags)
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment())
-        if done.returncode:
+        with self._command("datagen", "tiny") as process:
+            process.communicate()
+        if process.returncode:
             raise UserError("the built-in corpus could not be prepared; see above")
 
     def first_update(self, size: str) -> float:
@@ -52,31 +50,26 @@ class StartUp:
             UserError: the training ended without an update.
         """
         self._models += 1
-        model_dir = self._folder / f"model_{self._models}"
-        command = self._command(
-            "train",
-            *("--hparams", f"{size},{self._overrides}"),
-            *("--model_dir", str(model_dir), "--train_steps", "1"),
-        )
+        model_dir = str(self._folder / f"model_{self._models}")
+        flags = ("--model_dir", model_dir, "--train_steps", "1")
         began = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, encoding="utf-8", env=_environment()
-        )
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                if line.startswith("step 1/1 "):
-                    return time.perf_counter() - began
-        finally:
-            process.kill()
-            process.communicate()
+        with self._command("train", size, *flags) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    if line.startswith("step 1/1 "):
+                        return time.perf_counter() - began
+            finally:
+                process.kill()
         raise UserError(f"training {size} ended before its first update; see above")
 
-    def _command(self, name: str, *flags: str) -> list[str]:
-        data_dir = str(self._folder / "data")
+    def _command(self, name: str, size: str, *flags: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"t2t_repro.{name}", "--problem", PROBLEM]
-        return [*command, "--data_dir", data_dir, *flags]
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+        command += ["--hparams", f"{size},{self._overrides}"]
+        command += ["--data_dir", str(self._folder / "data"), *flags]
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
+        )

@@ -1,0 +1,33 @@
+"""The written-out gradient of the normalisation is that of the plain formula."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.fast.normalization import normalize
+from t2t_repro.layers import formulas
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+@pytest.mark.parametrize("shape", [(20, 8), (4, 5, 8)])
+def test_value_and_gradient_are_those_of_the_plain_formula_in_float64(shape):
+    x, scale, bias = 3 * random(*shape) + 1, random(8, seed=1), random(8, seed=2)
+    upstream = random(*shape, seed=3)
+    given = [tf.constant(each) for each in (x, scale, bias)]
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        found = normalize(*given)
+        total = tf.reduce_sum(found * upstream)
+    ours = tape.gradient(total, given)
+
+    wide = [tf.constant(each, tf.float64) for each in (x, scale, bias)]
+    with tf.GradientTape() as tape:
+        tape.watch(wide)
+        expected = formulas.normalize.plain(*wide)
+        total = tf.reduce_sum(expected * upstream)
+    np.testing.assert_allclose(found, expected, atol=5e-6)
+    for mine, other in zip(ours, tape.gradient(total, wide), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-5)

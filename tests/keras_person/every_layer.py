@@ -1,0 +1,101 @@
+"""Every public layer, made small, and what it is called on."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from t2t_repro import layers
+
+SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 12}
+NEARBY = {"class_name": "t2t_repro>NeighbourhoodAttention", "config": {"radius": 2}}
+
+
+class Case(NamedTuple):
+    """A layer and its call.
+
+    Attributes:
+        make: makes the layer, given a name and the like.
+        inputs: what it is called on.
+        options: other arguments of the call.
+        width: channels of its output.
+    """
+
+    make: Callable[..., keras.layers.Layer]
+    inputs: list[np.ndarray]
+    options: Mapping[str, Any] = MappingProxyType({})
+    width: int = 8
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def variant(kind: type[keras.layers.Layer], **sizes: Any) -> Callable[..., Any]:
+    """Returns what makes an attention with three channels in each of two heads."""
+    return lambda **options: kind(2, 3, 3, **sizes, **options)
+
+
+X, MEMORY, IDS = random(2, 6, 8), random(2, 5, 8, seed=1), np.array([[5, 1, 0]] * 2)
+SEEN = np.array([[[1, 1, 1, 1, 1]], [[1, 1, 1, 0, 0]]], bool)
+
+CASES = {
+    "MultiHeadAttention": Case(
+        lambda **options: layers.MultiHeadAttention(2, 4, 5, **options),
+        [X, MEMORY],
+        {"attention_mask": SEEN},
+    ),
+    "RelativeAttention": Case(
+        variant(layers.RelativeAttention, max_relative_position=3), [X, X]
+    ),
+    "NeighbourhoodAttention": Case(
+        variant(layers.NeighbourhoodAttention, radius=2),
+        [X, X],
+        {"use_causal_mask": True},
+    ),
+    "Dense": Case(
+        lambda **options: layers.Dense(7, use_bias=True, **options), [X], width=7
+    ),
+    "Dropout": Case(lambda **options: layers.Dropout(0.3, **options), [X]),
+    "FeedForward": Case(lambda **options: layers.FeedForward(9, 0.1, **options), [X]),
+    "LayerNormalization": Case(layers.LayerNormalization, [X]),
+    "Residual": Case(
+        lambda **options: layers.Residual(0.1, "pre", **options),
+        [X],
+        {"sublayer": keras.ops.tanh},
+    ),
+    "TokenEmbedding": Case(
+        lambda **options: layers.TokenEmbedding(11, 8, **options), [IDS]
+    ),
+    "TargetSpace": Case(lambda **options: layers.TargetSpace(3, **options), [X]),
+    "LearnedPosition": Case(
+        lambda **options: layers.LearnedPosition(4, **options), [X]
+    ),
+    "PositionalEncoding": Case(
+        lambda **options: layers.PositionalEncoding("sinusoid_paper", **options), [X]
+    ),
+    "EncoderLayer": Case(
+        lambda **options: layers.EncoderLayer(**SIZES, variant=NEARBY, **options), [X]
+    ),
+    "DecoderLayer": Case(
+        lambda **options: layers.DecoderLayer(**SIZES, norm="pre", **options),
+        [X, MEMORY],
+        {"cross_attention_mask": SEEN},
+    ),
+    "Encoder": Case(
+        lambda **options: layers.Encoder(2, "pre", **SIZES, variant=NEARBY, **options),
+        [X],
+    ),
+    "Decoder": Case(
+        lambda **options: layers.Decoder(2, **SIZES, **options), [X, MEMORY]
+    ),
+}
+
+
+def called(name: str) -> tuple[keras.layers.Layer, Any]:
+    """Makes a layer and calls it; returns it and its output."""
+    case = CASES[name]
+    layer = case.make(name="layer")
+    return layer, layer(*case.inputs, **case.options)

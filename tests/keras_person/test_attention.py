@@ -1,0 +1,170 @@
+"""Our attention stands where `keras.layers.MultiHeadAttention` stood."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_repro import layers
+from tests.keras_person.every_layer import random
+
+BATCH, TARGET, SOURCE, HEADS = 2, 3, 5, 2
+X, MEMORY = random(BATCH, TARGET, 8), random(BATCH, SOURCE, 6, seed=1)
+KEY = random(BATCH, SOURCE, 7, seed=2)
+
+
+def both(query, value, key=None, **sizes):
+    """Makes our attention and Keras', with the same weights."""
+    width = query.shape[-1]
+    sizes = {"d_k": 4, "d_v": 5} | sizes
+    ours = layers.MultiHeadAttention(HEADS, **sizes)
+    ours.build(*(each.shape for each in (query, value, key) if each is not None))
+    theirs = keras.layers.MultiHeadAttention(
+        HEADS,
+        key_dim=sizes["d_k"],
+        value_dim=sizes["d_v"],
+        use_bias=False,
+        output_shape=sizes.get("d_model", width),
+    )
+    theirs.build(query.shape, value.shape, None if key is None else key.shape)
+    names = [weight.path.split("/")[-2] for weight in theirs.weights]
+    assert names == ["query", "key", "value", "attention_output"]
+    parts = [ours.query, ours.key, ours.value, ours.output_projection]
+    for part, weight in zip(parts, theirs.weights, strict=True):
+        weight.assign(part.kernel.numpy().reshape(weight.shape))
+    return ours, theirs
+
+
+def assert_equal(pair, *inputs, **options):
+    """Both give the same output and the same scores."""
+    options["return_attention_scores"] = True
+    (output, scores), expected = (layer(*inputs, **options) for layer in pair)
+    np.testing.assert_allclose(output, expected[0], atol=2e-6)
+    np.testing.assert_allclose(scores, expected[1], atol=1e-6)
+
+
+def mask(*shape):
+    """A random mask that leaves every query the first key."""
+    found = np.random.default_rng(7).random(shape) < 0.6
+    found[..., 0] = True
+    return found
+
+
+def test_self_attention_is_that_of_keras():
+    assert_equal(both(X, X), X, X)
+
+
+def test_cross_attention_is_that_of_keras():
+    assert_equal(both(X, MEMORY), X, MEMORY)
+
+
+def test_a_key_apart_from_the_value_is_that_of_keras():
+    assert_equal(both(X, MEMORY, KEY), X, MEMORY, KEY)
+
+
+def test_arguments_have_the_names_that_keras_gives_them():
+    assert_equal(both(X, MEMORY, KEY), query=X, value=MEMORY, key=KEY)
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (6, 3), (1, 8)])
+def test_any_depths_are_those_of_keras(d_k, d_v):
+    assert_equal(both(X, MEMORY, d_k=d_k, d_v=d_v), X, MEMORY)
+
+
+def test_a_width_of_its_own_is_that_of_keras():
+    assert_equal(both(X, MEMORY, d_model=11), X, MEMORY)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (TARGET, SOURCE),
+        (1, SOURCE),
+        (BATCH, TARGET, SOURCE),
+        (BATCH, 1, SOURCE),
+        (1, TARGET, SOURCE),
+        (BATCH, HEADS, TARGET, SOURCE),
+        (BATCH, 1, 1, SOURCE),
+    ],
+)
+def test_a_mask_of_any_rank_is_that_of_keras(shape):
+    assert_equal(both(X, MEMORY), X, MEMORY, attention_mask=mask(*shape))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_mask_of_ones_and_zeros_is_that_of_keras(dtype):
+    given = mask(BATCH, TARGET, SOURCE).astype(dtype)
+    assert_equal(both(X, MEMORY), X, MEMORY, attention_mask=given)
+
+
+def test_a_causal_mask_is_that_of_keras():
+    assert_equal(both(X, X), X, X, use_causal_mask=True)
+
+
+def test_a_causal_mask_and_another_are_those_of_keras():
+    given = mask(BATCH, TARGET, TARGET)
+    assert_equal(both(X, X), X, X, attention_mask=given, use_causal_mask=True)
+
+
+def test_masks_of_value_and_key_are_those_of_keras():
+    given = {"value_mask": mask(BATCH, SOURCE), "key_mask": mask(BATCH, SOURCE)[::-1]}
+    assert_equal(both(X, MEMORY, KEY), X, MEMORY, KEY, **given)
+
+
+DROP_IN = {
+    "RelativeAttention": lambda: layers.RelativeAttention(
+        HEADS, 4, 4, max_relative_position=2
+    ),
+    "NeighbourhoodAttention": lambda: layers.NeighbourhoodAttention(
+        HEADS, 4, 5, radius=1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DROP_IN)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"use_causal_mask": True},
+        {"attention_mask": mask(TARGET, TARGET)},
+        {"attention_mask": mask(BATCH, TARGET, TARGET)},
+        {"attention_mask": mask(BATCH, HEADS, TARGET, TARGET)},
+        {"attention_mask": mask(BATCH, 1, TARGET), "use_causal_mask": True},
+    ],
+)
+def test_another_attention_takes_the_same_arguments(name, options):
+    attention = DROP_IN[name]()
+    output, scores = attention(X, X, return_attention_scores=True, **options)
+    assert output.shape == X.shape
+    np.testing.assert_array_equal(output, attention(X, X, **options))
+    np.testing.assert_allclose(
+        np.sum(scores, axis=-1), np.ones((BATCH, HEADS, TARGET)), rtol=1e-6
+    )
+    if options.get("use_causal_mask"):
+        assert not np.triu(scores, 1).any()
+
+
+def test_a_radius_as_wide_as_the_text_is_no_radius():
+    near = layers.NeighbourhoodAttention(HEADS, 4, 5, radius=TARGET)
+    whole, _ = both(X, X)
+    near.build(X.shape, X.shape)
+    near.set_weights(whole.get_weights())
+    np.testing.assert_allclose(near(X, X), whole(X, X), atol=1e-6)
+
+
+def test_a_variant_goes_into_the_layers_of_an_encoder():
+    encoder = layers.Encoder(
+        2,
+        num_heads=2,
+        d_k=4,
+        d_v=4,
+        d_ff=8,
+        variant={
+            "class_name": "t2t_repro>RelativeAttention",
+            "config": {"max_relative_position": 2},
+        },
+    )
+    encoder(X)
+    for layer in encoder.layers_in_order():
+        assert type(layer.self_attention) is layers.RelativeAttention
+        assert layer.self_attention.max_relative_position == 2

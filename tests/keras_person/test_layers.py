@@ -1,0 +1,279 @@
+"""What Keras people do with one layer."""
+
+import inspect
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import layers
+from tests.keras_person.every_layer import CASES, SIZES, called, random
+
+EVERY_LAYER = pytest.mark.parametrize("name", CASES)
+WITH_WEIGHTS = pytest.mark.parametrize(
+    "name", [name for name in CASES if name not in ("Dropout", "PositionalEncoding")]
+)
+X, MEMORY = random(2, 6, 8), random(2, 5, 8, seed=1)
+
+
+def test_the_list_of_layers_is_whole():
+    public = {
+        name
+        for name in layers.__all__
+        if inspect.isclass(getattr(layers, name))
+        and issubclass(getattr(layers, name), keras.layers.Layer)
+    }
+    assert set(CASES) == public
+
+
+# Calling
+
+
+@EVERY_LAYER
+def test_a_layer_is_called_on_a_batch(name):
+    layer, output = called(name)
+    case = CASES[name]
+    assert tuple(output.shape) == (*case.inputs[0].shape[:2], case.width)
+    assert layer.built
+    assert np.isfinite(output).all()
+
+
+@EVERY_LAYER
+def test_a_layer_is_called_on_keras_tensors_of_unknown_sizes(name):
+    case = CASES[name]
+    symbols = [
+        keras.Input((None, *each.shape[2:]), dtype=str(each.dtype))
+        for each in case.inputs
+    ]
+    output = case.make()(*symbols, **case.options)
+    assert output.shape[2] == case.width
+    assert output.dtype == "float32"
+
+
+@WITH_WEIGHTS
+def test_a_layer_is_built_from_shapes_before_it_is_called(name):
+    case = CASES[name]
+    layer = case.make(name="layer")
+    layer.build(*(each.shape for each in case.inputs))
+    expected = [(v.path, v.shape) for v in called(name)[0].weights]
+    assert [(v.path, v.shape) for v in layer.weights] == expected
+    assert layer.built
+
+
+def test_an_attention_is_as_wide_as_its_query_or_as_it_is_told():
+    x, memory = random(2, 3, 7), random(2, 4, 9)
+    assert layers.MultiHeadAttention(2, 4, 5)(x, memory).shape == (2, 3, 7)
+    wide = layers.MultiHeadAttention(2, 4, 5, d_model=20)
+    assert wide(x, memory).shape == (2, 3, 20)
+
+
+def test_attention_scores_come_on_demand_and_each_row_is_a_distribution():
+    attention = layers.MultiHeadAttention(2, 4, 5)
+    output, scores = attention(X, MEMORY, return_attention_scores=True)
+    np.testing.assert_array_equal(output, attention(X, MEMORY))
+    assert scores.shape == (2, 2, 6, 5)
+    np.testing.assert_allclose(np.sum(scores, axis=-1), np.ones((2, 2, 6)), rtol=1e-6)
+
+
+def test_the_weights_of_a_layer_are_counted():
+    attention, _ = called("MultiHeadAttention")
+    # Two heads of 4 and of 5 channels, without biases.
+    assert attention.count_params() == 8 * 8 + 8 * 8 + 8 * 10 + 10 * 8
+
+
+@EVERY_LAYER
+def test_a_layer_has_the_name_it_is_given_or_one_of_its_class(name):
+    layer, _ = called(name)
+    assert layer.name == "layer"
+    assert all(weight.path.startswith("layer/") for weight in layer.weights)
+    snake = CASES[name].make().name.rstrip("0123456789").rstrip("_")
+    assert snake.replace("_", "") == name.lower()
+
+
+@WITH_WEIGHTS
+def test_a_frozen_layer_has_nothing_to_train(name):
+    layer, _ = called(name)
+    assert layer.trainable_weights
+    layer.trainable = False
+    assert layer.trainable_weights == []
+    assert CASES[name].make(trainable=False).trainable is False
+
+
+@WITH_WEIGHTS
+def test_gradients_reach_every_weight(name):
+    case = CASES[name]
+    layer, _ = called(name)
+    with tf.GradientTape() as tape:
+        output = layer(*case.inputs, **case.options)
+        loss = tf.reduce_sum(output * random(*output.shape, seed=3))
+    gradients = tape.gradient(loss, [w.value for w in layer.trainable_weights])
+    for weight, gradient in zip(layer.trainable_weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, weight.path
+
+
+@EVERY_LAYER
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_compiled_function_gives_what_python_gives(name, jit):
+    layer, expected = called(name)
+    case = CASES[name]
+
+    @tf.function(jit_compile=jit)
+    def compiled(*inputs):
+        return layer(*inputs, **case.options)
+
+    found = compiled(*(tf.constant(each) for each in case.inputs))
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+# Configurations
+
+
+@EVERY_LAYER
+def test_a_config_makes_the_layer_again(name):
+    layer, output = called(name)
+    config = layer.get_config()
+    again = type(layer).from_config(config)
+    assert again.get_config() == config
+    case = CASES[name]
+    assert again(*case.inputs, **case.options).shape == output.shape
+    again.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(again(*case.inputs, **case.options), output)
+
+
+@EVERY_LAYER
+def test_a_config_names_every_argument(name):
+    layer = CASES[name].make()
+    arguments = inspect.signature(type(layer)).parameters.values()
+    named = {each.name for each in arguments if each.kind is not each.VAR_KEYWORD}
+    assert named - {"name", "dtype", "trainable"} <= set(layer.get_config())
+
+
+@EVERY_LAYER
+def test_a_layer_is_written_as_json_and_read_again(name):
+    layer = CASES[name].make(name="layer", dtype="mixed_bfloat16")
+    text = json.dumps(keras.saving.serialize_keras_object(layer))
+    again = keras.saving.deserialize_keras_object(json.loads(text))
+    assert type(again) is type(layer)
+    assert again.get_config() == layer.get_config()
+
+
+def test_a_subclass_writes_down_its_own_argument_too():
+    @keras.saving.register_keras_serializable("keras_person")
+    class Louder(layers.FeedForward):
+        def __init__(self, d_ff, gain, **kwargs):
+            super().__init__(d_ff, **kwargs)
+            self.gain = gain
+
+        def call(self, x, training=None):
+            return self.gain * super().call(x, training=training)
+
+    layer = Louder(6, gain=2.0, dropout=0.1)
+    layer(X)
+    again = Louder.from_config(layer.get_config())
+    assert (again.d_ff, again.gain, again.dropout) == (6, 2.0, 0.1)
+    again.build(X.shape)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(again(X), layer(X))
+
+
+def test_a_subclass_may_keep_its_argument_where_it_likes():
+    class Louder(layers.FeedForward):
+        def __init__(self, d_ff, gain, **kwargs):
+            super().__init__(d_ff, **kwargs)
+            self._gain = gain
+
+        def get_config(self):
+            return super().get_config() | {"gain": self._gain}
+
+    again = Louder.from_config(Louder(6, gain=2.0).get_config())
+    assert (again.d_ff, again._gain) == (6, 2.0)
+
+
+# Types
+
+
+@EVERY_LAYER
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(name, dtype):
+    case = CASES[name]
+    layer = case.make(dtype=dtype)
+    output = layer(*case.inputs, **case.options)
+    assert output.dtype == dtype.removeprefix("mixed_")
+    assert {weight.dtype for weight in layer.trainable_weights} <= {"float32"}
+    assert np.isfinite(tf.cast(output, "float32")).all()
+
+
+def test_a_global_policy_counts_for_layers_made_under_it():
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        layer = layers.EncoderLayer(**SIZES)
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert layer(X).dtype == "bfloat16"
+    inner = layer.self_attention.query
+    assert (inner.compute_dtype, inner.variable_dtype) == ("bfloat16", "float32")
+
+
+@EVERY_LAYER
+def test_a_layer_of_16_bits_is_close_to_one_of_32(name):
+    layer, expected = called(name)
+    case = CASES[name]
+    narrow = case.make(dtype="mixed_bfloat16")
+    narrow.build(*(each.shape for each in case.inputs))
+    narrow.set_weights(layer.get_weights())
+    found = tf.cast(narrow(*case.inputs, **case.options), "float32")
+    np.testing.assert_allclose(found, expected, atol=0.1)
+
+
+@EVERY_LAYER
+def test_a_layer_of_64_bits_returns_64(name):
+    case = CASES[name]
+    output = case.make(dtype="float64")(*case.inputs, **case.options)
+    assert output.dtype == "float64"
+
+
+# Dropout
+
+DROPPING = ("EncoderLayer", "DecoderLayer", "Encoder", "Decoder")
+
+
+def dropping(name):
+    """Makes a layer that drops wherever it can."""
+    options = SIZES | {"dropout": 0.5, "attention_dropout": 0.5, "ffn_dropout": 0.5}
+    if name in ("Encoder", "Decoder"):
+        options["num_layers"] = 2
+    return getattr(layers, name)(**options), CASES[name].inputs
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_only_training_drops(name):
+    layer, inputs = dropping(name)
+    plain = np.array(layer(*inputs))
+    np.testing.assert_array_equal(layer(*inputs, training=False), plain)
+    one, two = (np.array(layer(*inputs, training=True)) for _ in range(2))
+    assert np.abs(one - plain).max() > 1e-2
+    assert np.abs(one - two).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_one_random_seed_makes_equal_layers_that_drop_alike(name):
+    outputs = []
+    for _ in range(2):
+        keras.utils.set_random_seed(3)
+        layer, inputs = dropping(name)
+        outputs.append([np.array(layer(*inputs, training=True)) for _ in range(2)])
+    np.testing.assert_array_equal(*outputs)
+
+
+def test_the_state_of_a_seed_generator_brings_the_same_mask_back():
+    layer = layers.Dropout(0.5, seed=1)
+    (state,) = layer.variables
+    before = state.numpy()
+    one, two = (np.array(layer(X, training=True)) for _ in range(2))
+    assert not np.array_equal(one, two)
+    state.assign(before)
+    np.testing.assert_array_equal(layer(X, training=True), one)

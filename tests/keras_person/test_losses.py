@@ -1,0 +1,59 @@
+"""What Keras people do with the loss."""
+
+import keras
+import numpy as np
+import pytest
+
+import t2t_repro
+from tests.keras_person.pairs import TARGETS, by_hand
+
+
+def test_the_loss_of_two_symbols_by_hand():
+    # Three symbols, a tenth of the probability for the others; logits of equal odds.
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.1)
+    found = loss(np.array([[1, 2, 0]]), np.zeros((1, 3, 3), "float32"))
+    expected = np.log(3) + 0.9 * np.log(0.9) + 2 * 0.05 * np.log(0.05)
+    assert float(found) == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_smoothing_it_is_the_cross_entropy_of_keras():
+    logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.0)
+    theirs = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=0, reduction=None
+    )
+    expected = np.sum(theirs(TARGETS, logits)) / (TARGETS != 0).sum()
+    assert float(loss(TARGETS, logits)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_padding_counts_for_nothing():
+    logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
+    noisy = np.where(TARGETS[..., None] == 0, 100 * logits, logits)
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
+    assert float(loss(TARGETS, noisy)) == float(loss(TARGETS, logits))
+    longer = np.pad(TARGETS, ((0, 0), (0, 3))), np.pad(logits, ((0, 0), (0, 3), (0, 0)))
+    assert float(loss(*longer)) == pytest.approx(float(loss(TARGETS, logits)))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none", "mean_with_sample_weight"])
+def test_a_reduction_is_chosen_as_with_any_loss(reduction):
+    logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
+    losses = by_hand(logits, TARGETS)
+    expected = {
+        "sum": losses.sum(),
+        "none": losses,
+        "mean_with_sample_weight": losses.sum() / (TARGETS != 0).sum(),
+    }[reduction]
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy(reduction=reduction)
+    np.testing.assert_allclose(loss(TARGETS, logits), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_config_makes_the_loss_again():
+    loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.2, reduction="sum")
+    config = loss.get_config()
+    again = t2t_repro.losses.LabelSmoothedCrossEntropy.from_config(config)
+    assert again.get_config() == config
+    assert (again.label_smoothing, again.reduction) == (0.2, "sum")
+    serialized = keras.saving.serialize_keras_object(loss)
+    again = keras.saving.deserialize_keras_object(serialized)
+    assert again.get_config() == config

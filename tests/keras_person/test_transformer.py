@@ -1,0 +1,351 @@
+"""What Keras people do with the whole model."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import t2t_repro
+from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
+
+# Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+ROOT = Path(__file__).resolve().parents[2]
+COPIES = {"inputs": TARGETS, "targets": TARGETS}
+
+
+# Making
+
+
+def test_it_is_made_of_plain_values():
+    logits = small(d_k=3, d_v=5, norm="pre", position="learned")(PAIRS)
+    assert logits.shape == (16, 6, 20)
+    assert logits.dtype == "float32"
+
+
+def test_the_papers_base_model_is_the_default():
+    model = t2t_repro.Transformer(100)
+    by_name = t2t_repro.Transformer.from_hparams(
+        "base", 100, target_space_embedding=False
+    )
+    for each in (model, by_name):
+        each.build()
+    shapes = [[(w.path, w.shape) for w in each.weights] for each in (model, by_name)]
+    assert shapes[0] == shapes[1]
+    # Six layers of 4 and 8 projections, with 512 channels and 2048 hidden ones.
+    feed_forward = 2 * 512 * 2048 + 2048 + 512
+    expected = 6 * (12 * 512**2 + 2 * feed_forward + 5 * 2 * 512) + 100 * 512
+    assert model.count_params() == expected
+
+
+def test_a_set_of_hyper_parameters_makes_it_and_single_values_can_differ():
+    hparams = t2t_repro.hparams.load("tiny,num_layers=1")
+    make = t2t_repro.Transformer.from_hparams
+    for given in ("tiny,num_layers=1", hparams):
+        model = make(given, 20)
+        assert model.encoder.num_layers == 1
+        assert model.d_model == hparams.d_model
+    model = make(hparams, 20, num_layers=3, dropout=0.0)
+    assert (model.encoder.num_layers, model.decoder.num_layers) == (3, 3)
+    assert model(PAIRS, training=True).shape == (16, 6, 20)
+
+
+def test_the_sides_may_have_vocabularies_and_depths_of_their_own():
+    model = t2t_repro.Transformer(20, 30, **SIZES, num_decoder_layers=1)
+    assert model(PAIRS).shape == (16, 6, 30)
+    assert model.decoder.num_layers == 1
+
+
+@pytest.mark.medium
+def test_one_random_seed_makes_equal_models_that_learn_alike():
+    losses = []
+    for _ in range(2):
+        keras.utils.set_random_seed(5)
+        model = compiled(small())
+        history = model.fit(PAIRS, TARGETS, epochs=2, verbose=0)
+        losses.append(history.history["loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+def test_a_summary_counts_every_parameter(capsys):
+    model = small()
+    model.build()
+    model.summary()
+    text = capsys.readouterr().out
+    for part in ("embedding", "encoder", "decoder"):
+        assert part in text
+    assert f"Total params: {model.count_params():,}" in text
+
+
+# Computing
+
+
+def test_a_later_target_changes_no_earlier_logits():
+    model = small()
+    other = np.where(np.arange(6) < 3, TARGETS, 7)
+    one, two = (np.array(model(PAIRS | {"targets": t})) for t in (TARGETS, other))
+    # Logits of a position are those of its symbol, which it has not seen.
+    np.testing.assert_array_equal(one[:, :4], two[:, :4])
+    assert np.abs(one[:, 4:] - two[:, 4:]).max() > 1e-3
+
+
+def test_more_padding_changes_no_logits():
+    model = small()
+    padded = {name: np.pad(ids, ((0, 0), (0, 4))) for name, ids in PAIRS.items()}
+    found = np.array(model(padded))[:, :6]
+    symbols = TARGETS != 0
+    np.testing.assert_allclose(found[symbols], model(PAIRS)[symbols], atol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_compiled_function_gives_what_python_gives(jit):
+    model = small()
+    expected = model(PAIRS)
+    function = tf.function(model, jit_compile=jit)
+    given = {name: tf.constant(ids) for name, ids in PAIRS.items()}
+    np.testing.assert_allclose(function(given), expected, atol=1e-5)
+
+
+def test_only_training_drops():
+    model = small(dropout=0.3, attention_dropout=0.3, ffn_dropout=0.3)
+    plain = np.array(model(PAIRS))
+    np.testing.assert_array_equal(model(PAIRS, training=False), plain)
+    one, two = (np.array(model(PAIRS, training=True)) for _ in range(2))
+    assert np.abs(one - plain).max() > 1e-2
+    assert np.abs(one - two).max() > 1e-2
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(policy):
+    model = small(dtype=policy)
+    logits = model(PAIRS)
+    assert logits.dtype == policy.removeprefix("mixed_")
+    assert np.isfinite(tf.cast(logits, "float32")).all()
+    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
+    loss = compiled(model).evaluate(PAIRS, TARGETS, verbose=0)
+    assert np.isfinite(loss)
+
+
+def test_gradients_reach_every_weight():
+    model = t2t_repro.Transformer(
+        20,
+        30,
+        **SIZES,
+        norm="pre",
+        position="learned",
+        max_position=6,
+        target_space_embedding=True,
+    )
+    model.build()
+    with tf.GradientTape() as tape:
+        loss = t2t_repro.losses.LabelSmoothedCrossEntropy()(TARGETS, model(PAIRS))
+    gradients = tape.gradient(loss, [w.value for w in model.trainable_weights])
+    for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, weight.path
+
+
+def test_it_is_a_layer_of_a_functional_model():
+    given = {name: keras.Input((None,), dtype="int32", name=name) for name in PAIRS}
+    transformer = small()
+    logits = transformer(given)
+    assert logits.shape == (None, None, 20)
+    model = keras.Model(given, keras.layers.Softmax()(logits))
+    expected = keras.ops.softmax(transformer(PAIRS))
+    np.testing.assert_allclose(model(PAIRS), expected, atol=1e-6)
+    model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
+    assert np.isfinite(model.fit(PAIRS, TARGETS, verbose=0).history["loss"][0])
+
+
+# Learning
+
+
+@pytest.mark.medium
+def test_it_learns_to_copy():
+    keras.utils.set_random_seed(1)
+    model = compiled(small(dropout=0.0), learning_rate=0.02)
+    model.fit(COPIES, TARGETS, epochs=60, verbose=0)
+    predicted = model.predict(COPIES, verbose=0).argmax(axis=-1)
+    symbols = TARGETS != 0
+    assert (predicted == TARGETS)[symbols].mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    "jit_compile", [False, pytest.param("auto", marks=pytest.mark.medium)]
+)
+def test_it_learns_from_a_dataset(jit_compile):
+    keras.utils.set_random_seed(1)
+    data = tf.data.Dataset.from_tensor_slices((PAIRS, TARGETS)).batch(8)
+    model = compiled(small(), jit_compile=jit_compile)
+    losses = model.fit(data, epochs=3, verbose=0, shuffle=False).history["loss"]
+    assert model.evaluate(data, verbose=0) < losses[0]
+
+
+def test_evaluation_is_the_mean_over_all_symbols():
+    model = compiled(small())
+    losses = by_hand(model(PAIRS), TARGETS)
+    found = model.evaluate(PAIRS, TARGETS, verbose=0, batch_size=16)
+    assert found == pytest.approx(losses.sum() / (TARGETS != 0).sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(16,), (16, 6)])
+def test_sample_weights_multiply_the_losses(shape):
+    model = compiled(small())
+    weights = np.random.default_rng(3).random(shape).astype("float32")
+    losses = by_hand(model(PAIRS), TARGETS)
+    wide = np.broadcast_to(weights.reshape(16, -1), (16, 6)) * (TARGETS != 0)
+    found = model.evaluate(
+        PAIRS, TARGETS, sample_weight=weights, verbose=0, batch_size=16
+    )
+    assert found == pytest.approx((losses * wide).sum() / wide.sum(), rel=1e-5)
+    assert np.isfinite(
+        model.fit(PAIRS, TARGETS, sample_weight=weights, verbose=0).history["loss"]
+    ).all()
+
+
+def test_prediction_gives_the_logits():
+    model = small(dropout=0.3)
+    found = model.predict(PAIRS, verbose=0, batch_size=16)
+    np.testing.assert_allclose(found, model(PAIRS), atol=1e-5)
+
+
+def test_a_step_of_ones_own_with_a_gradient_tape():
+    model, optimizer = small(), keras.optimizers.Adam(0.01)
+    loss_of = t2t_repro.losses.LabelSmoothedCrossEntropy()
+
+    @tf.function
+    def step(pairs):
+        with tf.GradientTape() as tape:
+            loss = loss_of(pairs["targets"], model(pairs, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+        return loss
+
+    given = {name: tf.constant(ids) for name, ids in PAIRS.items()}
+    losses = [float(step(given)) for _ in range(8)]
+    assert losses[-1] < losses[0]
+
+
+def test_only_what_is_not_frozen_learns():
+    model = small()
+    model.build()
+    model.encoder.trainable = False
+    before = {w.path: w.numpy() for w in model.weights}
+    compiled(model).fit(PAIRS, TARGETS, verbose=0)
+    changed = {p for w in model.weights if (before[p := w.path] != w.numpy()).any()}
+    assert changed == {p for p in before if not p.startswith("transformer/encoder/")}
+
+
+REPLICAS = """
+import numpy as np, tensorflow as tf, keras
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0],
+    [tf.config.LogicalDeviceConfiguration()] * 2)
+from tests.keras_person.pairs import PAIRS, TARGETS, compiled, small
+losses = []
+for strategy in (tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]),
+                 tf.distribute.get_strategy()):
+    # Every sentence has as many symbols, so that the mean of means is the mean.
+    whole = np.where(TARGETS == 0, 5, TARGETS)
+    pairs = {"inputs": PAIRS["inputs"], "targets": whole}
+    data = tf.data.Dataset.from_tensor_slices((pairs, whole)).batch(8)
+    keras.utils.set_random_seed(1)
+    with strategy.scope():
+        model = compiled(small(dropout=0.0))
+    losses.append(model.fit(data, epochs=2, verbose=0, shuffle=False).history["loss"])
+    print(strategy.num_replicas_in_sync)
+np.testing.assert_allclose(*losses, rtol=1e-4)
+"""
+
+
+@pytest.mark.medium
+def test_two_replicas_learn_what_one_learns():
+    done = subprocess.run(
+        [sys.executable, "-c", REPLICAS],
+        cwd=ROOT,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["2", "1"]
+
+
+# Saving
+
+
+def test_a_config_makes_it_again():
+    nearby = {"class_name": "t2t_repro>NeighbourhoodAttention", "config": {"radius": 2}}
+    model = t2t_repro.Transformer(20, 30, **SIZES, norm="pre", variant=nearby)
+    again = t2t_repro.Transformer.from_config(model.get_config())
+    assert again.get_config() == model.get_config()
+    expected = model(PAIRS)
+    again.build()
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(again(PAIRS), expected)
+
+
+def test_a_saved_model_is_read_again_and_gives_the_same_logits(tmp_path):
+    model = small()
+    expected = model(PAIRS)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(PAIRS), expected)
+
+
+@pytest.mark.medium
+def test_a_saved_model_goes_on_learning_where_it_was(tmp_path):
+    model = compiled(small(dropout=0.0))
+    model.fit(PAIRS, TARGETS, verbose=0, shuffle=False)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    one, two = (
+        m.fit(PAIRS, TARGETS, epochs=2, verbose=0, shuffle=False).history["loss"]
+        for m in (model, again)
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
+def test_a_model_is_cloned():
+    model = small()
+    expected = model(PAIRS)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_array_equal(clone(PAIRS), expected)
+
+
+def test_saved_weights_are_read_into_a_fresh_model(tmp_path):
+    model, fresh = small(), small()
+    expected = model(PAIRS)
+    model.save_weights(tmp_path / "model.weights.h5")
+    fresh.build()
+    fresh.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(fresh(PAIRS), expected)
+
+
+def test_a_checkpoint_of_tensorflow_holds_every_weight(tmp_path):
+    model, fresh = small(norm="pre"), small(norm="pre")
+    expected = model(PAIRS)
+    path = tf.train.Checkpoint(model).save(str(tmp_path / "checkpoint"))
+    fresh.build()
+    tf.train.Checkpoint(fresh).restore(path).assert_existing_objects_matched()
+    for one, other in zip(model.weights, fresh.weights, strict=True):
+        np.testing.assert_array_equal(one, other, one.path)
+    np.testing.assert_array_equal(fresh(PAIRS), expected)
+
+
+def test_it_is_exported_and_served_without_its_python(tmp_path):
+    model = small()
+    expected = model(PAIRS)
+    given = {name: keras.InputSpec("int32", (None, None), name=name) for name in PAIRS}
+    model.export(tmp_path / "export", verbose=False, input_signature=[given])
+    served = tf.saved_model.load(tmp_path / "export")
+    pairs = {name: tf.constant(ids) for name, ids in PAIRS.items()}
+    np.testing.assert_allclose(served.serve(pairs), expected, atol=1e-5)

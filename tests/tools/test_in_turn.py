@@ -1,0 +1,111 @@
+"""Programs take turns, are answered, and fail in one line."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from benchmarks.in_turn import Contender, Process, in_turn, peer_versions
+
+from t2t_repro.system.errors import UserError
+from tests import run_command
+
+PEERS = str(run_command.ROOT / "tools" / "peers")
+COUNTER = f"""
+import sys; sys.path.insert(0, {PEERS!r})
+from turns import turns
+made = []
+for request, answer in turns(memory_before=1000):
+    print('noise')
+    made.append(request)
+    answer['made'] = made
+    if request == 'fail':
+        sys.exit('no such request')
+"""
+
+
+def contender(name, program=COUNTER):
+    return Contender(name, [sys.executable, "-c", program], is_peer=True)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_every_contender_has_its_turn_in_every_round(tmp_path, one_by_one):
+    rounds = [["x", "y"], ["z"]]
+    pair = [contender("a"), contender("b")]
+    found = list(in_turn(pair, rounds, tmp_path, begin=[0], one_by_one=one_by_one))
+    assert [(name, request) for name, request, _ in found] == [
+        *(("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("a", "z"), ("b", "z"))
+    ]
+    whole = [0, "z"] if one_by_one else [0, "x", "y", "z"]
+    *_, last = found
+    assert last[2]["made"] == whole
+    assert last[2]["start_seconds"] > last[2]["seconds"] > 0
+    assert last[2]["memory"] > 10**6
+    assert "noise" in (tmp_path / "a.log").read_text()
+
+
+def test_steps_are_counted_and_answered():
+    program = (
+        f"import sys; sys.path.insert(0, {PEERS!r})\n"
+        "from turns import steps\n"
+        "made = sum(1 for _ in steps(0))\n"
+        "print(made)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input="2\n0\n3\n",
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    answers = [json.loads(line) for line in io.StringIO(done.stdout)]
+    assert len(answers) == 3
+    assert done.stderr == "5\n"
+
+
+def test_a_program_that_ends_is_told_by_its_last_words(tmp_path, capsys):
+    with (
+        Process(contender("the peer"), tmp_path) as process,
+        pytest.raises(UserError, match=r"^the peer failed: no such request$"),
+    ):
+        process.ask("fail")
+    nobody = Contender("nobody", ["/no/python"])
+    with pytest.raises(UserError, match=r"^/no/python: No such file"):
+        Process(nobody, tmp_path)
+
+
+def test_an_interpreter_without_the_peer_is_refused():
+    told = peer_versions(sys.executable, "--python", "numpy")
+    assert told.startswith("numpy 2.")
+    assert f"Python {sys.version.split()[0]}" in told
+    with pytest.raises(UserError, match=r"^--x .* has no OpenNMT-tf; install it"):
+        peer_versions(sys.executable, "--x", "OpenNMT-tf")
+    with pytest.raises(UserError, match=r"^--x /no/python: No such file"):
+        peer_versions("/no/python", "--x", "torch")
+
+
+@pytest.mark.medium
+def test_what_was_timed_before_ctrl_c_is_printed():
+    tool = run_command.ROOT / "tools" / "benchmark_training.py"
+    flags = "--sizes=tiny,base --batch_size=4 --length=8 --vocab_size=100 --steps=1"
+    flags += " --only=products --precision=float32 --rounds=1000000 --json"
+    process = subprocess.Popen(
+        [sys.executable, tool, *flags.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while "round 3:" not in process.stderr.readline():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    (case,) = json.loads(out)["cases"]
+    assert case["work"]["size"] == "tiny"
+    rounds = case["contenders"]["products of the step float32"]["seconds_per_step"]
+    assert len(rounds) >= 3

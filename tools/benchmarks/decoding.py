@@ -1,0 +1,268 @@
+"""What takes turns in `benchmark_decode.py`, and what its translations should be.
+
+A request names a kind of work (`works_of`). `settings` are the benchmark's flags, the
+folder `work_dir`, and what a contender is told: `precision`, `xla`, `compute_type`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int32]
+FIRST_ID = 3  # Below lie padding, the end, and the unknown.
+VOCABULARY = "vocab.model"
+BEGIN = ("the first batch", "the first sentence")
+SENTENCE = "a sentence alone"
+
+
+def random_inputs(settings: Namespace) -> Ids:
+    """Draws sentences: int32 (batches, batch_size, length), each ending in EOS."""
+    shape = (settings.batches, settings.batch_size, settings.length)
+    ids = np.random.default_rng(settings.seed).integers(
+        FIRST_ID, settings.vocab_size, shape, np.int32
+    )
+    ids[:, :, -1] = 1
+    return ids
+
+
+def works_of(settings: Namespace) -> dict[str, Ids]:
+    """Returns the kinds of work: int32 (calls, batches, rows, length) each.
+
+    Those of `BEGIN` come first and do not count.
+    """
+    inputs = random_inputs(settings)
+    sentences = inputs.reshape(-1, 1, 1, settings.length)
+    return {
+        BEGIN[0]: inputs[None, :1],
+        BEGIN[1]: sentences[:1],
+        f"{settings.batches} batches of {settings.batch_size}": inputs[None],
+        f"a batch of {settings.batch_size} alone": inputs[:2, None],
+        SENTENCE: sentences[: settings.sentences],
+    }
+
+
+def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
+    """Lets a program do each work that is asked for.
+
+    Args:
+        settings: of the benchmark.
+        search: takes int32 (batches, rows, length); the answer has what it returns.
+    """
+    # Prints nothing but answers from here on, so only a worker may import it.
+    from peers.turns import turns
+
+    works = works_of(settings)
+    for work, answer in turns():
+        answer["ids"] = [search(batches) for batches in works[work]]
+
+
+def random_model(settings: Namespace) -> Any:
+    """Returns a model of random weights, the same every time."""
+    from benchmarks import package
+    from t2t_repro.hparams import load
+
+    hparams = load("base").replace(
+        d_model=settings.d_model,
+        d_ff=4 * settings.d_model,
+        num_heads=settings.d_model // 64,
+        num_layers=settings.num_layers,
+        vocab_size=settings.vocab_size,
+        seed=settings.seed,
+    )
+    return package.random_model(hparams, settings.vocab_size)
+
+
+def write_model(settings: Namespace) -> None:
+    """Writes a vocabulary, and the weights as CTranslate2 reads them."""
+    from t2t_repro.interop.ctranslate2 import write_ctranslate2
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
+
+    work_dir = Path(settings.work_dir)
+    letters = np.random.default_rng(settings.seed).integers(97, 123, (40_000, 7))
+    words = (bytes(row.tolist()).decode() for row in letters)
+    path = work_dir / VOCABULARY
+    build_vocabulary("sentencepiece", words, settings.vocab_size, path)
+    folder = work_dir / "ctranslate2"
+    folder.mkdir()
+    write_ctranslate2(random_model(settings), load_tokenizer(path), folder)
+
+
+def t2t_repro(given: Mapping[str, Any]) -> None:
+    """Translates as `python -m t2t_repro.translate` does."""
+    settings = Namespace(**given)
+    import tensorflow as tf
+
+    from t2t_repro.decoding.search import Search
+    from t2t_repro.fast.compiled_search import CompiledSearch
+    from t2t_repro.models.precision import precision
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
+    from t2t_repro.translation.translator import Translator
+
+    give_each_batch_a_core(settings.xla)
+    with precision(settings.precision):
+        model = random_model(settings)
+    tokenizer = load_tokenizer(Path(settings.work_dir) / VOCABULARY)
+    # Every translation takes `steps` steps.
+    search = Search(
+        beam_size=settings.beam_size,
+        alpha=settings.alpha,
+        extra_length=settings.steps - settings.length,
+        min_length=settings.steps,
+    )
+    for_one = CompiledSearch([model], search) if settings.xla else None
+    translator = Translator(model, tokenizer, search, for_one=for_one)
+
+    def translate(batches: Ids) -> list[list[int]]:
+        ids = batches.reshape(-1, settings.length)
+        size = rows_at_once(len(ids), settings.batch_size)
+        parts = [tf.constant(ids[n : n + size]) for n in range(0, len(ids), size)]
+        found = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
+        return [row.tolist() for rows in found for row in rows]
+
+    search_in_turn(settings, translate)
+
+
+def products(given: Mapping[str, Any]) -> None:
+    """Runs the matrix products of the decoder's steps alone: the limit.
+
+    Cross-attention's keys and values, once per sentence, and the products of
+    attention weights are left out. They are prepared as the decoder prepares its own.
+    """
+    settings = Namespace(**given)
+    import keras
+    import tensorflow as tf
+
+    from benchmarks.package import multiply, multiply_transposed, prepared
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
+
+    give_each_batch_a_core()
+    d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
+
+    def weights(columns: int, rows: int = d_model) -> Any:
+        return keras.Variable(tf.random.normal([rows, columns]), dtype=dtype.name)
+
+    # Queries, keys and values of self-attention, and their output; queries and output
+    # of cross-attention; both layers of the feed-forward network.
+    kernels = [
+        group
+        for _ in range(settings.num_layers)
+        for group in (
+            [weights(d_model) for _ in range(3)],
+            *([weights(d_model)] for _ in range(3)),
+            [weights(4 * d_model)],
+            [weights(d_model, 4 * d_model)],
+        )
+    ]
+    table = weights(d_model, settings.vocab_size)
+
+    def step(x: Any) -> Any:
+        for group in kernels:
+            # Of queries, keys and values one goes on.
+            x = multiply(x, *group)
+            x = x[:, :d_model] if len(group) > 1 else x
+        # So that nothing overflows in all the steps.
+        x /= tf.reduce_max(tf.abs(x))
+        logits = multiply_transposed(x, table)
+        return x + 0 * tf.reduce_mean(logits)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
+    def steps(x: Any) -> Any:
+        with prepared(kernels, [table], tf.shape(x)[0], dtype.name):
+            for _ in tf.range(settings.steps):
+                x = step(x)
+        return x
+
+    def run(batches: Ids) -> None:
+        rows = batches[..., 0].size
+        size = rows_at_once(rows, settings.batch_size)
+        sizes = [min(size, rows - n) for n in range(0, rows, size)]
+        inputs = [tf.ones([n * settings.beam_size, d_model], dtype) for n in sizes]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(steps, inputs))
+
+    search_in_turn(settings, run)
+
+
+def ctranslate2(given: Mapping[str, Any]) -> None:
+    """Translates in CTranslate2; the better of two arrangements of threads counts."""
+    settings = Namespace(**given)
+    import ctranslate2 as peer
+    from peers.turns import turns
+
+    from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.tokenizers.piece_names import piece_names
+
+    work_dir = Path(settings.work_dir)
+    names = np.array(piece_names(load_tokenizer(work_dir / VOCABULARY)))
+    cores = len(os.sched_getaffinity(0))
+
+    def translate(batches: Ids, translator: Any) -> None:
+        translator.translate_batch(
+            # It adds the end itself.
+            [names[ids[:-1]].tolist() for ids in batches.reshape(-1, settings.length)],
+            beam_size=settings.beam_size,
+            length_penalty=settings.alpha,
+            min_decoding_length=settings.steps,
+            max_decoding_length=settings.steps,
+            max_batch_size=settings.batch_size,
+        )
+
+    translators = [
+        peer.Translator(
+            str(work_dir / "ctranslate2"),
+            compute_type=settings.compute_type,
+            inter_threads=inter,
+            intra_threads=cores // inter,
+        )
+        for inter in {1, cores}
+    ]
+    works = works_of(settings)
+    for work, answer in turns():
+        took = []
+        for translator in translators:
+            began = time.perf_counter()
+            for batches in works[work]:
+                translate(batches, translator)
+            took.append(time.perf_counter() - began)
+        answer["seconds"] = min(took)
+
+
+def same_as_plain(settings: Namespace, found: Sequence[Sequence[int]]) -> int:
+    """Counts the translations that a plain search finds, too; see `plain_search.py`.
+
+    Args:
+        settings: of the benchmark.
+        found: ids of the translations of the first sentences.
+    """
+    from plain_search import log_softmax, plain_search
+
+    from benchmarks.package import next_symbol
+
+    logits = next_symbol(random_model(settings))
+    sources = random_inputs(settings).reshape(-1, settings.length)
+    same = 0
+    for source, ids in zip(sources, found, strict=False):
+
+        def log_probs(beginnings: list[list[int]], source: Ids = source) -> Any:
+            return log_softmax(logits(source, beginnings))
+
+        expected, _score = plain_search(
+            log_probs,
+            beam_size=settings.beam_size,
+            alpha=settings.alpha,
+            steps=settings.steps,
+            min_length=settings.steps,
+        )
+        same += list(ids[: settings.steps]) == expected
+    return same

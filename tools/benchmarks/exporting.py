@@ -1,0 +1,63 @@
+"""What `benchmark_export.py` compares an export with: the model in its own process."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from peers.turns import turns
+
+from benchmarks.package import random_model
+from t2t_repro import hparams as hparam_sets
+from t2t_repro.models.variables import named_variables
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.serving.saved_model import export
+from t2t_repro.serving.signatures import ServingModule
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.translation.loading import search_of
+from t2t_repro.translation.translator import Translator
+
+
+def translator(given: Mapping[str, Any]) -> None:
+    """Exports a model to `export_dir`, and answers as `peers/run_export.py` does.
+
+    Its answers have the translations as `outputs`, and `tokens`: subwords of them, EOS
+    included; `parameters` and `export_seconds`.
+    """
+    settings = Namespace(**given)
+    model, tokenizer, hparams = _load(settings)
+    search = search_of(hparams)
+    started = time.perf_counter()
+    export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
+    variables = named_variables(model).values()
+    told = {
+        "export_seconds": time.perf_counter() - started,
+        "parameters": sum(int(np.prod(variable.shape)) for variable in variables),
+    }
+    translator = Translator(model, tokenizer, search)
+    for request, answer in turns():
+        lines = tf.constant(request["inputs"]["text"])
+        began, used = time.perf_counter(), time.process_time()
+        ids, _ = translator.translate_ids(translator.encode(lines))
+        texts = translator.decode(ids[:, 0]).numpy()
+        answer["seconds"] = time.perf_counter() - began
+        answer["processor_seconds"] = time.process_time() - used
+        answer["outputs"] = {"translations": [text.decode() for text in texts]}
+        answer["tokens"] = int(tf.math.count_nonzero(ids[:, 0]))
+        answer |= told
+
+
+def _load(settings: Namespace) -> tuple[Any, Any, Any]:
+    """Returns a model, of random weights or not, its tokenizer and hyper-parameters."""
+    if settings.model_dir is not None:
+        directory = ModelDir(Path(settings.model_dir))
+        model = directory.model(directory.checkpoint())
+        return model, directory.tokenizer(), directory.hparams()
+    hparams = hparam_sets.load(settings.hparams)
+    tokenizer = load_tokenizer(settings.vocab_file)
+    return random_model(hparams, tokenizer.vocab_size), tokenizer, hparams

@@ -1,0 +1,157 @@
+"""What takes turns in training: this package's own loop, and its products alone."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from peers.turns import memory, steps, turns
+
+from benchmarks.package import keep_freed_memory, random_model
+from benchmarks.work import SQUARE, Product, Work, products_of
+from t2t_repro import hparams as hparam_sets
+from t2t_repro.batches import pipeline
+from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.hparams import HParams
+from t2t_repro.models.precision import mixed_precision
+from t2t_repro.system.errors import UserError
+from t2t_repro.training import strategy as strategies
+from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.step import StepResult
+
+FIRST_ID = 3  # Below lie padding, the end, and the unknown.
+BATCHES = 64  # Of an epoch of random pairs.
+NEVER = 10**9
+
+
+def train(settings: Mapping[str, Any]) -> None:
+    """Trains on random pairs; `settings` are a `Work`."""
+    work = Work(**settings)
+    chosen = hparam_sets.load(work.size).replace(
+        vocab_size=work.vocab_size,
+        dropout=work.dropout,
+        label_smoothing=work.label_smoothing,
+        precision=work.precision,
+        batching="sorted",
+        max_length=work.length,
+        tokens_per_batch=work.tokens,
+    )
+    train_in_turn(chosen, random_pairs(work), work.vocab_size)
+
+
+def random_pairs(work: Work) -> EncodedPairs:
+    """Draws pairs of full length, each side ending in EOS."""
+    count = BATCHES * work.batch_size
+    shape = (count, 2, work.length)
+    ids = np.random.default_rng(1).integers(FIRST_ID, work.vocab_size, shape, np.int32)
+    ids[:, :, -1] = 1
+    lengths = np.full((count, 2), work.length, np.int32)
+    return EncodedPairs([ids.ravel()], [lengths])
+
+
+def train_in_turn(hparams: HParams, pairs: EncodedPairs, vocab_size: int) -> None:
+    """Trains as `python -m t2t_repro.train` does, without validation and checkpoints.
+
+    Loop, pipeline, monitor and memory are the command's; an update is made whenever
+    the loop gets a batch. A request is how many; the answer has their `losses` and
+    `target_tokens`.
+    """
+    before = memory("VmRSS")
+    keep_freed_memory()
+    hparams = hparams.replace(train_steps=NEVER, eval_steps=0)
+    strategy, config = strategies.choose("auto"), batching_of(hparams)
+    with strategy.scope(), mixed_precision(hparams.precision):
+        model = random_model(hparams, vocab_size)
+    recorder = Recorder()
+
+    def batches(step: int) -> Iterator[Any]:
+        source = iter(pipeline.batches(pairs, config, hparams.seed, step))
+        for count, answer in turns(before):
+            yield from islice(source, count)
+            answer |= recorder.taken()
+
+    with tempfile.TemporaryDirectory() as folder:
+        loop = TrainingLoop(model, hparams, strategy, Path(folder), is_chief=False)
+        loop.run(batches, recorder, validate=lambda step: None)  # type: ignore[arg-type]
+
+
+class Recorder(Monitor):
+    """A monitor that writes no file and keeps what the updates reported."""
+
+    def __init__(self) -> None:
+        super().__init__(None, NEVER, 0, sys.stderr)
+        self._made: list[StepResult] = []
+
+    def step_done(self, step: int, result: StepResult | None) -> None:
+        """Takes the result of an update.
+
+        Raises:
+            UserError: it was skipped, so that there is nothing to compare.
+        """
+        super().step_done(step, result)
+        if result is None:
+            raise UserError(f"step {step} was skipped: its loss is not finite")
+        self._made.append(result)
+
+    def taken(self) -> dict[str, Any]:
+        """Returns what was reported since the last time."""
+        made, self._made = self._made, []
+        return {
+            "losses": [float(result.loss) for result in made],
+            "target_tokens": sum(round(float(result.tokens)) for result in made),
+        }
+
+
+def products(settings: Mapping[str, Any]) -> None:
+    """Runs the matrix products of a step and nothing else."""
+    work = Work(**settings)
+    multiply_in_turn(products_of(work), work.precision)
+
+
+def square(settings: Mapping[str, Any]) -> None:
+    """Runs one large product, forward and backward."""
+    multiply_in_turn(SQUARE, settings["precision"])
+
+
+def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
+    """Multiplies what a step multiplies, in the shapes and layouts that it has.
+
+    A product's result stands for the gradient that the backward pass would have.
+    """
+    before = memory("VmRSS")
+    keep_freed_memory()
+
+    def matrix(copies: int, rows: int, columns: int) -> Any:
+        shape = [rows, columns] if copies == 1 else [copies, rows, columns]
+        # Scaled so that nothing overflows.
+        drawn = tf.random.normal(shape, stddev=rows**-0.5)
+        return tf.Variable(tf.cast(drawn, precision))
+
+    operands = []
+    for p in products:
+        left = matrix(p.copies, p.rows, p.inner)
+        operands += [
+            (left, matrix(p.copies, p.inner, p.columns)) for _ in range(p.count)
+        ]
+
+    @tf.function(autograph=False)
+    def step() -> Any:
+        # An entry of each result, or TensorFlow would leave the product out.
+        entries = []
+        for left, right in operands:
+            result = tf.matmul(left, right)
+            by_left = tf.matmul(result, right, transpose_b=True)
+            by_right = tf.matmul(left, result, transpose_a=True)
+            entries += [tf.reshape(m, [-1])[0] for m in (result, by_left, by_right)]
+        return tf.add_n(entries)
+
+    for _ in steps(before):
+        float(step())

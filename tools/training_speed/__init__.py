@@ -1,1 +1,0 @@
-"""What `benchmark_training.py` measures, and how it tells of it."""
