@@ -15,11 +15,10 @@ def _parser() -> cli.ArgumentParser:
         "Translates a split by beam search and prints sacreBLEU with its signature "
         "and the paper's own figure; of a parser, F1 and what else EVALB gives."
     )
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    cli.add_decoding_flags(parser)
     parser.add_argument(
         "--split", default="test", choices=SPLITS, help="train, val or test"
     )
-    cli.add_decoding_flags(parser)
     parser.add_argument(
         "--output_file", type=cli.not_empty, help="write the translations here, too"
     )

@@ -30,7 +30,7 @@ def _parser() -> cli.ArgumentParser:
         "ctranslate2, a folder for CTranslate2, which takes and gives subwords. Beam "
         "size and alpha are fixed in a SavedModel."
     )
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    cli.add_model_flags(parser)
     parser.add_argument(
         "--export_dir", required=True, help="folder of the exported versions"
     )
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     if args.precision not in _PRECISIONS[args.format]:
         raise UserError(
-            f"--precision {args.precision}: of a {args.format} it is "
+            f"--precision {args.precision}: with --format {args.format} give "
             f"{' or '.join(_PRECISIONS[args.format])}"
         )
     require_model(Path(args.model_dir))
@@ -127,7 +127,8 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
     for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
         if getattr(args, flag) is not None:
             raise UserError(
-                f"--{flag} is of a saved_model; CTranslate2 is told when it translates"
+                f"--{flag} needs --format saved_model; tell CTranslate2 when it "
+                "translates"
             )
     loaded = _load(directory, args)
     if len(loaded.models) > 1:

@@ -32,7 +32,7 @@ def _parser() -> cli.ArgumentParser:
         help="an output has at most the subwords of its line plus these; the model "
         "has its own",
     )
-    # What `translate` can be asked for and a tree has no use for.
+    # The flags of `translate` that a tree has no use for.
     unused = cli.ArgumentParser("")
     translate_flags.add(unused)
     defaults = vars(unused.parse_args([])) | {"scores": False}
@@ -61,11 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _load(args: Any) -> Parser:
-    """Loads the model as a parser.
-
-    Raises:
-        UserError: there is none, or it was not trained to parse.
-    """
+    """Loads the model as a parser; raises UserError if it was not trained to parse."""
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models

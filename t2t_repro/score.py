@@ -21,14 +21,7 @@ def _parser() -> cli.ArgumentParser:
         "perplexity per symbol follows on standard error.",
         json_flag=False,
     )
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
-    parser.add_argument(
-        "--checkpoint",
-        default="best",
-        help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), a folder of one, or another model's "
-        "directory",
-    )
+    cli.add_model_flags(parser, several=False)
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
     parser.add_argument(
         "--target_file", required=True, help="their translations, line by line"

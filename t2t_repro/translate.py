@@ -41,11 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _load(args: Any) -> tuple[Translator, Align | None]:
-    """Loads what translates as the flags say, and what aligns if they say so.
-
-    Raises:
-        UserError: there is no such model, or the flags ask for what it cannot do.
-    """
+    """Loads what translates as the flags say, and what aligns if they say so."""
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro.command_line import cli
-from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.runs.provenance import require_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import write_text_atomically
@@ -18,7 +17,7 @@ def _parser() -> cli.ArgumentParser:
         "browser: every head of every layer of all three attentions, and the tree of "
         "the beam search with its scores."
     )
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    cli.add_model_flags(parser, several=False)
     parser.add_argument("--text", required=True, help="the sentence")
     parser.add_argument(
         "--translation",
@@ -27,23 +26,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--output", type=cli.not_empty, default="attention.html", help="the page"
     )
-    parser.add_argument(
-        "--checkpoint",
-        default="best",
-        help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), a folder of one, or another model's "
-        "directory",
-    )
-    parser.add_argument(
-        "--beam_size",
-        type=cli.at_least(1),
-        help="hypotheses that are kept; the model has its own",
-    )
-    parser.add_argument(
-        "--alpha",
-        type=cli.between(0, MOST_ALPHA),
-        help="exponent of the length penalty; the model has its own",
-    )
+    cli.add_search_flags(parser)
     return parser
 
 

@@ -1,17 +1,7 @@
 """What every command shares: flags that refuse typos, errors of one line, results.
 
-A command's file parses and prints; the work is in the library. Its shape is:
-
-    def main(argv: Sequence[str] | None = None) -> None:
-        args = _parser().parse_args(argv)
-        cli.start_tensorflow(args.verbose)
-        # After the flags: it is slow.
-        from t2t_repro.translation.translator import Translator
-        ...
-        cli.print_result(text, values, args.json)
-
-    if __name__ == "__main__":
-        cli.run(main)
+A command parses and prints; the work is in the library, which it imports after the
+flags are parsed, because that is slow.
 """
 
 from __future__ import annotations
@@ -46,17 +36,12 @@ _TENSORFLOW_DISK_FULL = re.compile(
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that names the nearest flag and fails in one line.
 
-    It shows defaults in `--help`, accepts no abbreviations (a later flag could
-    change their meaning) and has `--json` (on request) and `--verbose` built in.
+    It shows defaults in `--help`, accepts no abbreviations (a later flag could change
+    their meaning) and has `--verbose` and, unless told otherwise, `--json`.
     """
 
     def __init__(self, description: str, json_flag: bool = True) -> None:
-        """Creates the parser.
-
-        Args:
-            description: what the command does, for `--help`.
-            json_flag: whether the command has a result to print as JSON.
-        """
+        """Creates the parser; `description` says what the command does."""
         super().__init__(
             prog=_program(),
             description=description,
@@ -103,15 +88,21 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help} (default: %(default)s)"
 
 
-def add_search_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds which weights a command takes and how it searches with them."""
+def add_model_flags(parser: argparse.ArgumentParser, several: bool = True) -> None:
+    """Adds which model a command takes, and which of its weights."""
+    parser.add_argument("--model_dir", required=True, help="folder of the model")
     parser.add_argument(
         "--checkpoint",
         default="best",
         help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), a folder of one, "
-        "or another model's directory; several, with commas between, translate as one",
+        "where there is one, else latest), a folder of one, or another model's "
+        "directory"
+        + ("; several, with commas between, translate as one" if several else ""),
     )
+
+
+def add_search_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds how a command searches."""
     parser.add_argument(
         "--beam_size",
         type=at_least(1),
@@ -126,6 +117,7 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
 
 def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
     """Adds what every command that translates has in common."""
+    add_model_flags(parser)
     add_search_flags(parser)
     parser.add_argument(
         "--batch_size",
@@ -178,7 +170,7 @@ def between(minimum: float, maximum: float) -> Callable[[str], float]:
 
 
 def not_empty(text: str) -> str:
-    """Reads a flag's value: not the nothing that a variable without a value leaves."""
+    """Reads a flag's value, which an empty variable of a shell would leave empty."""
     if not text:
         raise argparse.ArgumentTypeError("must not be empty")
     return text
@@ -208,14 +200,9 @@ def run(
     """Runs a command's `main` and ends the process as a person expects.
 
     A `UserError`, a full disk or a file that the system refuses becomes one line on
-    standard error and status 2; Ctrl-C becomes one line and status 130; a reader
-    that went away (`| head`) ends the command silently. Any other exception is a
-    fault of the program and keeps its traceback. Text goes in and out as UTF-8,
-    whatever the locale says, for that is what a corpus is.
-
-    Args:
-        main: the command.
-        argv: its arguments; None takes those of the process.
+    standard error and status 2; Ctrl-C one line and status 130; a reader that went away
+    (`| head`) ends the command silently. Any other exception is a fault of the program
+    and keeps its traceback. Text is UTF-8, whatever the locale says.
     """
     _prepare_streams()
     try:
@@ -238,21 +225,18 @@ def run(
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Imports TensorFlow without the lines that it logs while it starts.
+    """Imports TensorFlow without the lines that it logs, unless asked to be verbose.
 
-    Those lines reach file descriptor 2 before any setting takes effect, so it is
-    turned aside during the import; they are shown after all if the import fails.
-
-    Args:
-        verbose: leave TensorFlow as talkative as it is, and its import to others.
+    They reach file descriptor 2 before any setting takes effect, so it is turned aside
+    during the import; they are shown after all if the import fails.
     """
     if verbose or os.environ.get(_VERBOSE):
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
-    # What the import makes stays; looking for garbage among it only makes the start
-    # longer. Later calls leave the collector alone: it would keep what is garbage then.
+    # What the import makes stays: to look for garbage among it only takes time. Later
+    # calls leave the collector alone: it would keep what is garbage by then.
     is_first = "tensorflow" not in sys.modules
     if is_first:
         gc.disable()
@@ -273,11 +257,7 @@ def start_tensorflow(verbose: bool = False) -> None:
 
 
 def start_models(verbose: bool = False) -> None:
-    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
-
-    Args:
-        verbose: as `start_tensorflow` takes it.
-    """
+    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute."""
     start_tensorflow(verbose)
     from t2t_repro import fast
 
@@ -285,13 +265,7 @@ def start_models(verbose: bool = False) -> None:
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
-    """Prints a command's result on standard output.
-
-    Args:
-        text: the result for people, without a final line end.
-        values: the result for programs.
-        as_json: print `values` as one JSON object on one line instead of `text`.
-    """
+    """Prints a result: text for people, or values for programs as one JSON object."""
     print(json.dumps(values, ensure_ascii=False) if as_json else text, flush=True)
 
 
@@ -303,13 +277,13 @@ def _program() -> str | None:
 
 
 def _is_verbose(argv: Sequence[str] | None) -> bool:
-    """Says whether full tracebacks were asked for."""
+    """Whether full tracebacks were asked for."""
     arguments = sys.argv[1:] if argv is None else argv
     return bool(os.environ.get(_VERBOSE)) or "--verbose" in arguments
 
 
 def _one_line(error: Exception) -> str | None:
-    """Returns the line that tells a person what to mend, or None for a fault."""
+    """Returns the line that says what to mend; None: it is a fault of the program."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
@@ -335,10 +309,8 @@ def _fail(line: str, status: int) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams UTF-8; streams replaced by a test stay as they are.
-
-    A file's name need not be UTF-8: results give it back as it is, errors escape it.
-    """
+    """Makes the standard streams UTF-8; streams replaced by a test stay as they are."""
+    # A file's name need not be UTF-8: results give it back, errors escape it.
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream, errors in (

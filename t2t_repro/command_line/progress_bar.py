@@ -19,7 +19,7 @@ class ProgressBar:
     Args:
         total: lines of the whole text; None: unknown.
         done: lines that an earlier run translated.
-        shown: whether it is shown at all.
+        shown: whether anything is shown.
     """
 
     def __init__(self, total: int | None, done: int, shown: bool) -> None:

@@ -1,4 +1,4 @@
-"""What `translate` can be asked for beyond a plain search, and what goes together."""
+"""The flags of `translate` beyond a plain search, and which go together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
-# What each of these leaves no room for.
+# What goes together with none of these.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
@@ -84,35 +84,32 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--temperature",
         type=cli.between(0.001, 1000),
-        help="of sampling: below 1 the probable becomes more so (1 without it)",
+        help="with --sampling: below 1 the probable becomes more so (1 without it)",
     )
     parser.add_argument(
         "--top_k",
         type=cli.at_least(1),
-        help="of sampling: draw among so many most probable subwords (all without it)",
+        help="with --sampling: draw among so many most probable subwords (all without "
+        "it)",
     )
     parser.add_argument(
         "--top_p",
         type=cli.share,
-        help="of sampling: draw among the fewest subwords that have this probability "
-        "together (1 without it)",
+        help="with --sampling: draw among the fewest subwords that have this "
+        "probability together (1 without it)",
     )
     parser.add_argument(
         "--seed",
         type=cli.at_least(0),
-        help="of sampling: another one gives other translations (0 without it)",
+        help="with --sampling: another one gives other translations (0 without it)",
     )
 
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     """Returns the fields of `Search` that the flags ask for; None: the model's own.
 
-    Args:
-        args: the flags.
-        hparams: of the model, whose beam may be too small for a list.
-
     Raises:
-        UserError: the flags contradict each other.
+        UserError: the flags contradict each other, or the beam is too small for a list.
     """
     from t2t_repro.decoding.search import Sampling
 
@@ -146,6 +143,6 @@ def _check(args: Any) -> None:
     if not args.sampling:
         for name in _OF_SAMPLING:
             if getattr(args, name) is not None:
-                raise UserError(f"--{name} is of sampling; give --sampling with it")
+                raise UserError(f"--{name} needs --sampling")
     if args.alignment_layer is not None and not args.alignment:
-        raise UserError("--alignment_layer is of alignment; give --alignment with it")
+        raise UserError("--alignment_layer needs --alignment")

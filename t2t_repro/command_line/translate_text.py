@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
     """Adds the model, how it decodes, and what text goes in and out."""
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
     cli.add_decoding_flags(parser)
     parser.add_argument(
         "--input_file", default="-", help="text to translate; - is standard input"
@@ -47,7 +46,7 @@ def translate_text(args: Any, load: Load) -> None:
 
     Args:
         args: the flags of `translate`.
-        load: makes of them what translates and, if asked for, what aligns.
+        load: returns what translates by them and, if asked for, what aligns.
 
     Raises:
         UserError: the flags, the text or the model cannot be used.
@@ -97,7 +96,7 @@ def translate_text(args: Any, load: Load) -> None:
 
 
 def _check_names(args: Any) -> None:
-    """Refuses to replace what is read by the translation."""
+    """Refuses to replace a file that is read."""
     output = args.output_file
     if not os.path.isfile(output):
         return
@@ -109,20 +108,16 @@ def _check_names(args: Any) -> None:
 
 
 def _is_the_file(output: str, name: str | None) -> bool:
-    """Says whether a name, "-" for standard input, is another one of `output`."""
+    """Whether a name, "-" for standard input, is another one of `output`."""
     if name == "-":
-        with suppress(OSError):  # It is none of the system's.
+        with suppress(OSError):  # It is no file of the system's.
             return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
         return False
     return name is not None and os.path.exists(name) and os.path.samefile(output, name)
 
 
 def _prefixes(args: Any, text: InputText) -> InputText | None:
-    """Opens --prefix_file, if there is one.
-
-    Raises:
-        UserError: it has not as many lines as the input.
-    """
+    """Opens --prefix_file, if there is one; it needs as many lines as the input."""
     from t2t_repro.translation.translation_files import InputText
 
     if args.prefix_file is None:
@@ -159,7 +154,7 @@ def _identity(
         "--xla": args.xla,
     }
     search = asdict(translator.search)
-    # What the flags say of lists decides their format, too.
+    # --nbest decides the format, too.
     return {f"--{name}": value for name, value in search.items()} | identity
 
 

@@ -13,11 +13,10 @@ from t2t_repro.system.errors import UserError
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
     """Returns the arithmetic mean in float64, cast back to the arrays' dtype.
 
-    One array is held beside the running sum, however many there are
-    (tensor2tensor utils/avg_checkpoints.py computes the same).
+    Source: tensor2tensor utils/avg_checkpoints.py.
 
     Args:
-        arrays: at least one, all of one shape and dtype.
+        arrays: at least one, all of one shape and dtype; one is in memory at a time.
 
     Raises:
         ValueError: there is none.
@@ -35,17 +34,13 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
-    """Writes the mean of the weights of some checkpoints as a checkpoint.
+    """Writes the mean of the weights of some checkpoints, with the newest one's step.
 
-    Tensors are read one by one, so memory holds one model and one tensor more. A
-    training that goes on meanwhile keeps its hands off the checkpoints.
+    Tensors are read one by one; a training that goes on keeps the checkpoints.
 
     Args:
         checkpoints: at least one; all must hold the same tensors.
         output: the folder to write, replaced when it exists.
-
-    Returns:
-        The averaged checkpoint, at the newest one's step.
 
     Raises:
         UserError: the checkpoints differ in names or shapes, or one is damaged.

@@ -1,11 +1,10 @@
 """Checkpoints: directories that are whole or absent, holding tensors by name.
 
 A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
-``weights.data-00000-of-00001`` (TensorFlow's checkpoint format, each tensor under
-the model's own name for it, with checksums), ``optimizer.*`` likewise while it is
-among the newest, and ``checkpoint.json`` with its step and a checksum. Names are
-written out instead of left to object tracking, which silently skips layers held in
-lists.
+``weights.data-00000-of-00001`` (TensorFlow's format, with checksums), ``optimizer.*``
+while it is among the newest, and ``checkpoint.json`` with its step and a checksum.
+Tensors have the model's own names: TensorFlow's object tracking silently skips layers
+held in lists.
 """
 
 import hashlib
@@ -74,7 +73,7 @@ class Checkpoint:
         """Keeps a training from removing the checkpoint until the context ends.
 
         Raises:
-            UserError: it was removed before.
+            UserError: it is gone.
         """
         with ExitStack() as stack:
             try:
@@ -127,10 +126,7 @@ class TensorFile:
             ) from None
 
     def assign_to(self, variables: Mapping[str, Any]) -> None:
-        """Reads every variable, after checking that names and shapes agree.
-
-        Args:
-            variables: what to fill, by name; the file must hold just these.
+        """Fills variables by name, if the file holds just these.
 
         Raises:
             UserError: a variable is missing, unknown or of another shape.
@@ -152,8 +148,8 @@ def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
     """Writes tensors by name as a TensorFlow checkpoint.
 
     Args:
-        prefix: the path without ``.index``; its folder must exist.
-        tensors: arrays, tensors or variables, any dtype and shape.
+        prefix: the path without ``.index``.
+        tensors: arrays, tensors or variables of any dtype and shape.
 
     Raises:
         UserError: the disk is full or the folder cannot be written.
@@ -183,7 +179,7 @@ def save(
         directory: the folder of all checkpoints; made when missing.
         step: updates done.
         weights: the model's variables by name.
-        optimizer: the optimizer's by name, when training shall go on from here.
+        optimizer: the optimizer's by name, if training is to go on from here.
         meta: what else to keep, as JSON.
         name: the checkpoint's folder; its step by default.
 
@@ -222,7 +218,7 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
 def _folders(directory: Path) -> list[Checkpoint]:
     """Returns what is called a checkpoint, whatever is in it, oldest first.
 
-    Links are passed over: what lies elsewhere is not this training's to remove.
+    Links are left out: what lies elsewhere is not this training's to remove.
     """
     found = [
         Checkpoint(path, int(match[1]))
@@ -233,20 +229,12 @@ def _folders(directory: Path) -> list[Checkpoint]:
 
 
 def full_states(directory: Path) -> list[Checkpoint]:
-    """Returns the checkpoints from which training should go on, newest first.
-
-    They are the newest `FULL_STATES_KEPT`; whether they are whole shows when they
-    are read.
-    """
+    """Returns the checkpoints that training can go on from, if whole, newest first."""
     return _folders(directory)[: -FULL_STATES_KEPT - 1 : -1]
 
 
 def require_whole(checkpoint: Checkpoint) -> None:
-    """Makes sure that no file of a full state is missing, and reads the smallest.
-
-    Raises:
-        DamagedCheckpointError: naming the file.
-    """
+    """Raises DamagedCheckpointError if a file of a full state is missing."""
     for name in (_META, "weights.index", "optimizer.index"):
         if not (checkpoint.path / name).exists():
             raise DamagedCheckpointError(f"{checkpoint.path}: {name} is missing")
@@ -256,25 +244,14 @@ def require_whole(checkpoint: Checkpoint) -> None:
 
 
 def set_aside(checkpoint: Checkpoint) -> Path:
-    """Renames a damaged checkpoint, so that nothing takes it for a whole one.
-
-    Returns:
-        Where it lies now, for whoever wants to look into it.
-    """
+    """Renames a damaged checkpoint, so that nothing takes it for a whole one."""
     aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
     shutil.rmtree(aside, ignore_errors=True)
     return checkpoint.path.rename(aside)
 
 
 def refuse_to_replace(path: Path) -> None:
-    """Makes sure that writing a checkpoint destroys nothing else.
-
-    Args:
-        path: the folder that a person named for it.
-
-    Raises:
-        UserError: it is there, holds something, and is no checkpoint.
-    """
+    """Raises UserError if the folder for a checkpoint holds anything else."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if not (path / _META).exists():
@@ -285,11 +262,7 @@ def refuse_to_replace(path: Path) -> None:
 
 
 def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint]:
-    """Returns the newest ``last`` checkpoints.
-
-    Raises:
-        UserError: there are not that many.
-    """
+    """Returns the newest `last` checkpoints; raises UserError if there are fewer."""
     if len(checkpoints) < last:
         raise UserError(
             f"--last {last} needs as many checkpoints, but there are "
@@ -299,7 +272,7 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
 
 
 def _with_checksum(values: Mapping[str, Any]) -> str:
-    """Spells a description as JSON that shows when it is altered."""
+    """Writes a description as JSON that shows when it is altered."""
     return json.dumps({**values, _CHECKSUM: _checksum(values)}, indent=2) + "\n"
 
 
@@ -309,11 +282,7 @@ def _checksum(values: Mapping[str, Any]) -> str:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Reads a checkpoint's description; those of before have no checksum.
-
-    Raises:
-        DamagedCheckpointError: it is missing, no JSON, or was altered.
-    """
+    """Reads a checkpoint's description; old ones have no checksum."""
     path = folder / _META
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -68,7 +68,7 @@ class ModelDir:
 
     @property
     def best_dir(self) -> Path:
-        """The folder of the checkpoints of the best validation BLEU, of a parser F1."""
+        """The folder of the checkpoints of the best validation BLEU, or F1 of trees."""
         return self.path / "best_bleu"
 
     @property
@@ -77,7 +77,7 @@ class ModelDir:
         return self.path / RESULT_FILE
 
     def exists(self) -> bool:
-        """Says whether a model was begun here."""
+        """Whether a model was begun here."""
         return (self.path / META_FILE).exists()
 
     def hparams(self) -> HParams:
@@ -89,7 +89,7 @@ class ModelDir:
         """Returns what the model learns from.
 
         Raises:
-            UserError: the description is damaged.
+            UserError: the file is damaged.
         """
         require_model(self.path)
         path = self.path / META_FILE
@@ -102,11 +102,7 @@ class ModelDir:
         return found
 
     def problem(self) -> Problem:
-        """Returns the problem the model learns from.
-
-        Raises:
-            UserError: it is unknown.
-        """
+        """Returns the problem the model learns from; raises UserError if unknown."""
         found = self.provenance()
         if found.problem is None:
             raise UserError(
@@ -134,16 +130,10 @@ class ModelDir:
         return tokenizer
 
     def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
-        """Returns the vocabulary file with which the training goes on.
+        """Returns the vocabulary file that a training must go on with.
 
-        None where no model was begun or its vocabulary is built from the data.
-
-        Args:
-            accepted: changes that were asked for; of other data no vocabulary is
-                built, for the weights are those of the old one's subwords.
-
-        Raises:
-            UserError: it is not the one the model was made with.
+        None: no model was begun, or the vocabulary is built from the data. With other
+        data among the `accepted` changes the weights still need the old vocabulary.
         """
         if not self.exists():
             return None
@@ -151,11 +141,7 @@ class ModelDir:
         return self.path / self.tokenizer().file_name if kept else None
 
     def make(self) -> None:
-        """Makes the directory if it is not there.
-
-        Raises:
-            UserError: it cannot be made.
-        """
+        """Makes the directory if it is not there."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -168,17 +154,11 @@ class ModelDir:
         tokenizer: Tokenizer,
         accepted: Collection[str] = (),
     ) -> None:
-        """Writes the description of a new model, or checks that of an old one.
-
-        Args:
-            hparams: the resolved set.
-            provenance: what the model learns from.
-            tokenizer: the vocabulary, which is copied into the directory.
-            accepted: changes that were asked for.
+        """Writes what describes a model, after `check`; the vocabulary is copied.
 
         Raises:
-            UserError: the directory holds a model of other hyper-parameters, data
-                or vocabulary, or links that lead out of it, or cannot be written.
+            UserError: as `check`, or the directory holds links that lead out of it or
+                cannot be written.
         """
         self.check(hparams, provenance, accepted)
         self._refuse_links()
@@ -191,10 +171,7 @@ class ModelDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the directory for one training until the context ends.
-
-        What a process that was killed left half written of the directory's own files
-        is removed.
+        """Holds the directory for one training, and clears what a killed one left.
 
         Raises:
             UserError: another process trains in it.
@@ -215,14 +192,14 @@ class ModelDir:
     def check(
         self, hparams: HParams, provenance: Provenance, accepted: Collection[str] = ()
     ) -> None:
-        """Refuses to go on with what makes another model.
+        """Refuses to go on with what makes another model than the one begun.
 
-        An imported model may be trained on as one likes, but for its function.
+        Of an imported model only what decides its function is compared.
 
         Args:
-            hparams: the resolved set; nothing is checked where no model was begun.
-            provenance: what the model is to learn from; a vocabulary that is not
-                known yet is not compared.
+            hparams: the resolved set.
+            provenance: what the model is to learn from; what is unknown is not
+                compared.
             accepted: changes that were asked for.
 
         Raises:
@@ -236,9 +213,9 @@ class ModelDir:
         refuse(self.path, changed_provenance(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
-        """Returns a checkpoint by its name, or the path of its folder.
+        """Returns a checkpoint by the path of its folder, or by its name.
 
-        "latest", "averaged", "best_bleu" (the best validation BLEU, of a parser F1), or
+        "latest", "averaged", "best_bleu" (the best validation BLEU, or F1 of trees), or
         "best": the averaged one where there is one, else the latest.
 
         Raises:
@@ -290,10 +267,7 @@ class ModelDir:
         return model
 
     def _refuse_links(self) -> None:
-        """Makes sure that nothing is written outside of the directory.
-
-        Somebody else may have packed it.
-        """
+        """Refuses a directory, packed by somebody else, that leads out of itself."""
         root = self.path.resolve()
         for path in (*self.path.glob("*"), *self.path.glob("*/*")):
             if path.is_symlink() and root not in path.resolve().parents:

@@ -23,14 +23,13 @@ BLEU = "val_greedy_bleu"
 
 
 def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
-    """Deletes the checkpoints that are neither new nor kept for good, and debris.
+    """Deletes the checkpoints that are not kept, and what an interruption left.
 
-    Twenty checkpoints of the big model with Adam's moments are 51 GB; averaging
-    needs the weights alone, so the moments stay only beside the newest
-    `FULL_STATES_KEPT`. One that was saved because somebody stopped the training goes
-    as soon as there is a newer one: what is averaged at the end does not depend on
-    interruptions. What another process reads stays until the next time. Debris is
-    what an interrupted `save` or `prune` left.
+    Averaging needs the weights alone, so Adam's moments stay only beside the newest
+    `FULL_STATES_KEPT` (20 checkpoints of the big model with moments are 51 GB). One
+    that was saved because the training was stopped goes as soon as there is a newer
+    one, so that the average does not depend on interruptions. What another process
+    reads stays until the next time.
 
     Args:
         directory: the folder of all checkpoints.

@@ -87,10 +87,10 @@ def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
 def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
     made = parser_of_decoding()
     for text, value in good.items():
-        assert vars(made.parse_args([flag, text]))[flag[2:]] == value
+        assert vars(made.parse_args(["--model_dir=m", flag, text]))[flag[2:]] == value
     for text in bad:
         with pytest.raises(SystemExit) as stopped:
-            made.parse_args([f"{flag}={text}"])
+            made.parse_args(["--model_dir=m", f"{flag}={text}"])
         assert stopped.value.code == 2
         error = capsys.readouterr().err
         assert error.startswith(f"error: argument {flag}: must be a ")

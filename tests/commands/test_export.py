@@ -150,10 +150,19 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--precision", "int8"], "of a saved_model it is float32 or bfloat16"),
-        (["--format", "ctranslate2", "--precision", "bfloat16"], "of a ctranslate2"),
-        (["--format", "ctranslate2", "--beam_size", "2"], "--beam_size is of a saved"),
-        (["--format", "ctranslate2", "--model_name", "x"], "--model_name is of a"),
+        (["--precision", "int8"], "with --format saved_model give float32 or bfloat16"),
+        (
+            ["--format", "ctranslate2", "--precision", "bfloat16"],
+            "with --format ctranslate2 give",
+        ),
+        (
+            ["--format", "ctranslate2", "--beam_size", "2"],
+            "--beam_size needs --format saved_model",
+        ),
+        (
+            ["--format", "ctranslate2", "--model_name", "x"],
+            "--model_name needs --format",
+        ),
         (["--model_name", "a b"], "--model_name a b: it stands in addresses"),
         (["--model_dir", "/nowhere"], "/nowhere holds no model"),
         (["--max_input_length", "0"], "must be a whole number of at least 1"),

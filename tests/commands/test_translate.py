@@ -171,11 +171,11 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
     ("flags", "expected"),
     [
         (["--sampling", "--beam_size", "2"], "--sampling and --beam_size exclude"),
-        (["--top_p", "0.5"], "--top_p is of sampling; give --sampling"),
+        (["--top_p", "0.5"], "--top_p needs --sampling"),
         (["--sampling", "--top_p", "1.5"], "above 0 and at most 1, not '1.5'"),
         (["--sampling", "--temperature", "0"], "from 0.001 to 1000, not '0'"),
         (["--alignment", "--nbest", "2"], "--alignment and --nbest exclude"),
-        (["--alignment_layer", "0"], "--alignment_layer is of alignment"),
+        (["--alignment_layer", "0"], "--alignment_layer needs --alignment"),
         (["--alignment", "--alignment_layer", "7"], "decoder layer 7 does not exist"),
         (["--tensor2tensor_rules", "--min_length", "2"], "exclude each other"),
         (["--xla", "--prefix_file", "in.de"], "--xla and --prefix_file exclude"),
