@@ -1,7 +1,7 @@
 """Directives that write the reference from the code, so that it cannot be out of date.
 
 `commands` reads the argument parsers, `hyperparameters` the rules of the fields,
-`sets` the YAML files, `room` the docstrings of a package or a module.
+`sets` the YAML files, `offered` the docstrings of what the package offers by name.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ from abc import abstractmethod
 from argparse import Action
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from docutils import nodes
@@ -28,6 +29,8 @@ COMMANDS = (
     *("datagen", "train", "average", "evaluate", "translate", "score"),
     *("export", "client", "import_t2t"),
 )
+# What of a class is shown beside its arguments.
+_METHODS = ("from_hparams", "call", "encode", "decode", "pairs", "replace")
 _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 _MARKUP = re.compile(r"([*`|\\]|_(?=\W|$))")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -147,34 +150,44 @@ class Sets(_Written):
             yield from ("", f"Beyond the defaults it sets {told}.", "")
 
 
-class Room(_Written):
-    """The docstrings of a package's modules, or of a single module."""
+class Offered(_Written):
+    """What the package offers by a name: a module with its members, or one thing."""
 
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """Yields a section for each module; a package's own tells its purpose."""
+        """Yields a section of the name."""
         name = self.arguments[0]
-        folder = PACKAGE / name
-        if not folder.is_dir():
-            yield from _module(name, members=True)
+        title = f"t2t_repro.{name}"
+        yield from ("", title, "-" * len(title), "")
+        found = getattr(t2t_repro, name)
+        if not isinstance(found, ModuleType):
+            yield from _members(found.__module__, [found])
             return
-        yield from (f".. automodule:: t2t_repro.{name}", "")
-        for path in sorted(folder.rglob("*.py")):
-            parts = path.relative_to(PACKAGE).with_suffix("").parts
-            if parts[-1] != "__init__":
-                yield from _module(".".join(parts), members=True)
-            elif len(parts) > 2:
-                yield from _module(".".join(parts[:-1]), members=False)
+        yield from (f".. automodule:: {found.__name__}", "")
+        listed = getattr(found, "__all__", None)
+        yield from _members(
+            found.__name__,
+            [getattr(found, each) for each in listed]
+            if listed
+            else [
+                value
+                for key, value in vars(found).items()
+                if not key.startswith("_")
+                and getattr(value, "__module__", "") == found.__name__
+            ],
+        )
 
 
-def _module(name: str, members: bool) -> Iterator[str]:
-    title = f"t2t_repro.{name}"
-    yield from ("", plain(title), "-" * (len(title) + 9), "")
-    yield f".. automodule:: {title}"
-    if members:
-        yield "   :members:"
-    yield ""
+def _members(module: str, found: list[Any]) -> Iterator[str]:
+    """Yields the documentation of classes and functions, by the module's name."""
+    for one in found:
+        kind = "autoclass" if isinstance(one, type) else "autofunction"
+        yield f".. {kind}:: {module}.{one.__name__}"
+        methods = [name for name in _METHODS if name in vars(one)]
+        if methods:
+            yield f"   :members: {', '.join(methods)}"
+        yield ""
 
 
 def adapt_docstring(
@@ -213,5 +226,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("commands", Commands)
     app.add_directive("hyperparameters", HyperParameters)
     app.add_directive("sets", Sets)
-    app.add_directive("room", Room)
+    app.add_directive("offered", Offered)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -63,7 +63,7 @@ def attend(
     heads = (-1, beam, attention.num_heads, columns // attention.num_heads)
     weights = biased_softmax(ops.reshape(logits, heads), bias)
     y = ops.matmul(ops.reshape(weights, (-1, beam, columns)), values)
-    return ops.reshape(y, (-1, y.shape[-1]))
+    return ops.reshape(y, (-1, x.shape[-1]))
 
 
 def biased_softmax(logits: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:

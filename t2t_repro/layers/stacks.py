@@ -284,7 +284,7 @@ class _Stack(Layer):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Encoder(_Stack):
-    """A stack of `EncoderLayer`s, called as one of them is.
+    """A stack of layers, each an `EncoderLayer`, called as one of them is.
 
     Args:
         num_layers: N.
@@ -310,7 +310,7 @@ class Encoder(_Stack):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Decoder(_Stack):
-    """A stack of `DecoderLayer`s, called as one of them is.
+    """A stack of layers, each a `DecoderLayer`, called as one of them is.
 
     Args:
         num_layers: N.

@@ -47,8 +47,9 @@ def test_the_reference_is_written_from_the_code(site):
     sets = (site / "reference" / "configs.html").read_text(encoding="utf-8")
     for name in hparams.names():
         assert f'id="{name.replace("_", "-")}"' in sets
-    layers = (site / "reference" / "api" / "layers.html").read_text(encoding="utf-8")
-    assert "t2t_repro.layers.attention.MultiHeadAttention" in layers
+    offered = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
+    for name in ("layers.MultiHeadAttention", "models.transformer.Transformer"):
+        assert f'id="t2t_repro.{name}"' in offered
 
 
 @pytest.mark.medium
