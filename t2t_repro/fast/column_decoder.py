@@ -45,14 +45,7 @@ class ColumnDecoder:
         )
 
     def start(self, inputs: tf.Tensor) -> ColumnState:
-        """Runs the encoder and projects its output once for every layer.
-
-        Args:
-            inputs: int32 (batch, source), ending in EOS, 0-padded.
-
-        Returns:
-            The state before the first step.
-        """
+        """Returns the state before the first step, for int32 (batch, source)."""
         encoder_output, mask = self.model.encode(inputs)
         bias = (1.0 - tf.cast(mask[:, None], tf.float32)) * MASKED
         batch = tf.shape(inputs)[0]
@@ -68,13 +61,9 @@ class ColumnDecoder:
         return self._columns.first(tuple(caches), bias)
 
     def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
-        """Prepares the products of the steps; around a whole search, on a CPU.
+        """Prepares the products of the steps, on a CPU; wrap the whole search in it.
 
-        Args:
-            sentences: int32 (), the most sentences of a step.
-
-        Returns:
-            The context in which they are prepared; on a GPU it does nothing.
+        `sentences`, int32 (), is the most sentences of a step.
         """
         if tf.config.list_physical_devices("GPU"):
             return contextlib.nullcontext()
@@ -150,22 +139,12 @@ class ColumnDecoder:
         return _attend(attention, query, cache.cross_keys, cache.cross_values, bias)
 
     def select_beams(self, state: ColumnState, parents: tf.Tensor) -> ColumnState:
-        """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
-
-        Args:
-            state: the state.
-            parents: int32 (batch, beam).
-        """
+        """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
         self_bias = tf.gather(state.self_bias, parents, batch_dims=1)
         return state._replace(self_bias=self_bias)
 
     def select_sentences(self, state: ColumnState, keep: tf.Tensor) -> ColumnState:
-        """Keeps some sentences of the batch.
-
-        Args:
-            state: the state.
-            keep: int32 (kept,), their rows.
-        """
+        """Keeps the sentences of some rows, int32 (kept,)."""
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 

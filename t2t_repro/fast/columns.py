@@ -77,18 +77,11 @@ class Columns:
     def first(
         self, layers: tuple[ColumnCache, ...], source_bias: tf.Tensor
     ) -> ColumnState:
-        """Returns the state before the first step.
+        """Returns the state before the first step, of caches with one column.
 
-        Its one column is hidden and never written: caches that hold the same may be one
+        That column is hidden and never written: caches that hold the same may be one
         tensor, which TensorFlow's optimizer makes of equal constants. The first step
         copies it, so that each layer has a cache of its own.
-
-        Args:
-            layers: with one column of self-attention keys and values.
-            source_bias: float32 (batch, 1, 1, source).
-
-        Returns:
-            The state.
         """
         batch = tf.shape(source_bias)[0]
         hidden = tf.fill([batch, self.beam_size, 1], MASKED)
@@ -143,14 +136,9 @@ class Columns:
         return tf.reshape(written, shape)
 
     def distances(self, state: ColumnState, index: tf.Tensor) -> tf.Tensor | None:
-        """Returns how far the columns lie behind a step, for relative attention.
+        """Returns how far columns lie behind a step, int32 (beam, columns), at most 0.
 
-        Args:
-            state: the state.
-            index: int32 (), the step.
-
-        Returns:
-            int32 (beam, columns), at most 0; None where nobody asks.
+        None where attention is not relative.
         """
         if not self.is_relative:
             return None
@@ -234,15 +222,7 @@ class FixedColumns(Columns):
     def first(
         self, layers: tuple[ColumnCache, ...], source_bias: tf.Tensor
     ) -> ColumnState:
-        """Returns the state before the first step, with room for all.
-
-        Args:
-            layers: with one column of self-attention keys and values.
-            source_bias: float32 (batch, 1, 1, source).
-
-        Returns:
-            The state.
-        """
+        """Returns the state before the first step, with room for all."""
         batch, columns = tf.shape(source_bias)[0], self.width * self.beam_size
         layers = tuple(
             cache._replace(
@@ -260,16 +240,7 @@ class FixedColumns(Columns):
         )
 
     def written(self, cache: tf.Tensor, new: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
-        """Writes the columns of a step; compiled, into the cache itself.
-
-        Args:
-            cache: float (batch, heads, columns, d).
-            new: float (batch, heads, beam, d).
-            group: int32 (), from `entered`.
-
-        Returns:
-            The cache.
-        """
+        """Writes the columns of a step; compiled, into the cache itself."""
         start = tf.stack([0, 0, group * self.beam_size, 0])
         return ops.slice_update(cache, start, new)
 

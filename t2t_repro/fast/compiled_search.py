@@ -41,23 +41,12 @@ class CompiledSearch:
         self._lock = Lock()
 
     def is_for(self, inputs: tf.Tensor) -> bool:
-        """Whether the compiled search can take this batch: one sentence, not too long.
-
-        Args:
-            inputs: int32 (batch, source).
-        """
+        """Whether the compiled search can take this batch, int32 (batch, source)."""
         sentences, source = inputs.shape
         return sentences == 1 and self._steps(_padded(source)) <= _MOST_STEPS
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the translations of an encoded sentence.
-
-        Args:
-            inputs: int32 (1, source), ending in EOS, 0-padded.
-
-        Returns:
-            As `Translator.translate_ids`.
-        """
+        """Finds what `Translator.translate_ids` finds, for int32 (1, source)."""
         source = _padded(inputs.shape[1])
         padding = source - inputs.shape[1]
         with self._lock:  # Only one thread compiles; the others wait.

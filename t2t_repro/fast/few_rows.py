@@ -138,15 +138,7 @@ def product_with_table(x: Tensor, table: keras.Variable) -> Tensor:
 
 
 def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
-    """Computes ``x @ kernel`` of one or several kernels, side by side.
-
-    Args:
-        x: float (rows, channels).
-        *kernels: float (channels, units), each.
-
-    Returns:
-        float (rows, units of all).
-    """
+    """Multiplies float (rows, channels) by one kernel or several side by side."""
     product = _prepared.get().get(_key(kernels))
     if product is None:
         return ops.matmul(x, _side_by_side(kernels, x.dtype))
@@ -154,15 +146,7 @@ def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
 
 
 def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
-    """Computes ``x @ table.T``.
-
-    Args:
-        x: float (rows, channels).
-        table: float (units, channels).
-
-    Returns:
-        float (rows, units).
-    """
+    """Computes ``x @ table.T``: float (rows, channels) to (rows, units)."""
     product = _prepared.get().get(_key([table]))
     if product is None:
         return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))

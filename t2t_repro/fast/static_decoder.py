@@ -40,11 +40,7 @@ class StaticDecoder(ColumnDecoder):
     def start(self, inputs: tf.Tensor) -> ColumnState:
         """Runs the encoder, and folds its output into every layer's projections.
 
-        Args:
-            inputs: int32 (batch, source), ending in EOS, 0-padded; the length static.
-
-        Returns:
-            The state before the first step.
+        The length of the inputs, int32 (batch, source), is static.
         """
         state = super().start(inputs)
         caches = []

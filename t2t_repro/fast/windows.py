@@ -65,16 +65,10 @@ def attend_nearby(
 def nearby_weights(
     query: Tensor, key: Tensor, bias: Tensor | None, windows: Windows
 ) -> Tensor:
-    """Computes softmax(Q K^T + bias) within each query's neighbourhood.
+    """Computes softmax(Q K^T + bias) in each query's neighbourhood.
 
-    Args:
-        query: float (batch, heads, length, d_k), multiplied by d_k^-0.5.
-        key: float (batch, heads, length, d_k).
-        bias: float32 (batch or 1, 1, length or 1, length), hides more; or None.
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, size, width), in the dtype of the query.
+    The bias, float32 (batch or 1, 1, length or 1, length) or None, hides more. Returns
+    float (batch, heads, blocks, size, width).
     """
     # (batch, heads, blocks, size, d) x (batch, heads, blocks, width, d)
     logits = ops.einsum(
@@ -86,29 +80,12 @@ def nearby_weights(
 
 
 def nearby_values(weights: Tensor, value: Tensor, windows: Windows) -> Tensor:
-    """Adds up the values of each neighbourhood.
-
-    Args:
-        weights: float (batch, heads, blocks, size, width).
-        value: float (batch, heads, length, d_v).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, length, d_v).
-    """
+    """Adds up float (batch, heads, length, d_v) by such weights, to the same shape."""
     return joined_blocks(ops.matmul(weights, key_windows(value, windows)), windows)
 
 
 def query_blocks(query: Tensor, windows: Windows) -> Tensor:
-    """Cuts queries.
-
-    Args:
-        query: float (batch, heads, length, d_k).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, size, d_k), zeros where no query was.
-    """
+    """(batch, heads, length, d) -> (batch, heads, blocks, size, d), with zeros."""
     batch, heads, length, depth = ops.shape(query)
     filled = ops.pad(query, _behind(2, windows.blocks * windows.size - length))
     # (batch, heads, blocks * size, d) -> (batch, heads, blocks, size, d)
@@ -117,15 +94,7 @@ def query_blocks(query: Tensor, windows: Windows) -> Tensor:
 
 
 def key_windows(key: Tensor, windows: Windows) -> Tensor:
-    """Gives each block of queries the keys, or the values, that it may need.
-
-    Args:
-        key: float (batch, heads, length, d).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, blocks, width, d), zeros beyond the ends.
-    """
+    """Gives each block the keys in reach: (batch, heads, blocks, width, d)."""
     radius, size = windows.radius, windows.size
     behind = windows.blocks * size - windows.length + radius
     padded = ops.pad(key, _behind(2, behind, radius))
@@ -133,14 +102,9 @@ def key_windows(key: Tensor, windows: Windows) -> Tensor:
 
 
 def window_bias(bias: Tensor | None, windows: Windows) -> Tensor:
-    """Hides what a query does not see of its block's window.
+    """Hides what a query does not see of its window.
 
-    Args:
-        bias: float32 (batch or 1, 1, length or 1, length), hides more; or None.
-        windows: of the sequence.
-
-    Returns:
-        float32 (batch or 1, 1, blocks, size, width).
+    Returns float32 (batch or 1, 1, blocks, size, width).
     """
     query = np.arange(windows.size)[:, None] + windows.radius
     near = np.abs(np.arange(windows.width) - query) <= windows.radius
@@ -166,15 +130,7 @@ def window_bias(bias: Tensor | None, windows: Windows) -> Tensor:
 
 
 def joined_blocks(blocks: Tensor, windows: Windows) -> Tensor:
-    """Puts the blocks together again.
-
-    Args:
-        blocks: float (batch, heads, blocks, size, d).
-        windows: of the sequence.
-
-    Returns:
-        float (batch, heads, length, d).
-    """
+    """Undoes `query_blocks`: (batch, heads, length, d)."""
     batch, heads, count, size, depth = ops.shape(blocks)
     # (batch, heads, blocks, size, d) -> (batch, heads, blocks * size, d)
     joined = ops.reshape(blocks, (batch, heads, count * size, depth))

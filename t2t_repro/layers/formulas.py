@@ -25,13 +25,7 @@ EPSILON = 1e-6
 def product(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x W + b``, position by position.
 
-    Args:
-        x: float (..., channels).
-        kernel: float (channels, units).
-        bias: float (units,), or None.
-
-    Returns:
-        float (..., units).
+    float (..., channels), (channels, units) and (units,) or None: float (..., units).
     """
     y = ops.matmul(x, kernel)
     return y if bias is None else ops.add(y, bias)
@@ -41,12 +35,7 @@ def product(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
 def product_with_table(x: Tensor, table: Tensor) -> Tensor:
     """``x E^T``: how like each row of a table a vector is (section 3.4).
 
-    Args:
-        x: float (..., channels).
-        table: float (rows, channels).
-
-    Returns:
-        float (..., rows).
+    float (..., channels) and (rows, channels): float (..., rows).
     """
     return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
 
@@ -55,13 +44,7 @@ def product_with_table(x: Tensor, table: Tensor) -> Tensor:
 def normalize(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the last axis.
 
-    Args:
-        x: float32 (..., channels).
-        scale: float32 (channels,).
-        bias: float32 (channels,).
-
-    Returns:
-        float32 (..., channels).
+    float32 (..., channels), with scale and bias (channels,).
     """
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)

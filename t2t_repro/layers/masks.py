@@ -6,25 +6,14 @@ from t2t_repro.layers.formulas import Tensor
 
 
 def non_padding(ids: Tensor) -> Tensor:
-    """Marks the positions that hold a symbol.
-
-    Args:
-        ids: int32 (batch, length), 0 is PAD.
-
-    Returns:
-        bool (batch, length).
-    """
+    """Marks the symbols of int32 (batch, length), 0 is PAD: bool (batch, length)."""
     return ops.not_equal(ids, 0)
 
 
 def padding_mask(ids: Tensor) -> Tensor:
-    """Lets every query see the keys that hold a symbol.
+    """Lets every query see the symbols of int32 (batch, source).
 
-    Args:
-        ids: int32 (batch, source), 0 is PAD.
-
-    Returns:
-        bool (batch, 1, source).
+    bool (batch, 1, source).
     """
     return ops.expand_dims(non_padding(ids), 1)
 
@@ -32,11 +21,7 @@ def padding_mask(ids: Tensor) -> Tensor:
 def causal_mask(length: Tensor | int) -> Tensor:
     """Lets a position see itself and what comes before it (paper section 3.2.3).
 
-    Args:
-        length: int (), the number of target positions.
-
-    Returns:
-        bool (1, length, length).
+    bool (1, length, length).
     """
     position = ops.arange(length, dtype="int32")
     return position[None, None, :] <= position[None, :, None]

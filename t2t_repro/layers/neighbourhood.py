@@ -12,14 +12,9 @@ from t2t_repro.system.formula import formula
 
 
 def distances_between(query: Tensor, key: Tensor) -> Tensor:
-    """Returns how far each key lies behind each query, which are the last of the keys.
+    """Returns how far each key lies behind each query: int32 (targets, sources).
 
-    Args:
-        query: float (batch, heads, targets, d_k).
-        key: float (batch, heads, sources, d_k).
-
-    Returns:
-        int32 (targets, sources), the key's place less the query's.
+    The queries, (batch, heads, targets, d), are the last of the keys.
     """
     targets, sources = ops.shape(query)[2], ops.shape(key)[2]
     places = ops.arange(sources, dtype="int32")

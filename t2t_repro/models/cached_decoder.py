@@ -125,12 +125,7 @@ class CachedDecoder:
         return x, cache
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:
-        """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
-
-        Args:
-            state: the state.
-            parents: int32 (batch, beam).
-        """
+        """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
         layers = tuple(
             cache._replace(
                 self_keys=tf.gather(cache.self_keys, parents, batch_dims=1),
@@ -141,12 +136,7 @@ class CachedDecoder:
         return state._replace(layers=layers)
 
     def select_sentences(self, state: DecodingState, keep: tf.Tensor) -> DecodingState:
-        """Keeps some sentences of the batch.
-
-        Args:
-            state: the state.
-            keep: int32 (kept,), their rows.
-        """
+        """Keeps the sentences of some rows, int32 (kept,)."""
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 

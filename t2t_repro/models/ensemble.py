@@ -57,14 +57,7 @@ class EnsembleDecoder:
         ((self.beam_size, self.vocab_size),) = kinds
 
     def start(self, inputs: tf.Tensor) -> EnsembleState:
-        """Runs the encoder of every model.
-
-        Args:
-            inputs: int32 (batch, source), ending in EOS, 0-padded.
-
-        Returns:
-            Every model's state before the first step.
-        """
+        """Returns the states of all models before the first step."""
         return tuple(decoder.start(inputs) for decoder in self.decoders)
 
     def step(
@@ -92,24 +85,14 @@ class EnsembleDecoder:
         return mean - tf.math.log(float(len(log_probs))), tuple(states)
 
     def select_beams(self, state: EnsembleState, parents: tf.Tensor) -> EnsembleState:
-        """Gives hypothesis k the past of hypothesis ``parents[:, k]``.
-
-        Args:
-            state: the state.
-            parents: int32 (batch, beam).
-        """
+        """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
         return tuple(
             decoder.select_beams(own, parents)
             for decoder, own in zip(self.decoders, state, strict=True)
         )
 
     def select_sentences(self, state: EnsembleState, keep: tf.Tensor) -> EnsembleState:
-        """Keeps some sentences of the batch.
-
-        Args:
-            state: the state.
-            keep: int32 (kept,), their rows.
-        """
+        """Keeps the sentences of some rows, int32 (kept,)."""
         return tuple(
             decoder.select_sentences(own, keep)
             for decoder, own in zip(self.decoders, state, strict=True)

@@ -14,12 +14,7 @@ from t2t_repro.system.formula import formula
 
 @formula
 def decoder_of(model: Transformer, beam_size: int) -> ModelDecoder:
-    """Returns what a search steps through.
-
-    Args:
-        model: already built.
-        beam_size: hypotheses per sentence.
-    """
+    """Returns what a search steps through, for `beam_size` hypotheses a sentence."""
     return CachedDecoder(model, beam_size)
 
 
