@@ -71,10 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def set_of(problem: str) -> str:
-    """Returns the name of the first set that is meant for a problem, base before all.
-
-    Own files are of any size, so no set is meant for them.
-    """
+    """Returns the first set meant for a problem, base before all; own files: base."""
     if problem == "files":
         return "base"
     names = ["base", *hparams.names()]

@@ -83,7 +83,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
-    """Writes a SavedModel and the server's files; returns what was made."""
     from t2t_repro.serving import server_files
     from t2t_repro.serving.model_card import facts_of, model_card
     from t2t_repro.serving.saved_model import export
@@ -120,7 +119,6 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
 
 
 def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
-    """Writes a folder for CTranslate2; returns what was made."""
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.serving.versions import write_version
 
@@ -146,7 +144,6 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
 
 
 def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
-    """Loads the models that --checkpoint names."""
     from t2t_repro.translation.loading import load_models
 
     return load_models(directory, args.checkpoint, precision)

@@ -88,17 +88,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check(source_file: str, target_file: str) -> None:
-    """Reads both files once: what is wrong with line 9,000,000 shows now, not then.
-
-    A pipe can be read only once; there it shows when it is met.
-    """
+    """Reads files, not pipes, once: what is wrong with line 9,000,000 shows now."""
     if Path(source_file).is_file() and Path(target_file).is_file():
         for _ in iterate_pairs(source_file, target_file):
             pass
 
 
 def _as_text(score: "PairScore", normalize: bool) -> str:
-    """Writes a pair as columns between tabs."""
     value = score.normalized if normalize else score.log_prob
     return "\t".join([f"{value:.6f}", str(score.symbols), *_token_columns(score)])
 
@@ -111,7 +107,6 @@ def _token_columns(score: "PairScore") -> Iterator[str]:
 
 
 def _as_json(score: "PairScore", normalize: bool) -> str:
-    """Writes a pair as a JSON object, with what was asked for."""
     values: dict[str, Any] = {"log_prob": score.log_prob, "symbols": score.symbols}
     if normalize:
         values["normalized"] = score.normalized

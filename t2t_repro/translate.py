@@ -41,7 +41,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _load(args: Any) -> tuple[Translator, Align | None]:
-    """Loads what translates as the flags say, and what aligns if they say so."""
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir

@@ -27,17 +27,9 @@ _MOST_TOKENS = 2 * MAX_INPUT_LENGTH  # Translations grow longer than their sourc
 class Aligner:
     """Aligns the words of sentence pairs by a model's cross-attention.
 
-    The weights of one decoder layer are averaged over its heads, as the model reads
-    the whole target. The default is the last layer but one (of a single layer that
-    layer), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
-
-    Args:
-        model: already built.
-        tokenizer: its vocabulary.
-        layer: of the decoder, from 0; None is the default.
-
-    Raises:
-        UserError: there is no such layer.
+    The weights of one decoder layer, counted from 0, are averaged over its heads. The
+    default is the last layer but one (the only one if there is one), which Garg et al.
+    2019 (arXiv:1909.02074) found to align best. A missing layer is a UserError.
     """
 
     def __init__(
@@ -115,14 +107,9 @@ def align_words(
     """Returns which source word goes with which target word.
 
     Each target token is aligned with the source token that it attends to most, EOS
-    apart, and two words are aligned if any of their tokens are (Garg et al. 2019,
-    after Zenkel et al. 2019, arXiv:1901.11359).
-
-    Args:
-        weights: float (target, source): row t is of the position that predicts target
-            symbol t. What is beyond the tokens (EOS, padding) is not looked at.
-        source_words: the words of each source token.
-        target_words: the words of each target token.
+    apart, and two words are aligned if any of their tokens are (Garg et al. 2019, after
+    Zenkel et al. 2019, arXiv:1901.11359). Row t of `weights`, float (target, source),
+    is of the position that predicts target symbol t; EOS and padding are not looked at.
     """
     # Tokens without a word are spaces at the end of a line.
     columns = [n for n, words in enumerate(source_words) if words]

@@ -22,53 +22,35 @@ _START_ID = 0
 
 
 class Hypothesis(NamedTuple):
-    """The beginning of a translation, or a whole one, which ends in EOS.
+    """The beginning of a translation, or a whole one, which ends in EOS."""
 
-    Attributes:
-        ids: its symbols.
-        log_prob: natural logarithm of its probability.
-        score: `log_prob` over the length penalty.
-    """
-
-    ids: Ids
-    log_prob: float
-    score: float
+    ids: Ids  # Its symbols.
+    log_prob: float  # Natural logarithm of its probability.
+    score: float  # `log_prob` over the length penalty.
 
 
 class BeamStep(NamedTuple):
-    """The hypotheses after a step of the search, best first.
+    """The hypotheses after a step of the search, best first."""
 
-    Attributes:
-        alive: those that may be continued; they have a symbol for each step.
-        ended: those that took EOS in this step and are among the best finished.
-    """
-
+    # Those that may be continued; they have a symbol for each step.
     alive: tuple[Hypothesis, ...]
+    # Those that took EOS in this step and are among the best finished.
     ended: tuple[Hypothesis, ...]
 
 
 class BeamTrace(NamedTuple):
-    """A beam search of one sentence.
+    """A beam search of one sentence."""
 
-    Attributes:
-        steps: one for each symbol of the longest hypothesis.
-        results: best first. One that is cut at the sentence's limit has no EOS.
-    """
-
-    steps: tuple[BeamStep, ...]
+    steps: tuple[BeamStep, ...]  # One for each symbol of the longest hypothesis.
+    # Best first. One that is cut at the sentence's limit has no EOS.
     results: tuple[Hypothesis, ...]
 
 
 def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
     """Translates a sentence by `BeamMethod`, eagerly, and records every step.
 
-    Args:
-        decoder: of the model, for `search.beam_size` hypotheses.
-        inputs: the sentence, ending in EOS.
-        search: a beam search without constraints.
-
-    Raises:
-        ValueError: the search is another.
+    `decoder` is for `search.beam_size` hypotheses; `inputs` end in EOS. A search that
+    is no beam search, or has constraints, is a ValueError.
     """
     if search.sampling or search.min_length or search.no_repeat_ngram:
         raise ValueError("only a beam search without constraints is traced")
@@ -132,14 +114,10 @@ class _Recorder:
 def _alive(
     progress: Progress, log_probs: dict[Ids, npt.NDArray[np.float32]], alpha: float
 ) -> tuple[Hypothesis, ...]:
-    """Returns the hypotheses that may be continued.
+    """Returns the hypotheses that may be continued after a step.
 
-    Args:
-        progress: after the step. The search drops log probabilities with its last
-            step, so they are added up here.
-        log_probs: hypothesis before the step -> those of its continuations, float32
-            (V,).
-        alpha: of the length penalty.
+    `log_probs`: hypothesis before the step -> those of its continuations, float32 (V,).
+    The search drops log probabilities with its last step, so they are added up here.
     """
     beams: Beams = progress.sentences
     length = int(progress.length)

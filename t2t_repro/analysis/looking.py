@@ -25,33 +25,19 @@ MOST_HYPOTHESES = 32
 
 @dataclass(frozen=True)
 class Look:
-    """What a model did with one sentence.
+    """What a model did with one sentence."""
 
-    Attributes:
-        text: the sentence.
-        translation: the given one, or the model's own.
-        is_given: whether it was given.
-        source: the sentence's ids, ending in EOS.
-        target: the translation's ids; EOS is missing where it was cut.
-        attention: the weights of this pair.
-        beam: the model's own search for a translation of the sentence.
-        found: the text of the search's result.
-        search: how it was searched.
-        names: the vocabulary's name of every id.
-        cuts: what was left out, a sentence each.
-    """
-
-    text: str
-    translation: str
-    is_given: bool
-    source: Ids
-    target: Ids
-    attention: PairAttention
-    beam: BeamTrace
-    found: str
-    search: Search
-    names: list[str]
-    cuts: list[str]
+    text: str  # The sentence.
+    translation: str  # The given one, or the model's own.
+    is_given: bool  # Whether it was given.
+    source: Ids  # The sentence's ids, ending in EOS.
+    target: Ids  # The translation's ids; EOS is missing where it was cut.
+    attention: PairAttention  # The weights of this pair.
+    beam: BeamTrace  # The model's own search for a translation of the sentence.
+    found: str  # The text of the search's result.
+    search: Search  # How it was searched.
+    names: list[str]  # The vocabulary's name of every id.
+    cuts: list[str]  # What was left out, a sentence each.
 
     def name(self, symbol: int) -> str:
         """Returns an id's piece; rows that only fill the table up have none."""
@@ -79,15 +65,8 @@ def look(
 ) -> Look:
     """Translates a sentence and keeps what the model attended to on the way.
 
-    Args:
-        model: already built.
-        tokenizer: its vocabulary.
-        text: the sentence; of a long one the first `MOST_SUBWORDS` are used.
-        translation: whose attention is shown; None: the model's own.
-        search: how the model translates.
-
-    Raises:
-        UserError: the text or the translation is no sentence.
+    Of a long text the first `MOST_SUBWORDS` are used. The attention is that of
+    `translation`, or of the model's own if None. What is no sentence is a UserError.
     """
     check_sentence(text, "--text")
     cuts: list[str] = []

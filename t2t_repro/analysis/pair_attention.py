@@ -22,16 +22,11 @@ class PairAttention(NamedTuple):
     of the decoder's maps is of the position that predicts target symbol t, which has
     read the symbols before t: column j of `decoder` is symbol j - 1, column 0 the
     vector of zeros before the first.
-
-    Attributes:
-        encoder: self-attention, source to source.
-        decoder: self-attention, target to target.
-        cross: attention of the decoder to the encoder, target to source.
     """
 
-    encoder: Weights
-    decoder: Weights
-    cross: Weights
+    encoder: Weights  # Self-attention, source to source.
+    decoder: Weights  # Self-attention, target to target.
+    cross: Weights  # Attention of the decoder to the encoder, target to source.
 
 
 def pair_attention(

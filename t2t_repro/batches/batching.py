@@ -85,25 +85,17 @@ class BatchingConfig:
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch's batches, in the order in which they are trained on.
+    """One epoch's batches, in the order in which they are trained on."""
 
-    Attributes:
-        order: int64 (pairs used,), pair numbers; a part is a run of it.
-        starts: int64 (parts,), first position of each part in `order`.
-        counts: int64 (parts,), pairs in each part.
-        shapes: int64 (parts, 3): rows with filler rows, source and target width.
-        firsts: int64 (batches,), first part of each batch; a batch is a run of parts.
-        dropped: pairs left out because a side is too long.
-        tokens: tokens in all batches, both sides, EOS included.
-    """
-
-    order: IntArray
-    starts: IntArray
-    counts: IntArray
+    order: IntArray  # int64 (pairs used,), pair numbers; a part is a run of it.
+    starts: IntArray  # int64 (parts,), first position of each part in `order`.
+    counts: IntArray  # int64 (parts,), pairs in each part.
+    # int64 (parts, 3): rows with filler rows, source and target width.
     shapes: IntArray
+    # int64 (batches,), first part of each batch; a batch is a run of parts.
     firsts: IntArray
-    dropped: int
-    tokens: int
+    dropped: int  # Pairs left out because a side is too long.
+    tokens: int  # Tokens in all batches, both sides, EOS included.
 
     @property
     def batches(self) -> int:
@@ -172,18 +164,10 @@ def plan_epoch(
 ) -> EpochPlan:
     """Plans an epoch: every usable pair in exactly one batch.
 
-    The number of batches, and with buckets the shapes of parts, depend on lengths and
-    config alone; which pairs share a batch, and the batches' order, are new in every
-    epoch. Nothing depends on where the training runs.
-
-    Args:
-        lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: how batches are made.
-        seed: the training's.
-        epoch: from 0.
-
-    Raises:
-        UserError: no pair is short enough to be used.
+    The number of batches, and with buckets the shapes of parts, depend on `config` and
+    `lengths` (int (pairs, 2), source and target tokens, EOS included) alone; which
+    pairs share a batch, and the batches' order, are new in every epoch. Nothing depends
+    on where the training runs. If no pair is short enough, that is a UserError.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
     usable = _usable(lengths, config)
@@ -212,12 +196,8 @@ def plan_evaluation(
 ) -> EpochPlan:
     """Plans one pass over all pairs in batches of one part, shortest batches first.
 
-    A pair too long for the bound of a part gets a batch of its own.
-
-    Args:
-        lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: of which the bound of a part is used.
-        longest: pairs with a longer side are left out; None: none is.
+    `lengths` is as for `plan_epoch`. A pair too long for the bound of a part gets a
+    batch of its own; one with a side above `longest`, if given, is left out.
     """
     used = np.arange(len(lengths))
     if longest is not None:

@@ -13,13 +13,8 @@ MIXING_BUDGET = 0.001
 def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]:
     """Finds the two narrowest buckets that hold each pair of lengths.
 
-    Args:
-        widths: int (buckets, 2), narrowest (by sum) first.
-        longest: longest side in tokens.
-
-    Returns:
-        First and second choice by source and target length, int64 (longest + 1,
-        longest + 1); -1 where there is none.
+    `widths` is int (buckets, 2), narrowest (by sum) first. Returns first and second
+    choice by source and target length, int64 (longest + 1, longest + 1) each; -1: none.
     """
     first = np.full((longest + 1, longest + 1), -1)
     second = first.copy()
@@ -37,20 +32,14 @@ def chosen_buckets(
 ) -> tuple[IntArray, IntArray]:
     """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
 
-    A bucket that makes a single batch would hold the same pairs in every epoch. So
-    some pairs, new ones every epoch, go to the second narrowest bucket that holds
-    them. How many do is fixed, and so is every shape.
+    A bucket that makes a single batch would hold the same pairs in every epoch. So some
+    pairs, new ones every epoch, go to the second narrowest bucket that holds them. How
+    many do is fixed, and so is every shape. `tokens_per_part`, positions of the wider
+    side of a full part, moves more where `fill_buckets` would leave filler rows; 0
+    moves none for that, as in the trainings whose results are published.
 
-    Args:
-        shuffled: int (pairs, 2), source and target lengths, in random order.
-        longest: longest side in tokens.
-        max_shapes: upper bound of the number of buckets.
-        tokens_per_part: positions of the wider side of a full part: more pairs go to
-            their second choice where `fill_buckets` would leave filler rows. 0 moves
-            none for that, as in the trainings whose results are published.
-
-    Returns:
-        Bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
+    `shuffled` is int (pairs, 2), source and target lengths in random order. Returns the
+    bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
     """
     side = longest + 1
     point = shuffled[:, 0].astype(np.int64) * side + shuffled[:, 1]
@@ -70,13 +59,9 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     """Returns how many pairs leave their first choice for their second, as `sizes`.
 
     Each bucket gives up at most half the pairs of each second choice, the cheapest
-    first, until the positions added reach the budget; at least one pair of two goes,
-    whatever it costs.
-
-    Args:
-        sizes: int (buckets, buckets), pairs of each first and second choice; those
-            without a second choice have the first again.
-        cost: int (buckets,), source plus target width.
+    first, until the positions added reach the budget; at least one pair of two goes.
+    `sizes` is int (buckets, buckets), pairs of each first and second choice (the first
+    again where there is none); `cost` int (buckets,), source plus target width.
     """
     moved = np.zeros_like(sizes)
     for first in np.flatnonzero(sizes.any(axis=1)):
@@ -97,10 +82,8 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
 def _fill_rows(sizes: IntArray, moved: IntArray, most_rows: IntArray) -> None:
     """Moves more pairs to their second choice, into what would be filler rows there.
 
-    Args:
-        sizes: int (buckets, buckets), as for `_moved`.
-        moved: int (buckets, buckets), the pairs that move already; more are added.
-        most_rows: int (buckets,), pairs of a full part of each bucket.
+    `sizes` and `moved` (which grows) are as in `_moved`; `most_rows` is int (buckets,),
+    pairs of a full part.
     """
     held = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
     # A second choice is the wider one: the pairs that leave a bucket are known when

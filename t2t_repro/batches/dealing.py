@@ -27,16 +27,11 @@ def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
 def deal(
     sizes: IntArray, batches: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Deals parts to batches at random.
+    """Deals parts to at most as many batches at random.
 
-    Args:
-        sizes: int (parts,), positions of each part's wider side.
-        batches: how many, at most as many as parts.
-        rng: where chance comes from.
-
-    Returns:
-        Part numbers int64 (parts,), batch after batch, the largest of a batch first;
-        and where each batch begins, int64 (batches,).
+    `sizes` is int (parts,), positions of each part's wider side. Returns part numbers
+    int64 (parts,), batch after batch, the largest of a batch first; and where each
+    batch begins, int64 (batches,).
     """
     falling = np.argsort(-sizes, kind="stable")
     rounds = range(0, len(sizes), batches)

@@ -12,19 +12,12 @@ from t2t_repro.data.encoded_pairs import IntArray
 
 @dataclass(frozen=True)
 class Groups:
-    """Pairs in the order of their parts, before the parts are shuffled.
+    """Pairs in the order of their parts, before the parts are shuffled."""
 
-    Attributes:
-        order: int64 (pairs,), pair numbers; a part is a run of it.
-        starts: int64 (parts,), first position of each part in `order`.
-        rows: int64 (parts,), filler rows included.
-        widths: int64 (parts, 2), source and target width.
-    """
-
-    order: IntArray
-    starts: IntArray
-    rows: IntArray
-    widths: IntArray
+    order: IntArray  # int64 (pairs,), pair numbers; a part is a run of it.
+    starts: IntArray  # int64 (parts,), first position of each part in `order`.
+    rows: IntArray  # int64 (parts,), filler rows included.
+    widths: IntArray  # int64 (parts, 2), source and target width.
 
     @property
     def counts(self) -> IntArray:
@@ -40,10 +33,8 @@ class Groups:
 def sort_and_cut(pairs: IntArray, lengths: IntArray, tokens_per_part: int) -> Groups:
     """Sorts pairs by their longer side, ties in the order given, and cuts them.
 
-    Args:
-        pairs: int (pairs used,), pair numbers.
-        lengths: int (all pairs, 2), source and target tokens.
-        tokens_per_part: upper bound of rows x longer side.
+    `pairs` is int (pairs used,), `lengths` int (all pairs, 2) in tokens; rows x longer
+    side is at most `tokens_per_part`.
     """
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)
@@ -56,12 +47,8 @@ def sort_and_cut(pairs: IntArray, lengths: IntArray, tokens_per_part: int) -> Gr
 def cut_sorted(longer: IntArray, tokens_per_part: int) -> tuple[IntArray, IntArray]:
     """Cuts pairs sorted by length into parts that are as full as the bound allows.
 
-    Args:
-        longer: int (pairs,), longer side of each pair, ascending.
-        tokens_per_part: upper bound of rows x longest, but for a single longer pair.
-
-    Returns:
-        Starts and rows, int64 (parts,) each.
+    `longer` is int (pairs,), ascending; rows x longest is at most `tokens_per_part` but
+    for a single longer pair. Returns starts and rows, int64 (parts,) each.
     """
     starts, rows, start = [], [], 0
     while start < len(longer):
@@ -79,14 +66,9 @@ def fill_buckets(
 ) -> Groups:
     """Cuts each bucket into equally full parts of one static shape.
 
-    A bucket of n pairs becomes ceil(n / most rows) parts of n over that number of
-    rows, rounded up: none is nearly empty, none has more than one filler row.
-
-    Args:
-        pairs: int (pairs,), pair numbers, shuffled.
-        bucket: int (pairs,), the bucket of each.
-        widths: int (buckets, 2), source and target width of each bucket.
-        tokens_per_part: upper bound of rows x width.
+    A bucket of n pairs becomes ceil(n / most rows) parts of n over that number of rows,
+    rounded up: none is nearly empty, none has more than one filler row. `pairs` is int
+    (pairs,), shuffled; `bucket` int (pairs,); `widths` int (buckets, 2).
     """
     order = pairs[stable_order(bucket)]
     sizes = np.bincount(bucket, minlength=len(widths))

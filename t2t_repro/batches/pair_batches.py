@@ -11,17 +11,11 @@ def pair_batches(
     targets: Sequence[Sequence[int]],
     tokens_per_batch: int,
 ) -> Iterator[tuple[IntArray, Batch]]:
-    """Yields every pair once, the shortest first.
+    """Yields every pair of ids that end in EOS once, the shortest first.
 
-    Args:
-        sources: ids that end in EOS.
-        targets: as many.
-        tokens_per_batch: most padded positions of either side of a batch; a longer
-            pair is a batch of its own.
-
-    Yields:
-        The pairs' numbers, int64 (rows,), and `inputs` int32 (rows, source) and
-        `targets` int32 (rows, target), 0-padded.
+    Each batch is the pairs' numbers, int64 (rows,), and `inputs` int32 (rows, source)
+    and `targets` int32 (rows, target), 0-padded; a pair longer than `tokens_per_batch`
+    is a batch of its own.
     """
     if not sources:
         return

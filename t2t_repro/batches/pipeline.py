@@ -32,23 +32,12 @@ _PLACE = (
 def batches(
     pairs: EncodedPairs, config: BatchingConfig, seed: int, start_step: int = 0
 ) -> tf.data.Dataset:
-    """Returns the global batches of a training, epoch after epoch without end.
+    """Returns a training's batches, laid flat (`parts.SIGNATURE`), without end.
 
-    The batch of a step is a function of the arguments and the step alone. Every epoch
-    has the same number of batches, so a division and one plan find the place.
-
-    Args:
-        pairs: the training's.
-        config: how batches are made.
-        seed: the training's.
-        start_step: the batch to begin with; a training that resumes passes the number
-            of finished steps.
-
-    Returns:
-        Batches laid flat (`parts.SIGNATURE`).
-
-    Raises:
-        UserError: no pair is short enough to be used.
+    The batch of a step is a function of the arguments and the step alone: a training
+    that resumes passes its number of finished steps as `start_step`. Every epoch has
+    the same number of batches, so a division and one plan find the place. If no pair is
+    short enough to be used, that is a UserError.
     """
     first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
 

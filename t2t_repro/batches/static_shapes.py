@@ -24,14 +24,9 @@ _CANDIDATES_PER_SHAPE, _MOST_CANDIDATES = 8, 512
 def choose_widths(counts: IntArray, max_shapes: int) -> IntArray:
     """Chooses at most `max_shapes` widths, so that padding to them costs little.
 
-    Args:
-        counts: int (longest + 1, longest + 1), number of pairs at each source and
-            target length.
-        max_shapes: upper bound.
-
-    Returns:
-        int64 (shapes, 2), source and target widths, narrowest (by sum) first. Every
-        pair fits into one at least.
+    `counts` is int (longest + 1, longest + 1), pairs at each source and target length.
+    Returns int64 (shapes, 2), narrowest (by sum) first; every pair fits into one at
+    least.
     """
     wanted = max(max_shapes, min(_CANDIDATES_PER_SHAPE * max_shapes, _MOST_CANDIDATES))
     cells = _split(counts, wanted)

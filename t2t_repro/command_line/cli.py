@@ -1,7 +1,6 @@
 """What every command shares: flags that refuse typos, errors of one line, results.
 
-A command parses and prints; the work is in the library, which it imports after the
-flags are parsed, because that is slow.
+Commands import the library after the flags are parsed, because that is slow.
 """
 
 from __future__ import annotations
@@ -36,12 +35,10 @@ _TENSORFLOW_DISK_FULL = re.compile(
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that names the nearest flag and fails in one line.
 
-    It shows defaults in `--help`, accepts no abbreviations (a later flag could change
-    their meaning) and has `--verbose` and, unless told otherwise, `--json`.
+    No abbreviations are accepted: a later flag could change their meaning.
     """
 
     def __init__(self, description: str, json_flag: bool = True) -> None:
-        """Creates the parser; `description` says what the command does."""
         super().__init__(
             prog=_program(),
             description=description,
@@ -227,8 +224,8 @@ def run(
 def start_tensorflow(verbose: bool = False) -> None:
     """Imports TensorFlow without the lines that it logs, unless asked to be verbose.
 
-    They reach file descriptor 2 before any setting takes effect, so it is turned aside
-    during the import; they are shown after all if the import fails.
+    They precede any setting, so descriptor 2 is turned aside; a failed import shows
+    them.
     """
     if verbose or os.environ.get(_VERBOSE):
         return
@@ -277,7 +274,6 @@ def _program() -> str | None:
 
 
 def _is_verbose(argv: Sequence[str] | None) -> bool:
-    """Whether full tracebacks were asked for."""
     arguments = sys.argv[1:] if argv is None else argv
     return bool(os.environ.get(_VERBOSE)) or "--verbose" in arguments
 
@@ -297,13 +293,11 @@ def _one_line(error: Exception) -> str | None:
 
 
 def _disk_full(file: object) -> str:
-    """Says that a disk is full, naming the file that was written if known."""
     name = f": {file}" if file else ""
     return f"no space left on device{name}; free some and run the command again."
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    """Prints a line on standard error and ends the process."""
     print(line, file=sys.stderr, flush=True)
     sys.exit(status)
 

@@ -14,13 +14,7 @@ _TERMINAL_SECONDS = 0.1
 
 
 class ProgressBar:
-    """Lines, tokens per second and the time left, on standard error.
-
-    Args:
-        total: lines of the whole text; None: unknown.
-        done: lines that an earlier run translated.
-        shown: whether anything is shown.
-    """
+    """Speed, time left; of `total` lines (None: unknown) a run before did `done`."""
 
     def __init__(self, total: int | None, done: int, shown: bool) -> None:
         drawn = sys.stderr.isatty()

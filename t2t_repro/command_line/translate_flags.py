@@ -106,11 +106,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
-    """Returns the fields of `Search` that the flags ask for; None: the model's own.
-
-    Raises:
-        UserError: the flags contradict each other, or the beam is too small for a list.
-    """
+    """Returns `Search` fields, None: the model's own; UserError if flags contradict."""
     from t2t_repro.decoding.search import Sampling
 
     _check(args)

@@ -44,12 +44,8 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
 def translate_text(args: Any, load: Load) -> None:
     """Translates from the input to the output, wherever an earlier run left it.
 
-    Args:
-        args: the flags of `translate`.
-        load: returns what translates by them and, if asked for, what aligns.
-
-    Raises:
-        UserError: the flags, the text or the model cannot be used.
+    `load` returns what translates by the flags and, if asked for, what aligns. Raises
+    UserError if the flags, the text or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import ProgressBar
     from t2t_repro.translation.translation_files import (
@@ -171,7 +167,6 @@ def _interruptible(output: Output) -> Iterator[None]:
 
 
 def _record(args: Any) -> Record:
-    """Returns what spells the translation of a line."""
     from t2t_repro.translation import translation_files
 
     if args.nbest is not None:

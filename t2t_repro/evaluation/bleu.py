@@ -24,25 +24,15 @@ _HYPHEN_IN_WORD = re.compile(r"(\S)-(\S)", re.ASCII)
 
 @dataclass(frozen=True)
 class BleuScore:
-    """A corpus BLEU and what is needed to reproduce it.
+    """A corpus BLEU and what is needed to reproduce it."""
 
-    Attributes:
-        score: BLEU in points, 0 to 100.
-        signature: how it was computed, in sacreBLEU's key:value form.
-        precisions: the precisions of 1- to 4-grams, in percent.
-        brevity_penalty: 0 to 1; 1 when the hypotheses are long enough.
-        hypothesis_length: tokens of all hypotheses.
-        reference_length: tokens of all (closest) references.
-        sentences: number of lines.
-    """
-
-    score: float
-    signature: str
-    precisions: tuple[float, ...]
-    brevity_penalty: float
-    hypothesis_length: int
-    reference_length: int
-    sentences: int
+    score: float  # BLEU in points, 0 to 100.
+    signature: str  # How it was computed, in sacreBLEU's key:value form.
+    precisions: tuple[float, ...]  # The precisions of 1- to 4-grams, in percent.
+    brevity_penalty: float  # 0 to 1; 1 when the hypotheses are long enough.
+    hypothesis_length: int  # Tokens of all hypotheses.
+    reference_length: int  # Tokens of all (closest) references.
+    sentences: int  # Number of lines.
 
 
 def sacre_bleu(
@@ -53,17 +43,11 @@ def sacre_bleu(
     smooth_method: str = "exp",
     more_references: Sequence[Sequence[str]] = (),
 ) -> BleuScore:
-    """Computes the cased corpus BLEU of plain text with sacreBLEU.
+    """Computes the cased corpus BLEU of detokenized text with sacreBLEU.
 
-    Args:
-        hypotheses: the translations, detokenized, one per sentence.
-        references: the reference translations, detokenized.
-        tokenize: sacreBLEU's tokenizer: "13a" (its default), "intl", "none", ...
-        smooth_method: sacreBLEU's smoothing of empty counts: "exp" or "none".
-        more_references: further reference sets, each as long as `references`.
-
-    Raises:
-        UserError: there are no lines, or the numbers of lines differ.
+    `tokenize` is "13a", "intl", "none", ...; `smooth_method` "exp" or "none"; each of
+    `more_references` is as long as `references`. No lines, or sides of different
+    length, are a UserError.
     """
     reference_sets = [references, *more_references]
     for lines in reference_sets:
@@ -85,10 +69,7 @@ def multi_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> BleuScor
     """Computes BLEU of tokenized text as Moses' multi-bleu.perl does.
 
     Tokens are what white space separates; nothing is lowercased or smoothed, so a
-    corpus without one matching 4-gram scores 0.
-
-    Raises:
-        UserError: there are no lines, or the numbers of lines differ.
+    corpus without one matching 4-gram scores 0. Raises as `sacre_bleu`.
     """
     return sacre_bleu(hypotheses, references, "none", smooth_method="none")
 
@@ -96,25 +77,15 @@ def multi_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> BleuScor
 def paper_bleu(
     hypotheses: Sequence[str], references: Sequence[str], target_lang: str
 ) -> BleuScore:
-    """Computes BLEU as the paper reports it (Table 2).
+    """Computes BLEU of detokenized text as the paper reports it (Table 2).
 
-    The steps of tensor2tensor/utils/get_ende_bleu.sh: typographic punctuation
-    becomes ASCII, Moses tokenizes (without aggressive hyphen splitting, or the next
-    step would split hyphens twice and inflate the score), German words are split at
-    their hyphens, and multi-bleu.perl scores. The references go through the same
-    steps; tensor2tensor read a file of them that had been tokenized beforehand.
-
-    Args:
-        hypotheses: the translations, detokenized, one per sentence.
-        references: the reference translations, detokenized.
-        target_lang: their language code; words are split at hyphens only in "de",
-            because the French figures are plain tokenized BLEU.
-
-    Returns:
-        The score; its signature is of our own form and names every step.
-
-    Raises:
-        UserError: there are no lines, or the numbers of lines differ.
+    The steps of tensor2tensor/utils/get_ende_bleu.sh: typographic punctuation becomes
+    ASCII, Moses tokenizes (without aggressive hyphen splitting, or the next step would
+    split hyphens twice and inflate the score), German words are split at their hyphens
+    (not French ones: those figures are plain tokenized BLEU), and multi-bleu.perl
+    scores. The references go through the same steps; tensor2tensor read a file of them
+    that had been tokenized beforehand. The signature is of our own form and names every
+    step. Raises as `sacre_bleu`.
     """
     check_line_counts(hypotheses, references)
     split = target_lang == "de"
@@ -139,14 +110,10 @@ def moses_tokens(
 ) -> list[str]:
     """Tokenizes plain text as the paper's BLEU script does, spaces between tokens.
 
-    sacremoses follows the Moses tokenizer of 2016, the paper's own time; since
-    November 2018 the Perl original also splits the full stop from a number or an
-    abbreviation that ends a line (about one line in 400 of newstest2014).
-
-    Args:
-        lines: plain text.
-        lang: language code, for its abbreviations and its apostrophes.
-        split_compounds: whether `a-b` becomes `a ##AT##-##AT## b`.
+    sacremoses follows the Moses tokenizer of 2016, the paper's own time; since November
+    2018 the Perl original also splits the full stop from a number or an abbreviation
+    that ends a line (about one line in 400 of newstest2014). With `split_compounds`
+    `a-b` becomes `a ##AT##-##AT## b`.
     """
     # Imported here: commands that compute no BLEU should not wait for it.
     from sacremoses import MosesPunctNormalizer, MosesTokenizer

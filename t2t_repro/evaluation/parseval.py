@@ -43,24 +43,15 @@ VALID, ERROR, SKIPPED = "valid", "error", "skipped"
 
 @dataclass(frozen=True)
 class SentenceResult:
-    """What is counted in one sentence.
+    """What is counted in one sentence."""
 
-    Attributes:
-        status: "valid", "error" or "skipped".
-        length: words of the treebank's tree, punctuation included, traces not.
-        gold: brackets of the treebank's tree.
-        test: brackets of the parse; 0 unless valid.
-        matched: brackets that are in both; 0 unless valid.
-        words: words of the treebank's tree that are counted.
-        correct_tags: of those, how many have the same part of speech; 0 unless valid.
-    """
-
-    status: str
-    length: int
-    gold: int
-    test: int = 0
-    matched: int = 0
-    words: int = 0
+    status: str  # "valid", "error" or "skipped".
+    length: int  # Words of the treebank's tree, punctuation included, traces not.
+    gold: int  # Brackets of the treebank's tree.
+    test: int = 0  # Brackets of the parse; 0 unless valid.
+    matched: int = 0  # Brackets that are in both; 0 unless valid.
+    words: int = 0  # Words of the treebank's tree that are counted.
+    # Of those, how many have the same part of speech; 0 unless valid.
     correct_tags: int = 0
 
     @property
@@ -71,29 +62,17 @@ class SentenceResult:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over sentences, and the figures made of them, in percent.
+    """Sums over sentences, and the figures made of them, in percent."""
 
-    Attributes:
-        sentences: all of them.
-        errors: those whose parse cannot be read or has other words.
-        skipped: those whose parse has no words.
-        gold_brackets: brackets of the treebank, of valid sentences.
-        test_brackets: brackets of the parses, of valid sentences.
-        matched: brackets that are in both.
-        complete: valid sentences that are wholly right.
-        words: words of valid sentences that are counted.
-        correct_tags: of those, how many have the same part of speech.
-    """
-
-    sentences: int
-    errors: int
-    skipped: int
-    gold_brackets: int
-    test_brackets: int
-    matched: int
-    complete: int
-    words: int
-    correct_tags: int
+    sentences: int  # All of them.
+    errors: int  # Those whose parse cannot be read or has other words.
+    skipped: int  # Those whose parse has no words.
+    gold_brackets: int  # Brackets of the treebank, of valid sentences.
+    test_brackets: int  # Brackets of the parses, of valid sentences.
+    matched: int  # Brackets that are in both.
+    complete: int  # Valid sentences that are wholly right.
+    words: int  # Words of valid sentences that are counted.
+    correct_tags: int  # Of those, how many have the same part of speech.
 
     @property
     def valid(self) -> int:
@@ -143,22 +122,15 @@ class Totals:
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of a corpus.
+    """The figures of a corpus."""
 
-    Attributes:
-        all: over all valid sentences, as EVALB's section "All".
-        short: over those of at most `cutoff` words, as EVALB's other section.
-        failures_as_zero: over all sentences: those that are not valid count with the
-            treebank's brackets and words, none of them found.
-        cutoff: the length that makes a sentence short, in words.
-        results: of each sentence, in their order.
-    """
-
-    all: Totals
-    short: Totals
+    all: Totals  # Over all valid sentences, as EVALB's section "All".
+    short: Totals  # Over those of at most `cutoff` words, as EVALB's other section.
+    # Over all sentences: those that are not valid count with the treebank's brackets
+    # and words, none of them found.
     failures_as_zero: Totals
-    cutoff: int
-    results: tuple[SentenceResult, ...]
+    cutoff: int  # The length that makes a sentence short, in words.
+    results: tuple[SentenceResult, ...]  # Of each sentence, in their order.
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures over all valid sentences, and the others by name."""
@@ -183,17 +155,12 @@ class Report:
 def parseval(
     gold: Iterable[str], test: Iterable[str], parameters: Parameters = COLLINS
 ) -> Report:
-    """Scores parses.
+    """Scores parses against as many trees of a treebank, one a line.
 
-    Args:
-        gold: the treebank's trees, a line each. An empty one is a sentence without
-            words: its parse is skipped if it has none either, else an error.
-        test: as many parses, a line each; one that cannot be read is an error.
-        parameters: what is not counted, and what is equal.
-
-    Raises:
-        UserError: a tree of `gold` cannot be read; `line N` names it.
-        ValueError: there are not as many parses as trees.
+    An empty line of `gold` is a sentence without words: its parse is skipped if it has
+    none either, else an error. A parse that cannot be read is an error, a tree of
+    `gold` that cannot be read a UserError that names its line, different numbers a
+    ValueError.
     """
     results = []
     for number, (tree, parse) in enumerate(zip(gold, test, strict=True), 1):
@@ -218,9 +185,8 @@ def parseval_files(
 ) -> Report:
     """Scores a file of parses, one tree a line.
 
-    Raises:
-        UserError: a file cannot be read, a line of `gold_file` is no tree, or the
-            files differ in their number of lines.
+    A file that cannot be read, a line of `gold_file` that is no tree, or files of
+    different length are a UserError.
     """
     gold, test = list(iterate_lines(gold_file)), list(iterate_lines(test_file))
     if len(gold) != len(test):

@@ -30,27 +30,22 @@ Bracket = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Parameters:
-    """What is not counted, and what is equal; by default EVALB's COLLINS.prm.
+    """What is not counted, and what is equal; by default EVALB's COLLINS.prm."""
 
-    Attributes:
-        deleted: labels whose brackets are not counted; words of such a part of speech
-            are taken out of the sentence.
-        deleted_for_length: words of such a part of speech do not make it longer.
-        equal_labels: pairs of labels, or parts of speech, that count as the same.
-        equal_words: pairs of words that count as the same.
-        quotes: parts of speech under which a quote may be mistaken for something
-            that is deleted, or the reverse; see `reinsert_quotes`.
-        labelled: whether labels count; otherwise spans alone.
-        cutoff: the most words of a short sentence.
-    """
-
+    # Labels whose brackets are not counted; words of such a part of speech are taken
+    # out of the sentence.
     deleted: frozenset[str] = frozenset(("TOP", "-NONE-", ",", ":", "``", "''", "."))
+    # Words of such a part of speech do not make it longer.
     deleted_for_length: frozenset[str] = frozenset(("-NONE-",))
+    # Pairs of labels, or parts of speech, that count as the same.
     equal_labels: frozenset[tuple[str, str]] = frozenset((("ADVP", "PRT"),))
+    # Pairs of words that count as the same.
     equal_words: frozenset[tuple[str, str]] = frozenset()
+    # Parts of speech under which a quote may be mistaken for something that is deleted,
+    # or the reverse; see `reinsert_quotes`.
     quotes: frozenset[str] = frozenset()
-    labelled: bool = True
-    cutoff: int = 40
+    labelled: bool = True  # Whether labels count; otherwise spans alone.
+    cutoff: int = 40  # The most words of a short sentence.
 
     def same_label(self, one: str, other: str) -> bool:
         """Whether two labels count as the same."""
@@ -67,42 +62,26 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Quote:
-    """A quote that is, or might have been, taken out of a sentence.
+    """A quote that is, or might have been, taken out of a sentence."""
 
-    Attributes:
-        index: number of words before it that are counted.
-        word: itself.
-        tag: its part of speech.
-        brackets: number of brackets that begin before it.
-        open: the numbers of those that end after it.
-    """
-
-    index: int
-    word: str
-    tag: str
-    brackets: int
-    open: tuple[int, ...]
+    index: int  # Number of words before it that are counted.
+    word: str  # Itself.
+    tag: str  # Its part of speech.
+    brackets: int  # Number of brackets that begin before it.
+    open: tuple[int, ...]  # The numbers of those that end after it.
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A tree as it is scored.
+    """A tree as it is scored."""
 
-    Attributes:
-        words: those that are counted.
-        tags: their parts of speech.
-        brackets: every constituent by its beginning, labels as they were written.
-        length: all words but those that `deleted_for_length` names.
-        quotes: those that may have to be reinserted.
-        fault: why it is no tree, in a few words; None if it is one.
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
+    words: tuple[str, ...]  # Those that are counted.
+    tags: tuple[str, ...]  # Their parts of speech.
+    # Every constituent by its beginning, labels as they were written.
     brackets: tuple[Bracket, ...]
-    length: int
-    quotes: tuple[Quote, ...] = ()
-    fault: str | None = None
+    length: int  # All words but those that `deleted_for_length` names.
+    quotes: tuple[Quote, ...] = ()  # Those that may have to be reinserted.
+    fault: str | None = None  # Why it is no tree, in a few words; None if it is one.
 
     def counted_brackets(self, parameters: Parameters) -> list[Bracket]:
         """Returns the brackets that count, without functional tags (NP-SBJ, NP=2).
@@ -211,13 +190,10 @@ def _reinserted(sentence: Sentence, place: int) -> Sentence:
 
 
 def read_parameters(path: str) -> Parameters:
-    """Reads an EVALB parameter file (`*.prm`).
+    """Reads an EVALB parameter file (`*.prm`); other lines than its are a UserError.
 
     What it does not mention is empty, not COLLINS.prm's. DEBUG and MAX_ERROR, which
     change no figure, are passed over: errors are counted to the end.
-
-    Raises:
-        UserError: the file cannot be read, or a line is none of a parameter file.
     """
     sets: dict[str, set[str]] = {name: set() for name in _SETS}
     pairs: dict[str, set[tuple[str, str]]] = {name: set() for name in _PAIRS}

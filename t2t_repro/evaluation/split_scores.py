@@ -17,27 +17,17 @@ from t2t_repro.translation.translator import Translation, Translator
 
 @dataclass(frozen=True)
 class Score:
-    """What a translator reaches on a split.
-
-    Attributes:
-        bleu: sacreBLEU, cased, 13a.
-        signature: sacreBLEU's own description of how it was computed.
-        paper_bleu: the paper's figure: tokenised, compounds split.
-        paper_signature: how that was computed.
-        sentences: sentences scored.
-        tokens: subwords of the translations, EOS included.
-        seconds: time spent translating.
-    """
+    """What a translator reaches on a split."""
 
     figure: ClassVar[str] = "BLEU"
 
-    bleu: float
-    signature: str
-    paper_bleu: float
-    paper_signature: str
-    sentences: int
-    tokens: int
-    seconds: float
+    bleu: float  # sacreBLEU, cased, 13a.
+    signature: str  # sacreBLEU's own description of how it was computed.
+    paper_bleu: float  # The paper's figure: tokenised, compounds split.
+    paper_signature: str  # How that was computed.
+    sentences: int  # Sentences scored.
+    tokens: int  # Subwords of the translations, EOS included.
+    seconds: float  # Time spent translating.
 
     @property
     def value(self) -> float:
@@ -62,43 +52,29 @@ class Score:
 
 @dataclass(frozen=True)
 class ParseScore:
-    """What a parser reaches on a split, in percent as EVALB counts with COLLINS.prm.
-
-    Attributes:
-        f1: harmonic mean of labelled recall and precision, every output repaired.
-        recall: share of the treebank's brackets that were found.
-        precision: share of the brackets found that are the treebank's.
-        complete_match: share of sentences whose brackets are all right.
-        tagging: share of words, punctuation left out, with the right part of speech.
-        errors: sentences that EVALB leaves out of these figures, because tags of
-            punctuation make them differ in length.
-        f1_errors_as_0: F1 if nothing was found in those.
-        repaired: sentences for which the search found no tree over the words.
-        repaired_brackets: of those, how many for constituents that did not match.
-        repaired_tags: how many for parts of speech that did not suit the words.
-        f1_repaired_as_0: F1 if nothing was found where repair or EVALB failed: what
-            the model reaches by itself.
-        sentences: sentences scored.
-        tokens: subwords of the outputs, EOS included.
-        seconds: time spent parsing.
-    """
+    """What a parser reaches on a split, in percent as EVALB counts with COLLINS.prm."""
 
     figure: ClassVar[str] = "F1"
 
-    f1: float
-    recall: float
-    precision: float
-    complete_match: float
+    f1: float  # Harmonic mean of labelled recall and precision, every output repaired.
+    recall: float  # Share of the treebank's brackets that were found.
+    precision: float  # Share of the brackets found that are the treebank's.
+    complete_match: float  # Share of sentences whose brackets are all right.
+    # Share of words, punctuation left out, with the right part of speech.
     tagging: float
+    # Sentences that EVALB leaves out of these figures, because tags of punctuation make
+    # them differ in length.
     errors: int
-    f1_errors_as_0: float
-    repaired: int
-    repaired_brackets: int
-    repaired_tags: int
+    f1_errors_as_0: float  # F1 if nothing was found in those.
+    repaired: int  # Sentences for which the search found no tree over the words.
+    repaired_brackets: int  # Of those, how many for constituents that did not match.
+    repaired_tags: int  # How many for parts of speech that did not suit the words.
+    # F1 if nothing was found where repair or EVALB failed: what the model reaches by
+    # itself.
     f1_repaired_as_0: float
-    sentences: int
-    tokens: int
-    seconds: float
+    sentences: int  # Sentences scored.
+    tokens: int  # Subwords of the outputs, EOS included.
+    seconds: float  # Time spent parsing.
 
     @property
     def value(self) -> float:
@@ -154,20 +130,10 @@ def evaluate(
     batch_size: int = 32,
     show_progress: bool = True,
 ) -> tuple[AnyScore, list[Translation]]:
-    """Translates the sources and scores the result against the targets.
+    """Translates at least one source and scores the results against the targets.
 
-    Args:
-        translator: what translates.
-        pairs: source and reference, at least one.
-        target_lang: language of the references; `TREES` if they are linearised trees.
-        batch_size: sentences translated at once.
-        show_progress: whether a progress bar is drawn on a terminal.
-
-    Returns:
-        The score and the translations, those of a parser as trees over the words.
-
-    Raises:
-        UserError: a reference is to be a tree and is none.
+    With `target_lang` `TREES` the references are linearised trees (UserError if one is
+    none), and the translations returned are trees over the words.
     """
     sources = [source for source, _ in pairs]
     references = [target for _, target in pairs]

@@ -38,10 +38,8 @@ MOST_EXTRA_LENGTH = 100_000
 class HParams:
     """Everything that decides what a training run learns, and how it decodes.
 
-    Each field carries its meaning, unit and source, which `to_yaml` writes out.
-
-    Raises:
-        UserError: at construction, for a wrong type or a value out of range.
+    Each field carries its meaning, unit and source, which `to_yaml` writes out. A wrong
+    type or a value out of range is a UserError at construction.
     """
 
     problem: str = setting(
@@ -324,11 +322,7 @@ class HParams:
         return self.num_decoder_layers or self.num_layers
 
     def replace(self, **changes: Any) -> HParams:
-        """Returns this set with some values changed.
-
-        Raises:
-            UserError: an unknown key, a wrong type or a value out of range.
-        """
+        """Returns this set with values changed; UserError if one is not allowed."""
         check_keys(HParams, changes, "hparams")
         return dataclasses.replace(self, **changes)
 

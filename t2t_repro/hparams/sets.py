@@ -35,15 +35,11 @@ def names() -> list[str]:
 
 
 def load(spec: str) -> HParams:
-    """Returns the set that a command line asks for.
+    """Returns the set that a command line asks for, such as `big,d_k=none`.
 
-    Args:
-        spec: the name of a set or a path that ends in `.yaml`, then any overrides:
-            `big`, `big,warmup_steps=8000`, `my/set.yaml,dropout=0.2,d_k=none`.
-
-    Raises:
-        UserError: an unknown set or key (the nearest is named), a wrong type, a
-            value out of range, or a parent that has a parent itself.
+    `spec` is a set's name or a path that ends in `.yaml`, then any overrides. An
+    unknown set or key (the nearest is named), a wrong type, a value out of range, or a
+    parent that has a parent is a UserError.
     """
     match = _SPEC.fullmatch(spec.strip())
     assert match is not None  # The pattern's second branch takes any text.
@@ -55,13 +51,10 @@ def load(spec: str) -> HParams:
 
 
 def read(path: str | os.PathLike[str]) -> HParams:
-    """Returns the resolved set that `HParams.save` wrote.
+    """Returns the resolved set that `HParams.save` wrote; UserError if it cannot.
 
-    A missing key keeps its default, so that a model directory outlives the addition
-    of a hyper-parameter.
-
-    Raises:
-        UserError: the file is missing, not YAML, or breaks a rule.
+    A missing key keeps its default, so that a model directory outlives the addition of
+    a hyper-parameter.
     """
     return HParams(**_values(Path(path)))
 

@@ -24,26 +24,18 @@ INT32_MAX = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What one field means and which values it allows.
+    """What one field means and which values it allows."""
 
-    Attributes:
-        doc: one sentence for people, with the unit.
-        source: where the default comes from (paper section, tensor2tensor, own).
-        minimum: smallest allowed number, or None.
-        maximum: largest allowed number; None: of whole numbers `INT32_MAX`.
-        below: every allowed number is less than this, or None.
-        choices: the allowed strings; empty when any is.
-        changes: what another value changes of a model that was begun: its "function",
-            so that its weights mean nothing; its "training", which goes on only if
-            that is asked for; or "nothing".
-    """
-
-    doc: str
-    source: str
-    minimum: float | None = None
+    doc: str  # One sentence for people, with the unit.
+    source: str  # Where the default comes from (paper section, tensor2tensor, own).
+    minimum: float | None = None  # Smallest allowed number, or None.
+    # Largest allowed number; None: of whole numbers `INT32_MAX`.
     maximum: float | None = None
-    below: float | None = None
-    choices: tuple[str, ...] = ()
+    below: float | None = None  # Every allowed number is less than this, or None.
+    choices: tuple[str, ...] = ()  # The allowed strings; empty when any is.
+    # What another value changes of a model that was begun: its "function", so that its
+    # weights mean nothing; its "training", which goes on only if that is asked for; or
+    # "nothing".
     changes: Literal["function", "training", "nothing"] = "training"
 
     def complaint(self, value: object) -> str | None:
@@ -113,12 +105,9 @@ def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
 
 
 def checked(owner: type, name: str, value: object, where: str) -> Any:
-    """Returns the value of the field `name`, exactly typed and within its limits.
+    """Returns a field's value, exactly typed and within its limits, else a UserError.
 
     A whole number is welcome where a float is wanted; nothing else is converted.
-
-    Raises:
-        UserError: the type is wrong or the value out of range.
     """
     wanted, optional = field_types(owner)[name]
     if value is None and optional:
@@ -140,9 +129,7 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
     """Reads 'key=value,key=value' into typed settings, whose ranges are not checked.
 
-    Raises:
-        UserError: a part without '=', an unknown or repeated key, or a value that
-            is not of the field's type.
+    A part without '=', an unknown or repeated key, or a wrong type is a UserError.
     """
     values: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):

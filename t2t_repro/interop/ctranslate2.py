@@ -42,17 +42,10 @@ def write_ctranslate2(
     output_dir: Path,
     quantization: str = "float32",
 ) -> None:
-    """Writes a model directory for `ctranslate2.Translator`.
+    """Writes a built model for `ctranslate2.Translator` into an empty folder.
 
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        output_dir: an existing, empty folder.
-        quantization: of the weights: "float32", "int8", "int16" or "float16"; vectors
-            stay float32 in int8.
-
-    Raises:
-        UserError: ctranslate2 is not installed, or it has no such model.
+    `quantization` of the weights is "float32", "int8", "int16" or "float16"; vectors
+    stay float32 in int8. Without ctranslate2, or for a model it lacks: UserError.
     """
     spec = transformer_spec(model, tokenizer)
     spec.validate()
@@ -66,10 +59,7 @@ def write_ctranslate2(
 def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
     """Describes a built model and its vocabulary in CTranslate2's terms.
 
-    The specification is neither validated nor optimised.
-
-    Raises:
-        UserError: as `write_ctranslate2`.
+    The specification is neither validated nor optimised. Raises as `write_ctranslate2`.
     """
     try:
         from ctranslate2.specs import TransformerSpec
@@ -111,11 +101,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
 
 
 def _refuse_what_it_lacks(model: Transformer) -> None:
-    """Names what CTranslate2's Transformer cannot express.
-
-    Raises:
-        UserError: the model needs it.
-    """
+    """Raises UserError for what CTranslate2's Transformer cannot express."""
     layer = model.encoder.layer_0
     attention, whole = layer.self_attention, model.d_model // layer.num_heads
     far = getattr(attention, "max_relative_position", 0)
@@ -211,12 +197,7 @@ def _set_norm(norm: Any, name: str, values: Mapping[str, Array]) -> None:
 def _vocabularies(
     model: Transformer, tokenizer: Tokenizer
 ) -> tuple[list[str], list[str]]:
-    """Names the rows of both tables, each name once.
-
-    Returns:
-        The names of the source's and of the target's rows; they differ in their
-        number alone.
-    """
+    """Names the rows of the tables, source then target; no name comes twice."""
     names = piece_names(tokenizer)
     used = {name: number for number, name in enumerate(names)}
     names = [

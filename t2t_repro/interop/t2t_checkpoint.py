@@ -27,40 +27,28 @@ _FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 @dataclass(frozen=True)
 class AdamState:
-    """Adam's moments, or the zeros that stand for them.
+    """Adam's moments, or the zeros that stand for them."""
 
-    Attributes:
-        moments: by the names of `Adam.state`: ``m/NAME`` and ``v/NAME``.
-        missing: why they are zeros; "" where they are the checkpoint's own.
-    """
-
+    # By the names of `Adam.state`: ``m/NAME`` and ``v/NAME``.
     moments: dict[str, np.ndarray]
-    missing: str
+    missing: str  # Why they are zeros; "" where they are the checkpoint's own.
 
 
 @dataclass(frozen=True)
 class Sorted:
-    """The names of a checkpoint's variables by what they are for.
+    """The names of a checkpoint's variables by what they are for."""
 
-    Attributes:
-        model: the model's.
-        slots: Adam's moments of these.
-        unused: kind -> names that a model here has no use for.
-    """
-
-    model: list[str]
-    slots: list[str]
+    model: list[str]  # The model's.
+    slots: list[str]  # Adam's moments of these.
+    # Kind -> names that a model here has no use for.
     unused: dict[str, list[str]] = field(default_factory=dict)
 
 
 class T2TCheckpoint:
     """Reads a model and Adam's state from a checkpoint of tensor2tensor.
 
-    Args:
-        path: the checkpoint's prefix, one of its files, or a folder that holds it.
-
-    Raises:
-        UserError: there is none, there are several, or it is damaged.
+    `path` is its prefix, one of its files, or its folder; none, several, or a damaged
+    one is a UserError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,14 +61,8 @@ class T2TCheckpoint:
     ) -> None:
         """Checks the embedding tables, whose names tell their sizes.
 
-        Args:
-            vocab_size: subwords of the vocabulary file.
-            table_rows: as many, rounded up as the hyper-parameters say.
-            d_model: the width of the model.
-            shared: whether one table is all three.
-
-        Raises:
-            UserError: the checkpoint is of another size or kind.
+        `table_rows` is `vocab_size` rounded up as the hyper-parameters say; `shared`:
+        one table is all three. A checkpoint of another size or kind is a UserError.
         """
         found = [m for m in map(_TABLE.fullmatch, self.shapes) if m]
         if not found:
@@ -118,14 +100,9 @@ class T2TCheckpoint:
             )
 
     def sort(self, shapes: Mapping[str, tuple[int, ...]], norm: str) -> Sorted:
-        """Sorts the variables for a model.
+        """Sorts the variables for a model: `shapes` by our names, `norm` post or pre.
 
-        Args:
-            shapes: our model's variables' shapes by name.
-            norm: "post" or "pre".
-
-        Raises:
-            UserError: the model lacks a variable or has one too many.
+        A variable that the model lacks, or one too many, is a UserError.
         """
         wanted = t2t_variables_of(shapes, norm, self.shapes)
         missing = sorted(wanted.keys() - self.shapes.keys())
@@ -151,8 +128,7 @@ class T2TCheckpoint:
     ) -> dict[str, np.ndarray]:
         """Reads the model's values, float32, by our names; arguments as `sort`.
 
-        Raises:
-            UserError: bytes are damaged or no 32-bit floats.
+        Damaged bytes, or others than 32-bit floats, are a UserError.
         """
         names = t2t_variables_of(shapes, norm, self.shapes)
         return from_t2t({n: self._floats(n) for n in names}, shapes, norm)
@@ -168,13 +144,8 @@ class T2TCheckpoint:
     ) -> AdamState:
         """Reads Adam's moments by our names, or says why there are none.
 
-        Args:
-            shapes: as `sort`.
-            norm: as `sort`.
-            betas: "beta1" and "beta2" -> their values.
-
-        Raises:
-            UserError: bytes are damaged or no 32-bit floats.
+        `shapes` and `norm` are as for `sort`; `betas` has "beta1" and "beta2". Raises
+        as `weights`.
         """
         names = t2t_variables_of(shapes, norm, self.shapes)
         missing = self._why_no_moments(names, betas)
@@ -231,10 +202,8 @@ class T2TCheckpoint:
 def find(path: Path) -> Path:
     """Returns the prefix of a checkpoint, given itself, one of its files or its folder.
 
-    Of a folder it is what the file `checkpoint` names, or else the only one.
-
-    Raises:
-        UserError: there is none, or the folder holds several.
+    Of a folder it is what the file `checkpoint` names, or else the only one; none or
+    several are a UserError.
     """
     if not path.is_dir():
         prefix = path.with_name(_FILE_ENDING.sub("", path.name))

@@ -28,11 +28,7 @@ _POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "non
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads an hparams.json, as t2t-trainer leaves it in its output directory.
-
-    Raises:
-        UserError: it is missing, not JSON, or not a Transformer's.
-    """
+    """Reads t2t-trainer's hparams.json; UserError if it is no Transformer's."""
     try:
         found = json.loads("\n".join(read_lines(path)))
     except (ValueError, RecursionError) as error:
@@ -51,10 +47,8 @@ def parse_overrides(text: str) -> dict[str, Any]:
     """Reads `key=value,key=value` as tensor2tensor's own `--hparams` flag does.
 
     Values are numbers, true, false and words, which may hold commas:
-    `relu_dropout_broadcast_dims=0,1`.
-
-    Raises:
-        UserError: a part is not of the form key=value, or a key is given twice.
+    `relu_dropout_broadcast_dims=0,1`. Another form, or a key given twice, is a
+    UserError.
     """
     values: dict[str, Any] = {}
     for part in filter(str.strip, re.split(r",(?=[^,=]*=|\s*$)", text)):
@@ -72,20 +66,12 @@ def parse_overrides(text: str) -> dict[str, Any]:
 def to_hparams(
     t2t: Mapping[str, Any], vocab_size: int, target_space_id: int = 0
 ) -> HParams:
-    """Translates tensor2tensor's hyper-parameters into ours.
+    """Translates tensor2tensor's values into ours; a missing one is its default.
 
-    Args:
-        t2t: values by name; a missing one takes tensor2tensor's default.
-        vocab_size: subwords of the vocabulary, without tensor2tensor's padding.
-        target_space_id: the target language's number (problem.py:SpaceID), which
-            tensor2tensor keeps in the problem.
-
-    Returns:
-        Our set. Decoding is as `t2t-decoder` does it, but for the 50 extra symbols
-        of the paper; the batch is that of one GPU.
-
-    Raises:
-        UserError: naming every value that this package cannot do.
+    `vocab_size` is without tensor2tensor's padding; `target_space_id`
+    (problem.py:SpaceID) stands in its problem. Decoding is as `t2t-decoder` does it,
+    but for the 50 extra symbols of the paper; the batch is that of one GPU. UserError
+    names every value that this package cannot do.
     """
     values = {**BASE, **t2t}
     _refuse_what_is_not_supported(t2t, values)

@@ -27,54 +27,31 @@ _NAMES_TOLD = 8
 
 @dataclass(frozen=True)
 class Source:
-    """What tensor2tensor left of a model.
+    """What tensor2tensor left of a model."""
 
-    Attributes:
-        checkpoint: the checkpoint's prefix, or the folder that holds it.
-        hparams: its hyper-parameters by name.
-        vocab_file: its subwords.
-        source_lang: language of the sources.
-        target_lang: language of the targets.
-        target_space_id: the target language's number (problem.py:SpaceID).
-    """
-
-    checkpoint: Path
-    hparams: Mapping[str, Any]
-    vocab_file: Path
-    source_lang: str
-    target_lang: str
-    target_space_id: int = 0
+    checkpoint: Path  # The checkpoint's prefix, or the folder that holds it.
+    hparams: Mapping[str, Any]  # Its hyper-parameters by name.
+    vocab_file: Path  # Its subwords.
+    source_lang: str  # Language of the sources.
+    target_lang: str  # Language of the targets.
+    target_space_id: int = 0  # The target language's number (problem.py:SpaceID).
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was imported, and what was not.
+    """What was imported, and what was not."""
 
-    Attributes:
-        model_dir: the model directory.
-        checkpoint: the prefix that was read.
-        step: updates done.
-        vocab_size: subwords of the vocabulary.
-        table_rows: rows of the embedding tables, padding included.
-        parameters: numbers in the model.
-        used: variables of tensor2tensor that became the model.
-        unused: the names of the others by kind.
-        adam: "imported", or why Adam starts with zero moments.
-        tokens_per_batch: positions of a batch when it is trained on.
-        ignored_hparams: hyper-parameters that cannot change the model.
-    """
-
-    model_dir: str
-    checkpoint: str
-    step: int
-    vocab_size: int
-    table_rows: int
-    parameters: int
-    used: int
-    unused: dict[str, list[str]]
-    adam: str
-    tokens_per_batch: int
-    ignored_hparams: dict[str, Any]
+    model_dir: str  # The model directory.
+    checkpoint: str  # The prefix that was read.
+    step: int  # Updates done.
+    vocab_size: int  # Subwords of the vocabulary.
+    table_rows: int  # Rows of the embedding tables, padding included.
+    parameters: int  # Numbers in the model.
+    used: int  # Variables of tensor2tensor that became the model.
+    unused: dict[str, list[str]]  # The names of the others by kind.
+    adam: str  # "imported", or why Adam starts with zero moments.
+    tokens_per_batch: int  # Positions of a batch when it is trained on.
+    ignored_hparams: dict[str, Any]  # Hyper-parameters that cannot change the model.
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields by name."""
@@ -110,18 +87,11 @@ class Report:
 
 
 def import_model(source: Source, model_dir: Path) -> Report:
-    """Makes a model directory of a tensor2tensor checkpoint.
+    """Makes a model directory, absent or empty before, of a tensor2tensor checkpoint.
 
     Everything is read and checked before anything is written; the directory is built
-    aside and then renamed.
-
-    Args:
-        source: what tensor2tensor left.
-        model_dir: the directory to make; it must be absent or empty.
-
-    Raises:
-        UserError: the directory is in use, or the parts do not fit each other, are
-            damaged, or are of a model that this package does not have.
+    aside and then renamed. UserError: it is in use, or the parts do not fit each other,
+    are damaged, or are of a model that this package does not have.
     """
     _refuse_to_replace(model_dir)
     tokenizer = load_vocabulary(source.vocab_file)
@@ -160,11 +130,7 @@ def import_model(source: Source, model_dir: Path) -> Report:
 
 
 def load_vocabulary(path: Path) -> WordPieceTokenizer:
-    """Reads tensor2tensor's subwords, to be kept as `vocab.subwords`.
-
-    Raises:
-        UserError: the file cannot be read or is no such vocabulary.
-    """
+    """Reads tensor2tensor's subwords, kept as `vocab.subwords`, or UserError."""
     try:
         contents = path.read_bytes()
     except OSError as error:
@@ -206,8 +172,7 @@ def _report(
 def _aside(model_dir: Path) -> Iterator[ModelDir]:
     """Yields a directory that takes the name of `model_dir` when it is whole.
 
-    Raises:
-        UserError: it cannot be written, or another process imports there.
+    UserError: it cannot be written, or another process imports there.
     """
 
     def taken() -> None:

@@ -200,11 +200,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Returns the values of a set of `names()`, its parents' included.
-
-    Raises:
-        UserError: there is no such set here; the nearest is named.
-    """
+    """Returns a set's values, its parents' included; UserError if it is unknown."""
     if name not in names():
         raise UserError(
             f"--t2t_hparams_set {name}: no such set is known here"

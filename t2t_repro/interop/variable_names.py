@@ -35,14 +35,10 @@ _KERNEL = re.compile(r"(encoder|decoder)/layer_(\d+)/(\w+?)(_residual)?/(\w+)/(\
 
 
 def t2t_name(name: str, norm: str) -> str:
-    """Returns tensor2tensor's name for a variable of the stacks or the body.
+    """Returns tensor2tensor's name for a variable of stacks or body; KeyError if none.
 
-    Args:
-        name: our name, as `named_variables` gives it; not an embedding table.
-        norm: "post" or "pre": tensor2tensor's scope of a normalisation differs.
-
-    Raises:
-        KeyError: tensor2tensor has no such variable.
+    `name` is as in `named_variables`, no embedding table. tensor2tensor's scope of a
+    normalisation depends on `norm`, "post" or "pre".
     """
     body = "transformer/body"
     if name in _TOP:
@@ -77,13 +73,9 @@ def t2t_variables_of(
 ) -> dict[str, tuple[int, ...]]:
     """Returns the variables of tensor2tensor that make up a model, name -> shape.
 
-    A table lies in shards, contiguous blocks of rows of which the first ones have
-    one row more where they cannot be equal (modalities.py:get_weights).
-
-    Args:
-        shapes: our variables' shapes by name.
-        norm: "post" or "pre".
-        found: names of the checkpoint's variables, to count a table's shards.
+    A table lies in shards, contiguous blocks of rows; where they cannot be equal, the
+    first ones have one row more (modalities.py:get_weights). `found`, the names in the
+    checkpoint, tells how many.
     """
     wanted = {}
     for name, shape in shapes.items():
@@ -101,16 +93,7 @@ def t2t_variables_of(
 def from_t2t(
     t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
-    """Returns the model's values out of tensor2tensor's variables.
-
-    Args:
-        t2t: tensor2tensor's variables by name.
-        shapes: our variables' shapes by name.
-        norm: "post" or "pre".
-
-    Raises:
-        KeyError: a variable is missing.
-    """
+    """Returns the model's values by our names; KeyError if a variable is missing."""
     values = {}
     for name, shape in shapes.items():
         if name in TABLES:

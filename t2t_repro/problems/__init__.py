@@ -30,21 +30,14 @@ def create(
     source_lang: str | None = None,
     target_lang: str | None = None,
 ) -> Problem:
-    """Returns the problem of a name; reads no sentence yet.
+    """Returns the problem of a name or `MODULE:CLASS`; reads no sentence yet.
 
-    Args:
-        name: one of `names()`, or `MODULE:CLASS` for a class of your own.
-        data_dir: where the problem's data is. `files` and the parsing problems need
-            it. The WMT problems look for a prepared TFDS data set in its sub-folder
-            `tfds`, or in TFDS's own folder if it is None.
-        source_lang: language to translate from. `files` takes it as the ending of
-            its files; for the other problems it can only confirm what they are.
-        target_lang: language to translate into, likewise.
-
-    Raises:
-        UserError: no problem has the name, one lacks its folder or `files` its
-            languages, a language is not one of the problem's, or a class of your own
-            is missing, is no problem, or fails.
+    `files` and the parsing problems need `data_dir`; the WMT problems look for a
+    prepared TFDS data set in its sub-folder `tfds`, or in TFDS's own folder if it is
+    None. `files` takes the languages as the endings of its files; for the other
+    problems they can only confirm what they are. UserError: the name is unknown, a
+    folder or language is missing or wrong, or a class of your own is no problem or
+    fails.
     """
     # Imported where they are used: a run needs one problem, not all their libraries.
     if name == _FILES:

@@ -40,12 +40,8 @@ class _Sides:
 class Checks:
     """Looks for sides that are swapped and for pairs that are learned by heart.
 
-    Args:
-        problem: the corpus.
-        held_out: the splits to compare with the training split; they are read here.
-
-    Raises:
-        UserError: a split cannot be read.
+    The splits `held_out`, to compare with the training split, are read at once; one
+    that cannot be read is a UserError.
     """
 
     def __init__(self, problem: Problem, held_out: Sequence[str]) -> None:

@@ -26,18 +26,12 @@ class FilesProblem(Problem):
     def __init__(
         self, data_dir: str | None, source_lang: str | None, target_lang: str | None
     ) -> None:
-        """Finds out the languages; reads no file.
+        """Finds out the languages, the files' endings; reads no file.
 
-        Args:
-            data_dir: the folder that holds the files.
-            source_lang: ending of the files to translate from. Both languages may be
-                left out where the training files are `train.en` and `train.de` alone
-                (English to German), one where there are two training files.
-            target_lang: ending of the files to translate into.
-
-        Raises:
-            UserError: no folder is given or it does not exist, or the languages are
-                the same, malformed, or cannot be told from the files.
+        Both may be left out where the training files are `train.en` and `train.de`
+        alone (English to German), one where there are two training files. A missing
+        folder, or languages that are the same, malformed, or not to be told from the
+        files, are a UserError.
         """
         if data_dir is None:
             raise UserError(
@@ -55,9 +49,7 @@ class FilesProblem(Problem):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) line by line, without line ends.
 
-        Raises:
-            UserError: a file of the split is missing, is not UTF-8 text, or has
-                fewer lines than the other.
+        A file that is missing, not UTF-8, or shorter than the other is a UserError.
         """
         lines = 0
         for pair in iterate_pairs(*self._paths(split)):
@@ -136,11 +128,7 @@ class FilesProblem(Problem):
 
 
 def plain_or_compressed(plain: Path) -> Path | None:
-    """Returns a file or, where it is missing, `FILE.gz`; None if neither is there.
-
-    Raises:
-        UserError: both are there, or one is a folder.
-    """
+    """Returns a file or `FILE.gz`, or None; UserError if both, or one is a folder."""
     found = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
     if len(found) == 2:
         raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")

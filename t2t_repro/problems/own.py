@@ -19,16 +19,10 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_-]+")
 class OwnProblem(Problem):
     """A class that somebody wrote, its mistakes turned into errors of one line.
 
-    The module is looked for where Python looks: in the folder in which the command
-    runs, and in those of PYTHONPATH. A model directory remembers the name alone, so
-    that a directory from a stranger brings no code along.
-
-    Args:
-        name: `MODULE:CLASS`; the class is a subclass of `Problem`.
-        data_dir: what the class is given.
-
-    Raises:
-        UserError: there is no such class, it is no problem, or it fails.
+    The module of `MODULE:CLASS` is looked for where Python looks: in the folder in
+    which the command runs, and in those of PYTHONPATH. A model directory remembers the
+    name alone, so that a directory from a stranger brings no code along. A class that
+    is missing, no subclass of `Problem`, or fails is a UserError.
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:
@@ -47,11 +41,7 @@ class OwnProblem(Problem):
             setattr(self, side, language)
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields what the class does, having looked at every pair.
-
-        Raises:
-            UserError: the class fails, or yields something else than pairs of text.
-        """
+        """Yields the class's pairs; UserError if it fails or yields anything else."""
         with self._in_one_line(f'pairs("{split}")'):
             for number, pair in enumerate(self._problem.pairs(split), 1):
                 if not _is_pair(pair):
@@ -62,20 +52,12 @@ class OwnProblem(Problem):
                 yield pair[0], pair[1]
 
     def description(self, split: str) -> str:
-        """Returns what the class does.
-
-        Raises:
-            UserError: the class fails, or returns something else than text.
-        """
+        """Returns what the class does; UserError if it fails or returns no str."""
         with self._in_one_line(f'description("{split}")'):
             return self._text(self._problem.description(split), "description")
 
     def fingerprint(self) -> str:
-        """Returns what the class does.
-
-        Raises:
-            UserError: the class fails, or returns something else than text.
-        """
+        """Returns what the class does; UserError if it fails or returns no str."""
         with self._in_one_line("fingerprint()"):
             return self._text(self._problem.fingerprint(), "fingerprint")
 

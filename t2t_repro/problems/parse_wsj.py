@@ -40,11 +40,7 @@ class ParseWsj(Problem):
     target_lang = TREES
 
     def __init__(self, name: str, data_dir: str | None) -> None:
-        """Finds out the layout of `data_dir`; reads no tree.
-
-        Raises:
-            UserError: it is not given or does not exist, or has neither layout.
-        """
+        """Finds the layout of `data_dir`, or raises UserError; reads no tree."""
         self.name = name
         if data_dir is None or not Path(data_dir).is_dir():
             raise UserError(
@@ -61,8 +57,7 @@ class ParseWsj(Problem):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields words and tags, as in trees.py, in the order of the files.
 
-        Raises:
-            UserError: a file of the split is missing, or holds what is no tree.
+        A file that is missing, or holds what is no tree, is a UserError.
         """
         trees = 0
         for path in self._files(split):

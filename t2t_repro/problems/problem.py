@@ -36,8 +36,7 @@ class Problem(ABC):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in an order that never changes.
 
-        Raises:
-            UserError: `split` is none of `SPLITS`, or its data cannot be read.
+        A `split` that is none of `SPLITS`, or cannot be read, is a UserError.
         """
 
     def description(self, split: str) -> str:

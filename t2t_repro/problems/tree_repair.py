@@ -61,17 +61,11 @@ _MOST_ALIGNED = 500
 
 
 class Repair(NamedTuple):
-    """A tree, and what had to be done for it.
+    """A tree, and what had to be done for it."""
 
-    Attributes:
-        tree: in brackets, over exactly the words.
-        brackets: whether constituents did not match or were empty.
-        tags: whether parts of speech did not suit the words.
-    """
-
-    tree: str
-    brackets: bool
-    tags: bool
+    tree: str  # In brackets, over exactly the words.
+    brackets: bool  # Whether constituents did not match or were empty.
+    tags: bool  # Whether parts of speech did not suit the words.
 
     @property
     def needed(self) -> bool:
@@ -80,14 +74,10 @@ class Repair(NamedTuple):
 
 
 def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
-    """Makes a tree of a model's output.
+    """Makes a tree of a model's output, which may be any tags (see trees.py).
 
-    Args:
-        words: at least one, without white space or brackets (see `escaped`).
-        tags: the output: as in trees.py, or not at all like that.
-
-    Raises:
-        ValueError: there is no word, or one is empty or has white space or brackets.
+    No word, or one that is empty or has white space or brackets (see `escaped`), is a
+    ValueError.
     """
     if not words or any(
         word.split() != [word] or word != escaped(word) for word in words

@@ -31,9 +31,7 @@ _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
     """Yields words and tags, as in trees.py, of each tree of a file, cleaned.
 
-    Raises:
-        UserError: the file cannot be read, or holds something that is no tree; the
-            message names the file and the line.
+    UserError names the file, and the line that is no tree.
     """
     for line, tree in iterate_texts(path):
         try:
@@ -44,10 +42,9 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the line on which each tree of a file begins, and the tree as written.
+    """Yields the line where each tree of a file begins, and its text, not looked into.
 
-    Raises:
-        UserError: as `iterate_trees`; the inside of a tree is not looked at.
+    Raises as `iterate_trees`.
     """
     depth, begun, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
@@ -84,15 +81,8 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
 def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list[str]]:
     """Takes out of a tree what is not learned; see the top of this file.
 
-    Args:
-        marks: the outermost label included.
-        words: of the tree.
-
-    Returns:
-        The marks, without the outermost `TOP`, and the words that are left.
-
-    Raises:
-        UserError: no word is left, or a label begins with a slash.
+    Returns the marks, now without the outermost `TOP`, and the words that are left. If
+    none is, or a label begins with a slash, that is a UserError.
     """
     if marks[0].label in _ROOTS:
         marks = marks[1:-1]

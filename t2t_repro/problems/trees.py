@@ -46,23 +46,16 @@ class Kind(enum.Enum):
 
 
 class Mark(NamedTuple):
-    """A tag, and what it stands for.
+    """A tag, and what it stands for."""
 
-    Attributes:
-        kind: which of the three.
-        label: the constituent's label, or the word's part of speech.
-    """
-
-    kind: Kind
-    label: str
+    kind: Kind  # Which of the three.
+    label: str  # The constituent's label, or the word's part of speech.
 
 
 def tree_of(words: str, tags: str) -> str:
     """Returns the tree `(TOP ...)` of words and tags, each separated by white space.
 
-    Raises:
-        UserError: a constituent ends that has not begun or has nothing in it, there
-            are not as many parts of speech as words, or a bracket stands in either.
+    Tags that are no tree over the words, or a bracket in either, are a UserError.
     """
     if found := _BRACKETED.search(f"{words} {tags}"):
         raise UserError(
@@ -80,17 +73,11 @@ def tree_of(words: str, tags: str) -> str:
 
 
 def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
-    """Takes a bracketed tree apart, the outermost label included.
+    """Takes a bracketed tree apart, the outermost label included, which may be missing.
 
-    Args:
-        tree: in the Penn Treebank's brackets, with a part of speech around every word.
-            White space between brackets is free; the outermost label may be missing.
-
-    Returns:
-        The marks, at least three, and the words, one for each `Kind.WORD`.
-
-    Raises:
-        UserError: brackets do not match, or it is no tree of this kind.
+    It is as in the Penn Treebank, with a part of speech around every word; white space
+    between brackets is free. Returns the marks, at least three, and the words, one for
+    each `Kind.WORD`. What is no such tree is a UserError.
     """
     words: list[str] = []
     marks: list[Mark] = []
@@ -118,12 +105,10 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
 def read_tags(tags: Sequence[str]) -> list[Mark]:
     """Returns a mark for each tag of a tree.
 
-    A tag that names the innermost constituent still to begin, one with something in
-    it, begins it; all others without a slash are parts of speech. No other reading is
-    possible where no label is used for both, as in the Penn Treebank.
-
-    Raises:
-        UserError: a constituent ends that has not begun or has nothing in it.
+    A tag that names the innermost constituent still to begin, one with something in it,
+    begins it; all others without a slash are parts of speech. No other reading is
+    possible where no label is used for both, as in the Penn Treebank. An end without a
+    beginning, or of an empty constituent, is a UserError.
     """
     beginnings = _beginnings(tags)
     return [

@@ -80,9 +80,7 @@ class WmtProblem(Problem):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields (source, target) in the order in which TFDS stored them.
 
-        Raises:
-            UserError: the data set is not there and cannot be downloaded, or its
-                files are damaged.
+        Data that is damaged, or missing and cannot be downloaded, is a UserError.
         """
         check_split(split)
         import tensorflow as tf
@@ -107,13 +105,10 @@ class WmtProblem(Problem):
             ) from error
 
     def description(self, split: str) -> str:
-        """Names the data of a split and its number of lines.
+        """Names the data of a split and its number of lines; raises as `pairs`.
 
-        A prepared folder is taken as it is: where the size is not the real corpus',
-        this says so.
-
-        Raises:
-            UserError: the data set is not there and cannot be downloaded.
+        A prepared folder is taken as it is, but a size that is not the real corpus' is
+        told.
         """
         check_split(split)
         tfds_split = _TFDS_SPLITS[split]
@@ -128,9 +123,7 @@ class WmtProblem(Problem):
     def fingerprint(self) -> str:
         """Returns a hash of the size and the first MiB of each training file.
 
-        Raises:
-            UserError: the data set is not there and cannot be downloaded, or lacks
-                a training file.
+        Raises as `pairs`.
         """
         info = self._builder.info
         digest = hashlib.sha256(f"{info.full_name} {self.source_lang}".encode())

@@ -11,15 +11,9 @@ from t2t_repro.system.errors import UserError
 
 
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    """Returns the arithmetic mean in float64, cast back to the arrays' dtype.
+    """Returns the float64 mean in the arrays' dtype; raises ValueError for no array.
 
-    Source: tensor2tensor utils/avg_checkpoints.py.
-
-    Args:
-        arrays: at least one, all of one shape and dtype; one is in memory at a time.
-
-    Raises:
-        ValueError: there is none.
+    One at a time is in memory. Source: tensor2tensor utils/avg_checkpoints.py.
     """
     total: np.ndarray | None = None
     count = 0
@@ -34,16 +28,10 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
-    """Writes the mean of the weights of some checkpoints, with the newest one's step.
+    """Writes the mean weights of some checkpoints, with the newest one's step.
 
-    Tensors are read one by one; a training that goes on keeps the checkpoints.
-
-    Args:
-        checkpoints: at least one; all must hold the same tensors.
-        output: the folder to write, replaced when it exists.
-
-    Raises:
-        UserError: the checkpoints differ in names or shapes, or one is damaged.
+    Tensors are read one by one; a training that goes on keeps the checkpoints. `output`
+    is replaced. Raises UserError if they differ in names or shapes, or one is damaged.
     """
     with ExitStack() as held:
         for checkpoint in checkpoints:
@@ -59,7 +47,6 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
 
 
 def _mean_of(files: Sequence[TensorFile]) -> dict[str, np.ndarray]:
-    """Returns the mean of every tensor by name."""
     shapes = files[0].shapes()
     for file in files[1:]:
         if file.shapes() != shapes:

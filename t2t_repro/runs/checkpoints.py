@@ -3,8 +3,7 @@
 A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
 ``weights.data-00000-of-00001`` (TensorFlow's format, with checksums), ``optimizer.*``
 while it is among the newest, and ``checkpoint.json`` with its step and a checksum.
-Tensors have the model's own names: TensorFlow's object tracking silently skips layers
-held in lists.
+Names are the model's own: TensorFlow's object tracking silently skips layers in lists.
 """
 
 import hashlib
@@ -41,15 +40,10 @@ class DamagedCheckpointError(UserError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on disk.
-
-    Attributes:
-        path: the folder.
-        step: updates done when it was written.
-    """
+    """A checkpoint on disk."""
 
     path: Path
-    step: int
+    step: int  # Updates done when it was written.
 
     @property
     def has_optimizer(self) -> bool:
@@ -57,11 +51,7 @@ class Checkpoint:
         return (self.path / "optimizer.index").exists()
 
     def meta(self) -> dict[str, Any]:
-        """Returns what was written beside the tensors.
-
-        Raises:
-            DamagedCheckpointError: it is missing, no JSON, or was altered.
-        """
+        """Returns what is beside the tensors; DamagedCheckpointError if not whole."""
         return _read_meta(self.path)
 
     def tensors(self, part: str = "weights") -> "TensorFile":
@@ -70,11 +60,7 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps a training from removing the checkpoint until the context ends.
-
-        Raises:
-            UserError: it is gone.
-        """
+        """Keeps a training from removing it meanwhile; raises UserError if gone."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(reading_in(self.path))
@@ -87,13 +73,9 @@ class Checkpoint:
 
 
 class TensorFile:
-    """Reads tensors by name from a TensorFlow checkpoint.
+    """Reads tensors by name from a TensorFlow checkpoint, a path without ``.index``.
 
-    Args:
-        prefix: the path without ``.index``.
-
-    Raises:
-        DamagedCheckpointError: the file is missing or damaged.
+    Raises DamagedCheckpointError for what is missing or damaged.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -112,11 +94,7 @@ class TensorFile:
         return {name: tuple(shape) for name, shape in sorted(found.items())}
 
     def read(self, name: str) -> np.ndarray:
-        """Returns one tensor, its checksum verified.
-
-        Raises:
-            DamagedCheckpointError: the tensor is missing or its bytes are damaged.
-        """
+        """Returns one tensor, its checksum verified."""
         try:
             return np.asarray(self._reader.get_tensor(name))
         except _UNREADABLE as error:
@@ -126,11 +104,7 @@ class TensorFile:
             ) from None
 
     def assign_to(self, variables: Mapping[str, Any]) -> None:
-        """Fills variables by name, if the file holds just these.
-
-        Raises:
-            UserError: a variable is missing, unknown or of another shape.
-        """
+        """Fills variables; raises UserError unless names and shapes are the file's."""
         wanted = {name: tuple(v.shape) for name, v in variables.items()}
         found = self.shapes()
         for name in sorted(wanted.keys() | found.keys()):
@@ -145,15 +119,7 @@ class TensorFile:
 
 
 def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
-    """Writes tensors by name as a TensorFlow checkpoint.
-
-    Args:
-        prefix: the path without ``.index``.
-        tensors: arrays, tensors or variables of any dtype and shape.
-
-    Raises:
-        UserError: the disk is full or the folder cannot be written.
-    """
+    """Writes tensors of any dtype and shape; raises UserError where it cannot."""
     try:
         tf.raw_ops.SaveV2(
             prefix=str(prefix),
@@ -173,19 +139,11 @@ def save(
     meta: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Checkpoint:
-    """Writes a checkpoint, whole or not at all.
+    """Writes a checkpoint, whole or not at all, into `directory`, made when missing.
 
-    Args:
-        directory: the folder of all checkpoints; made when missing.
-        step: updates done.
-        weights: the model's variables by name.
-        optimizer: the optimizer's by name, if training is to go on from here.
-        meta: what else to keep, as JSON.
-        name: the checkpoint's folder; its step by default.
-
-    Raises:
-        UserError: the disk is full or the folder cannot be written; what was there
-            before is untouched.
+    Tensors are by name; `optimizer` is needed if training is to go on from here. `meta`
+    is kept as JSON; `name` is the folder's, by default of the step. Raises UserError if
+    it cannot be written; what was there before is untouched.
     """
     notes = meta or {}
     final = directory / (name or f"{_PREFIX}{step:08d}")
@@ -202,11 +160,7 @@ def save(
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Opens a checkpoint by its folder.
-
-    Raises:
-        UserError: there is none, or its description was altered.
-    """
+    """Opens a checkpoint by its folder; raises UserError if missing or altered."""
     return Checkpoint(path, _read_meta(path)["step"])
 
 
@@ -216,10 +170,7 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
 
 
 def _folders(directory: Path) -> list[Checkpoint]:
-    """Returns what is called a checkpoint, whatever is in it, oldest first.
-
-    Links are left out: what lies elsewhere is not this training's to remove.
-    """
+    """Returns what is called a checkpoint, oldest first; links are not ours to drop."""
     found = [
         Checkpoint(path, int(match[1]))
         for path in directory.glob(f"{_PREFIX}*")
@@ -272,7 +223,6 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
 
 
 def _with_checksum(values: Mapping[str, Any]) -> str:
-    """Writes a description as JSON that shows when it is altered."""
     return json.dumps({**values, _CHECKSUM: _checksum(values)}, indent=2) + "\n"
 
 

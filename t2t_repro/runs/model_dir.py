@@ -1,9 +1,8 @@
 """A model directory: it describes itself, so later commands need only its path.
 
-``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data),
-the vocabulary, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv``, ``tensorboard/`` and
-``result.json``.
+``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data), the
+vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
+``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv`` and ``tensorboard/``.
 """
 
 import json
@@ -47,11 +46,7 @@ _WRITTEN_ASIDE = (
 
 
 class ModelDir:
-    """A directory that holds a model.
-
-    Args:
-        path: the directory; it need not exist yet.
-    """
+    """A directory that holds a model; it need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,11 +81,7 @@ class ModelDir:
         return hparam_sets.read(self.path / HPARAMS_FILE)
 
     def provenance(self) -> Provenance:
-        """Returns what the model learns from.
-
-        Raises:
-            UserError: the file is damaged.
-        """
+        """Returns what the model learns from; raises UserError if damaged."""
         require_model(self.path)
         path = self.path / META_FILE
         try:
@@ -116,11 +107,7 @@ class ModelDir:
         )
 
     def tokenizer(self) -> Tokenizer:
-        """Returns the model's vocabulary.
-
-        Raises:
-            UserError: it is not the one the model was made with.
-        """
+        """Returns the vocabulary; raises UserError if the model had another."""
         tokenizer = load_tokenizer(self.path)
         if tokenizer.fingerprint != self.provenance().vocabulary_fingerprint:
             raise UserError(
@@ -156,9 +143,7 @@ class ModelDir:
     ) -> None:
         """Writes what describes a model, after `check`; the vocabulary is copied.
 
-        Raises:
-            UserError: as `check`, or the directory holds links that lead out of it or
-                cannot be written.
+        Raises UserError if links lead out of the directory or it cannot be written.
         """
         self.check(hparams, provenance, accepted)
         self._refuse_links()
@@ -171,11 +156,7 @@ class ModelDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the directory for one training, and clears what a killed one left.
-
-        Raises:
-            UserError: another process trains in it.
-        """
+        """Holds it for one training, else UserError; clears what a killed one left."""
 
         def taken() -> None:
             raise UserError(
@@ -192,18 +173,10 @@ class ModelDir:
     def check(
         self, hparams: HParams, provenance: Provenance, accepted: Collection[str] = ()
     ) -> None:
-        """Refuses to go on with what makes another model than the one begun.
+        """Raises UserError that names what makes another model than the one begun.
 
-        Of an imported model only what decides its function is compared.
-
-        Args:
-            hparams: the resolved set.
-            provenance: what the model is to learn from; what is unknown is not
-                compared.
-            accepted: changes that were asked for.
-
-        Raises:
-            UserError: naming what differs.
+        What is unknown is not compared; of an imported model only what decides its
+        function.
         """
         if not self.exists():
             return
@@ -213,13 +186,10 @@ class ModelDir:
         refuse(self.path, changed_provenance(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
-        """Returns a checkpoint by the path of its folder, or by its name.
+        """Returns a checkpoint by its folder or name; raises UserError without one.
 
         "latest", "averaged", "best_bleu" (the best validation BLEU, or F1 of trees), or
         "best": the averaged one where there is one, else the latest.
-
-        Raises:
-            UserError: there is none.
         """
         require_model(self.path)
         if spec == "best":
@@ -256,11 +226,7 @@ class ModelDir:
         return found[-1]
 
     def model(self, checkpoint: Checkpoint) -> Transformer:
-        """Builds the model with a checkpoint's weights.
-
-        Raises:
-            UserError: the checkpoint is damaged or belongs to another model.
-        """
+        """Builds the model with a checkpoint's weights; UserError unless they fit."""
         model = build_model(self.hparams(), self.tokenizer().vocab_size)
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))

@@ -27,26 +27,15 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a model learns from.
+    """What a model learns from."""
 
-    Attributes:
-        problem: the problem's name; None: unknown, for the model was imported.
-        source_lang: language of the sources.
-        target_lang: language of the targets.
-        data_dir: where the problem finds its data, absolute; None needs none.
-        problem_fingerprint: identifies the data; None: unknown, as the problem.
-        vocabulary_fingerprint: SHA-256 of the vocabulary file.
-        vocabulary_given: whether the vocabulary was given as a file instead of
-            being built from the data.
-    """
-
-    problem: str | None
+    problem: str | None  # None: unknown, for the model was imported.
     source_lang: str
     target_lang: str
-    data_dir: str | None
-    problem_fingerprint: str | None
-    vocabulary_fingerprint: str
-    vocabulary_given: bool = False
+    data_dir: str | None  # Where the data are, absolute; None needs none.
+    problem_fingerprint: str | None  # Of the data; None: unknown, as the problem.
+    vocabulary_fingerprint: str  # SHA-256 of the vocabulary file.
+    vocabulary_given: bool = False  # As a file, instead of built from the data.
 
     @property
     def is_unknown(self) -> bool:
@@ -73,22 +62,14 @@ def require_model(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Change:
-    """Something that is not what it was.
+    """Something that is not what it was."""
 
-    Attributes:
-        name: what `--accept_changes` calls it.
-        text: what it was and is.
-    """
-
-    name: str
-    text: str
+    name: str  # What `--accept_changes` calls it.
+    text: str  # What it was and is.
 
 
 def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
-    """Compares what a model was trained with and is to be trained with.
-
-    Where it is `unknown` how it was trained, only what decides the function counts.
-    """
+    """Compares settings; of an `unknown` training only what decides the function."""
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
     if before.tokens_per_part == now.tokens_per_part:
@@ -113,11 +94,7 @@ def changed_provenance(before: Provenance, now: Provenance) -> list[Change]:
 
 
 def check_accepted(names: Iterable[str]) -> frozenset[str]:
-    """Returns the changes that somebody asked for.
-
-    Raises:
-        UserError: one is unknown, or would make another function of the weights.
-    """
+    """Returns the changes asked for; raises UserError for one that cannot be."""
     known = {field.name for field in fields(HParams)} | _COMPARED.keys()
     accepted = frozenset(names)
     for name in sorted(accepted):

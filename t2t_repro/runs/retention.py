@@ -25,16 +25,12 @@ BLEU = "val_greedy_bleu"
 def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
     """Deletes the checkpoints that are not kept, and what an interruption left.
 
+    Kept are the newest `keep` and, of older ones, one in `keep_every_hours` (0: none).
     Averaging needs the weights alone, so Adam's moments stay only beside the newest
     `FULL_STATES_KEPT` (20 checkpoints of the big model with moments are 51 GB). One
-    that was saved because the training was stopped goes as soon as there is a newer
-    one, so that the average does not depend on interruptions. What another process
-    reads stays until the next time.
-
-    Args:
-        directory: the folder of all checkpoints.
-        keep: how many of the newest to keep.
-        keep_every_hours: of the older ones keep one in so many hours; 0: none.
+    saved because the training was stopped goes as soon as there is a newer one, so that
+    the average does not depend on interruptions. What is being read stays until next
+    time.
     """
     _sweep(directory)
     found = list_checkpoints(directory)
@@ -51,17 +47,9 @@ def prune(directory: Path, keep: int, keep_every_hours: float = 0.0) -> None:
 def keep_best(
     directory: Path, keep: int, step: int, weights: Mapping[str, Any], bleu: float
 ) -> None:
-    """Saves the weights if they are among the best so far, and drops the worst.
+    """Saves the weights if they are among the `keep` best so far; drops the worst.
 
-    Args:
-        directory: the folder of the best checkpoints.
-        keep: how many to keep; 0 saves none.
-        step: updates done.
-        weights: the model's variables by name.
-        bleu: what they reach on the validation split.
-
-    Raises:
-        UserError: the disk is full or the folder cannot be written.
+    `bleu` is of the validation split. Raises UserError where it cannot write.
     """
     best = ranked(directory)
     known = any(checkpoint.step == step for checkpoint in best)

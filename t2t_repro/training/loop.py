@@ -32,12 +32,7 @@ MOST_SKIPPED_IN_A_ROW = 10
 class TrainingLoop:
     """Takes a model from its newest checkpoint to the last step.
 
-    Args:
-        model: a built model, made in the strategy's scope.
-        hparams: what to train and how often to save.
-        strategy: where it runs.
-        checkpoint_dir: the folder of checkpoints.
-        is_chief: whether this process writes.
+    The model is built, in the strategy's scope. Only the chief (`is_chief`) writes.
     """
 
     def __init__(
@@ -79,27 +74,17 @@ class TrainingLoop:
         self._update = update
 
     def restore(self, say: Say = print) -> int:
-        """Goes back to the newest whole checkpoint.
+        """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
-        A damaged one is set aside and the one before it is taken.
-
-        Args:
-            say: is told of a damaged one.
-
-        Returns:
-            Its step; 0 when there is none.
-
-        Raises:
-            UserError: none is whole, it belongs to another model, or other workers
-                have restored another.
-            WorkerGoneError: another worker is gone.
+        A damaged one is set aside and the one before it is taken; `say` is told. Raises
+        UserError if none is whole, it belongs to another model or other workers have
+        restored another; WorkerGoneError if another worker is gone.
         """
         self._restore_newest(say)
         self.workers.require_same_step(self.step)
         return self.step
 
     def _restore_newest(self, say: Say) -> None:
-        """Goes back to the newest whole checkpoint; see `restore`."""
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:
@@ -121,7 +106,6 @@ class TrainingLoop:
             )
 
     def _read(self, checkpoint: checkpoints.Checkpoint) -> None:
-        """Takes over all that a checkpoint holds of a training."""
         checkpoints.require_whole(checkpoint)
         checkpoint.tensors("weights").assign_to(self.weights)
         checkpoint.tensors("optimizer").assign_to(self.state)
@@ -145,26 +129,15 @@ class TrainingLoop:
         pairs_of: Callable[[int], Iterable[int]] = lambda step: (),
         profile: Profile | None = None,
     ) -> bool:
-        """Trains to the last step, or until somebody asks it to stop.
+        """Trains to the last step, or until asked to stop; says whether it got there.
 
         Ctrl-C and SIGTERM finish the current update and save; a second Ctrl-C
-        interrupts at once.
-
-        Args:
-            batches: gives the global batches from a step on.
-            monitor: is told of every step.
-            validate: called with the step, ``hparams.eval_steps`` apart and at the
-                last step.
-            pairs_of: the numbers of the sentence pairs that the update after a step
-                reads, for the message when it is skipped.
-            profile: traces updates.
-
-        Returns:
-            Whether the last step was reached.
-
-        Raises:
-            UserError: too many losses or gradients in a row are not finite.
-            WorkerGoneError: another worker is gone; the chief has saved.
+        interrupts at once. `batches` gives the global batches from a step on.
+        `validate` is called every ``hparams.eval_steps`` and at the last step.
+        `pairs_of` gives the numbers of the sentence pairs that the update after a step
+        reads, for the message when it is skipped. Raises UserError if too many losses
+        or gradients in a row are not finite; WorkerGoneError if another worker is gone
+        (the chief has saved).
         """
         profile = profile or Profile(self.checkpoint_dir)
         self._saved_time = time.monotonic()
@@ -192,7 +165,6 @@ class TrainingLoop:
         return self.step >= self.hparams.train_steps
 
     def _result(self, batch: dict[str, tf.Tensor]) -> StepResult:
-        """Makes one update."""
         with self.workers.gone_is_told():
             return StepResult(*self._update(batch, tf.constant(self.step)))
 
@@ -203,7 +175,6 @@ class TrainingLoop:
         validate: Validate,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
-        """Counts an update, tells of it, saves and validates where it is time."""
         self.step += 1
         finite = _is_finite(result)
         self._skipped_in_a_row = 0 if finite else self._skipped_in_a_row + 1
@@ -219,9 +190,8 @@ class TrainingLoop:
     def save(self, monitor: Monitor | None = None, planned: bool = True) -> None:
         """Writes the full state, unless that of this step is there already.
 
-        Args:
-            monitor: what it has not reported yet is saved, too.
-            planned: whether an uninterrupted training would save here.
+        What `monitor` has not reported yet is saved, too. `planned` says whether an
+        uninterrupted training would save here.
         """
         if self._saved_step == self.step:
             return

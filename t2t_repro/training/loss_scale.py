@@ -16,41 +16,27 @@ class LossScale:
         return {}
 
     def scaled(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
-        """Returns what is differentiated.
-
-        Args:
-            total: float32 (), the loss summed over symbols.
-            tokens: float32 (), their number.
-        """
+        """Returns what is differentiated; sum and count of symbols are float32 ()."""
         return total
 
     def unscaled(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Turns gradients of `scaled` into those of the sum, in float32.
-
-        Args:
-            gradients: one for each variable.
-            tokens: as given to `scaled`.
-        """
+        """Turns gradients of `scaled` into those of the sum, in float32."""
         return list(gradients)
 
     def update(self, finite: tf.Tensor) -> None:
-        """Adapts the scale after an update, in a replica's context.
-
-        Args:
-            finite: bool (), whether the update's gradient was finite everywhere.
-        """
+        """Adapts the scale; called in a replica's context; `finite` is bool ()."""
         del finite  # There is no scale to adapt.
 
 
 class DynamicLossScale(LossScale):
     """A scale that is halved where gradients overflow and doubled where they do not.
 
-    The loss is the mean over a device's symbols while it is differentiated, for a sum
-    of thousands would overflow. A gradient that is not finite skips the update and
-    halves the scale; 2,000 finite updates in a row double it (Micikevicius et al.
-    2018, arXiv:1710.03740, section 3.2). Create it inside the strategy's scope.
+    The mean over a device's symbols is differentiated, for a sum of thousands would
+    overflow. A gradient that is not finite skips the update and halves the scale; 2,000
+    finite updates in a row double it (Micikevicius et al. 2018, arXiv:1710.03740,
+    section 3.2). Create it inside the strategy's scope.
     """
 
     def __init__(self) -> None:

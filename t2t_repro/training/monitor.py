@@ -26,28 +26,17 @@ Unreported = list[list[float]]
 
 
 def validation_table(directory: Path, figure: str = "bleu") -> StepTable:
-    """Returns the table of a model directory's validations.
-
-    Args:
-        directory: the model directory.
-        figure: what translations are scored by, for the name of a column.
-    """
+    """Returns the table of a model directory's validations, scored by `figure`."""
     return StepTable(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
 class Monitor:
     """Averages the results of steps and reports them every `LOG_STEPS` updates.
 
-    Args:
-        directory: the model directory; gets ``training_log.tsv``,
-            ``validation_log.tsv`` and ``tensorboard/``. None reports to ``stream``
-            alone (workers).
-        train_steps: the last step, for the estimated time of arrival.
-        start_step: updates done before this run; what the tables hold of later ones
-            is cut off.
-        stream: where the lines go.
-        unreported: what `unreported` returned at that step.
-        figure: what translations are scored by: "bleu", or "f1" of trees.
+    Writes ``training_log.tsv``, ``validation_log.tsv`` and ``tensorboard/`` into the
+    model directory; None reports to `stream` alone (workers). Rows after `start_step`
+    are cut off, and `unreported` is what `unreported()` returned at that step. `figure`
+    is what translations are scored by: "bleu", or "f1" of trees.
     """
 
     def __init__(
@@ -82,12 +71,7 @@ class Monitor:
         print(line, file=self._stream, flush=True)
 
     def step_done(self, step: int, result: StepResult | None) -> None:
-        """Takes the result of an update.
-
-        Args:
-            step: updates done, this one included.
-            result: what the update reported; None: it was skipped.
-        """
+        """Takes the result of update number `step`, from 1; None: it was skipped."""
         if result is not None:
             r = result
             values = (r.loss, r.tokens, r.share, r.gradient_norm, r.rate)
@@ -116,13 +100,7 @@ class Monitor:
         return [list(result) for result in self._results]
 
     def validated(self, step: int, loss: float, reached: float | None) -> None:
-        """Reports a validation.
-
-        Args:
-            step: updates done.
-            loss: nats per symbol.
-            reached: the score of greedy translations; None: nothing was translated.
-        """
+        """Reports nats per symbol, and the greedy score (None: not translated)."""
         values = {"val_loss": loss}
         if reached is not None:
             values[f"val_greedy_{self._figure}"] = reached

@@ -7,24 +7,15 @@ import tensorflow as tf
 
 
 class Adam:
-    """Adam with the "epsilon hat" form (paper section 5.3).
+    """Adam with the "epsilon hat" form (paper section 5.3), in the strategy's scope.
 
     ``m = b1 m + (1-b1) g``; ``v = b2 v + (1-b2) g^2``;
     ``x -= rate * sqrt(1-b2^t) / (1-b1^t) * m / (sqrt(v) + epsilon)``, t = step + 1.
 
-    This is TensorFlow's own fused kernel, the one tensor2tensor's optimizer called
+    This is TensorFlow's own fused kernel, the one tensor2tensor called
     (utils/optimize.py, through contrib's LazyAdamOptimizer with dense gradients).
-    Keras' optimizer spells the same formula in a dozen operations per variable, and
-    always sums gradients over replicas by itself, which hides the global gradient
-    from clipping and from logging.
-
-    Create it inside the strategy's scope.
-
-    Args:
-        variables: the variables to train, by name.
-        beta1: decay of the first moment.
-        beta2: decay of the second moment.
-        epsilon: added to the root of the second moment.
+    Keras' optimizer needs a dozen operations per variable, and sums gradients over
+    replicas by itself, which hides the global gradient from clipping and logging.
     """
 
     def __init__(
@@ -60,13 +51,10 @@ class Adam:
     ) -> None:
         """Updates every variable; to be called in a replica's context.
 
-        Args:
-            gradients: the global gradients, the same on every replica, in the order
-                of the variables.
-            step: int (), the number of updates done before.
-            rate: float32 (), the learning rate.
-            wanted: bool (); where it is False nothing changes, bit for bit. The
-                gradients must be finite nevertheless.
+        `gradients` are global, the same on every replica, in the order of the
+        variables; `step`, int (), counts the updates before; `rate` is float32 ().
+        Where `wanted`, bool (), is False nothing changes, bit for bit; gradients must
+        be finite nevertheless.
         """
         t = tf.cast(step, tf.float32) + 1.0
         # Without decay and rate, the kernel leaves all three variables as they are.

@@ -39,30 +39,17 @@ VALIDATION_SENTENCES = 500
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that one training needs to know.
-
-    Attributes:
-        hparams: the resolved set.
-        problem: the corpus.
-        data_dir: where vocabulary and shards are kept.
-        model_dir: where the model goes.
-        strategy: where it trains.
-        stream: where progress is told.
-        vocab_file: use this vocabulary instead of building one; None takes the
-            model's own where that was given too, or imported.
-        accepted: what may differ from the training so far (see `check_accepted`).
-        profiled: first and last update to trace; 0 for none.
-    """
+    """Everything that one training needs to know."""
 
     hparams: HParams
     problem: Problem
-    data_dir: Path
+    data_dir: Path  # Of vocabulary and shards.
     model_dir: ModelDir
     strategy: tf.distribute.Strategy
-    stream: TextIO
-    vocab_file: Path | None = None
-    accepted: frozenset[str] = frozenset()
-    profiled: tuple[int, int] = (0, 0)
+    stream: TextIO  # Where progress is told.
+    vocab_file: Path | None = None  # None: the model's, if given or imported.
+    accepted: frozenset[str] = frozenset()  # May differ; see `check_accepted`.
+    profiled: tuple[int, int] = (0, 0)  # First, last update to trace; 0: none.
 
     def say(self, line: str) -> None:
         """Tells a line at once."""
@@ -70,20 +57,11 @@ class Run:
 
 
 def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | None:
-    """Runs the procedure from wherever it stands to its result.
+    """Runs the procedure from wherever it stands; returns what ``result.json`` gets.
 
-    Args:
-        run: what to train, and where.
-        data_dir_given: the data directory as the problem was given it, to be
-            remembered for later commands.
-
-    Returns:
-        The result, as written to ``result.json``, without a score where the last
-        step lies within the warm-up; None if the training was asked to stop before
-        its last step.
-
-    Raises:
-        UserError: the data, the directory or the numbers are not usable.
+    That has no score where the last step lies within the warm-up. None: the training
+    was asked to stop before its last step. `data_dir_given` is remembered for later
+    commands. Raises UserError if the data, the directory or the numbers are not usable.
     """
     provenance = Provenance(
         problem=run.problem.name,
@@ -137,7 +115,6 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
 
 
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
-    """Builds the model where it is trained."""
     with run.strategy.scope(), mixed_precision(precision):
         return build_model(run.hparams, data.tokenizer.vocab_size)
 
@@ -246,7 +223,6 @@ def _validation(
     loop: TrainingLoop,
     monitor: Monitor,
 ) -> Validate:
-    """Returns what is done between updates to see how good the model is."""
     hparams, say = run.hparams, run.say
     config = batching_of(hparams)
     validation_loss = ValidationLoss(model)
@@ -327,24 +303,14 @@ def _average_and_score(
 
 
 def _still_warming_up(hparams: HParams, step: int) -> bool:
-    """Says whether a model is too young to be worth translating with.
-
-    It would babble up to the length limit for every sentence: with the big model on
-    a small machine, hours for a score of zero.
-    """
+    """Says if a model is so young that it would babble up to the limit, for hours."""
     return step < hparams.warmup_steps
 
 
 def _earlier_result(
     directory: ModelDir, wanted: dict[str, Any], scored: set[str]
 ) -> dict[str, Any] | None:
-    """Returns the result of an earlier run if that did the very same, or None.
-
-    Args:
-        directory: the model's.
-        wanted: what the result is of.
-        scored: the names of the score's fields.
-    """
+    """Returns an earlier result if it is of all that is `wanted`, or None."""
     try:
         found = json.loads(directory.result_file.read_text(encoding="utf-8"))
         averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
@@ -358,11 +324,7 @@ def _earlier_result(
 
 
 def _first(problem: Problem, split: str, count: int) -> list[tuple[str, str]]:
-    """Returns the first pairs of a split.
-
-    Raises:
-        UserError: the split is empty.
-    """
+    """Returns the first pairs of a split; raises UserError if it is empty."""
     pairs = [pair for _, pair in zip(range(count), problem.pairs(split), strict=False)]
     if not pairs:
         raise UserError(f"{problem.name}: the {split} split is empty")

@@ -8,13 +8,7 @@ import tensorflow as tf
 
 
 class Profile:
-    """Traces the updates of a range; the trace lies beside TensorBoard's events.
-
-    Args:
-        directory: the folder of TensorBoard's events.
-        first: the first update that is traced, counted from 1; 0 traces none.
-        last: the last.
-    """
+    """Traces updates `first` (from 1; 0: none) to `last`, for TensorBoard."""
 
     def __init__(self, directory: Path, first: int = 0, last: int = 0) -> None:
         self._directory = directory
@@ -24,12 +18,7 @@ class Profile:
 
     @contextmanager
     def update(self, step: int) -> Iterator[None]:
-        """Surrounds an update.
-
-        Args:
-            step: its number, from 1. A training that resumes within the range traces
-                what is left of it.
-        """
+        """Surrounds an update; a training that resumes traces what is left."""
         if not self._first <= step <= self._last:
             yield
             return

@@ -19,40 +19,23 @@ from t2t_repro.training.schedules import Schedule
 class StepResult:
     """What one update reports, each float32 ().
 
-    An update whose loss or gradient is not finite is skipped: weights and moments
-    stay as they are, bit for bit.
-
-    Attributes:
-        loss: the mean training loss over the global batch's symbols, nats.
-        tokens: the number of target symbols in the global batch, EOS included.
-        share: non-padding tokens of both sides over rows x (source + target).
-        gradient_norm: the norm of the global gradient.
-        rate: the learning rate.
+    Where loss or gradient is not finite it is skipped: no weight or moment changes.
     """
 
-    loss: tf.Tensor
-    tokens: tf.Tensor
-    share: tf.Tensor
-    gradient_norm: tf.Tensor
+    loss: tf.Tensor  # The mean over the global batch's symbols, nats.
+    tokens: tf.Tensor  # Target symbols in the global batch, EOS included.
+    share: tf.Tensor  # Non-padding tokens over rows x (source + target).
+    gradient_norm: tf.Tensor  # Of the global gradient.
     rate: tf.Tensor
 
 
 class TrainStep:
     """Computes gradients on every replica, sums them, and updates.
 
-    A loss is a sum and a token count; the sum of gradients is divided once, by the
-    count over all replicas and parts, so that the result does not depend on how the
-    batch was cut.
-
-    Create it inside the strategy's scope.
-
-    Args:
-        model: the model, already built.
-        hparams: smoothing, schedule, Adam, seed, the precision that the model was
-            built in, and whether XLA compiles it.
-        accumulate: whether batches have several parts; else each has one.
-        lanes: into how many cuts of equal rows a device divides what it computes,
-            to compute them side by side; see `strategy.lanes`.
+    The sum is divided once, by the token count over all replicas and parts, so that the
+    result does not depend on how the batch was cut. Create it inside the strategy's
+    scope, with a built model. `accumulate` says whether batches have several parts;
+    `lanes`, into how many cuts of equal rows a device divides its work.
     """
 
     def __init__(
@@ -94,18 +77,11 @@ class TrainStep:
     def replica_step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        """Takes one replica's share in the update from a global batch.
+        """Takes one replica's share in an update; returns a `StepResult`'s fields.
 
-        Every replica is given the whole batch, a few hundred kilobytes, and takes
-        its own share: there is no distributed iterator whose place is lost on a
-        restart.
-
-        Args:
-            batch: the global batch, as `data.parts.SIGNATURE` describes it.
-            step: int32 (), the number of updates done before.
-
-        Returns:
-            The fields of a `StepResult`, in order.
+        Every replica is given the whole batch (`parts.SIGNATURE`), a few hundred
+        kilobytes, and takes its own share: there is no distributed iterator whose place
+        is lost on a restart. `step`, int32 (), is the number of updates done before.
         """
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
@@ -154,14 +130,7 @@ class TrainStep:
         piece: tf.Tensor,
         cuts: tf.Tensor | int,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Like `_gradients`, of one piece of a batch.
-
-        Args:
-            batch: the global batch.
-            step: int32 (), the number of updates done before.
-            piece: int32 (), which piece, counted through all parts.
-            cuts: into how many pieces every part is cut.
-        """
+        """Like `_gradients`, of one piece; every part is cut into `cuts` of them."""
         part, cut = piece // cuts, piece % cuts
         sides = rectangle(batch, part)
         found = []
@@ -183,8 +152,7 @@ class TrainStep:
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Like `_gradients`, over a replica's pieces of a batch, one after the other.
 
-        Replicas take whole parts in turn: rectangles as large as a device holds keep
-        it busy. Where there are fewer parts than replicas, parts are cut by rows.
+        Replicas take whole parts, which keep them busy; too few are cut by rows.
         """
         parts = tf.shape(batch["shapes"])[0]
         cuts = tf.maximum(replicas // parts, 1)
@@ -206,10 +174,7 @@ class TrainStep:
         return total, tokens, gradients
 
     def _dropout_seed(self, step: tf.Tensor, piece: tf.Tensor) -> tf.Tensor:
-        """Makes a seed, int32 (2,), from run, step and piece.
-
-        A part that is not cut among replicas has the same masks on whichever of them.
-        """
+        """Makes a seed, int32 (2,); an uncut part has the same on whichever replica."""
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
         return tf.stack([step, run + piece])
 
@@ -217,8 +182,7 @@ class TrainStep:
 def _rows(side: tf.Tensor, cut: tf.Tensor, cuts: tf.Tensor | int) -> tf.Tensor:
     """Returns one of so many equal cuts of a part's side, int32 (rows, length).
 
-    Rows that are missing are filler rows, all zeros, which add nothing to any sum:
-    every cut of a part has the same static shape, and none is empty.
+    Filler rows, all zeros, add nothing to sums; all cuts have the same static shape.
     """
     rows = tf.shape(side)[0]
     each = (rows + cuts - 1) // cuts

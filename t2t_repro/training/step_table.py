@@ -9,12 +9,8 @@ from t2t_repro.system.text_files import write_text_atomically
 class StepTable:
     """A file of tab-separated rows, each led by its step.
 
-    A training that is killed has written rows of updates that are lost with it; they
-    are written again when the updates are made again, so they are cut off first.
-
-    Args:
-        path: the file; its folder must exist when a row is added.
-        columns: the names of all columns, "step" first.
+    A killed training has written rows of updates that are lost, and will be made and
+    written again; `cut` takes them off first. `columns` begins with "step".
     """
 
     def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
@@ -26,22 +22,14 @@ class StepTable:
         return [int(row.partition("\t")[0]) for row in self._rows()]
 
     def cut(self, step: int) -> None:
-        """Removes the rows of later steps, and one that was half written.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
+        """Removes the rows of later steps, and one that was half written."""
         rows = [row for row in self._rows() if int(row.partition("\t")[0]) <= step]
         text = "".join(f"{row}\n" for row in ("\t".join(self.columns), *rows))
         if not self.path.exists() or self._text() != text:
             write_text_atomically(self.path, text)
 
     def add(self, *values: str) -> None:
-        """Writes a row, in one piece, and forces it to disk.
-
-        Args:
-            *values: one for each column.
-        """
+        """Writes a row, a value a column, in one piece, and forces it to disk."""
         with self.path.open("ab", buffering=0) as file:
             file.write("\t".join(values).encode() + b"\n")
             os.fsync(file.fileno())

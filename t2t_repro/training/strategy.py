@@ -21,16 +21,11 @@ _CPU_LANES = 2
 def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
     """Returns a strategy by name; to be called before TensorFlow is used.
 
-    Args:
-        name: "one_device", "mirrored" (the GPUs of this machine),
-            "multi_worker" (the machines of TF_CONFIG, or the tasks of a Slurm step),
-            or "auto": multi_worker where there are several of those, mirrored with
-            several GPUs, else one_device.
-        replicas: for "mirrored" without a GPU: split the CPU into as many devices.
-
-    Raises:
-        UserError: an unknown name, replicas that the machine does not have, or a
-            cluster that is not described.
+    "one_device", "mirrored" (this machine's GPUs; without one, the CPU split into
+    `replicas` devices), "multi_worker" (the machines of TF_CONFIG, or the tasks of a
+    Slurm step), or "auto": multi_worker where there are several of those, mirrored with
+    several GPUs, else one_device. Raises UserError for an unknown name, replicas that
+    the machine does not have, or a cluster that is not described.
     """
     if name not in NAMES:
         raise UserError(f"--strategy {name}: use one of {', '.join(NAMES)}")
@@ -60,9 +55,8 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
 def lanes() -> int:
     """Returns into how many cuts a device divides what it computes side by side.
 
-    On a CPU two: rows that are divided among the cores once make them wait once, and
-    operations that are divided one by one after each. Their number does not depend on
-    that of the cores, so that dropout's masks do not.
+    On a CPU two: the cores wait for each other once, not after each operation. Always
+    two, so that dropout's masks do not depend on the number of cores.
     """
     return 1 if tf.config.list_physical_devices("GPU") else _CPU_LANES
 
@@ -79,10 +73,7 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Says whether this process writes checkpoints and prints.
-
-    It is the task "chief", or worker 0 in a cluster that names no chief.
-    """
+    """Says whether this process writes: the task "chief", or worker 0 without one."""
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type is None:
         return True
@@ -119,12 +110,8 @@ def _tasks() -> int:
 def _take_cluster_from_slurm() -> None:
     """Sets TF_CONFIG for the tasks of a Slurm step, unless it is set.
 
-    TensorFlow's resolver reads Slurm's variables. What it would do about GPUs is left
-    to Slurm (srun --gpus-per-task), which knows what it gave to whom; the resolver
-    fails where there is none, so it is told of one a task.
-
-    Raises:
-        UserError: the variables describe no cluster.
+    GPUs are left to Slurm (srun --gpus-per-task), which knows what it gave to whom; the
+    resolver fails where there is none, so it is told of one a task.
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
     if os.environ.get("TF_CONFIG") or tasks == "1":

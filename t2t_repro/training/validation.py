@@ -8,13 +8,10 @@ from t2t_repro.training.losses import loss_sum
 
 
 class ValidationLoss:
-    """Computes the cross entropy per target symbol over a whole split.
+    """Computes the cross entropy per target symbol, EOS included, over a split.
 
-    Not comparable with the training loss: tensor2tensor too switches dropout and
-    label smoothing off in evaluation (t2t_model.py:set_mode).
-
-    Args:
-        model: the model, already built.
+    Not comparable with the training loss: tensor2tensor too switches dropout and label
+    smoothing off in evaluation (t2t_model.py:set_mode).
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -26,11 +23,7 @@ class ValidationLoss:
         self._sums = sums
 
     def __call__(self, batches: tf.data.Dataset) -> float:
-        """Returns the mean in nats per symbol, EOS included.
-
-        Args:
-            batches: ``inputs`` int32 (rows, source), ``targets`` int32 (rows, target).
-        """
+        """Returns nats per symbol, of int32 (rows, source) and (rows, target)."""
         total = tokens = 0.0
         for batch in batches:
             part, count = self._sums(batch["inputs"], batch["targets"])

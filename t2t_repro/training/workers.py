@@ -23,11 +23,9 @@ class WorkerGoneError(UserError):
 
 
 class Workers:
-    """The processes that a strategy trains in, seen from one of them.
+    """A training's processes; methods raise WorkerGoneError if one is gone.
 
-    Args:
-        strategy: where the training runs; any but MultiWorkerMirroredStrategy is one
-            process, which agrees with itself at once.
+    Any strategy but MultiWorkerMirroredStrategy is one process, which agrees at once.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
@@ -48,28 +46,15 @@ class Workers:
         self._replicas = strategy.num_replicas_in_sync
 
     def any(self, flag: bool) -> bool:
-        """Says whether one worker's flag is set; all must ask together.
-
-        Raises:
-            WorkerGoneError: another worker is gone.
-        """
+        """Says whether one worker's flag is set; all must ask together."""
         return self._sum(float(flag))[0] > 0 if self.are_many else flag
 
     def wait(self) -> None:
-        """Returns when all workers have come here.
-
-        Raises:
-            WorkerGoneError: another worker is gone.
-        """
+        """Returns when all workers have come here."""
         self.any(False)
 
     def require_same_step(self, step: int) -> None:
-        """Makes sure that all workers have restored the same checkpoint.
-
-        Raises:
-            UserError: they have not.
-            WorkerGoneError: another worker is gone.
-        """
+        """Raises UserError unless all workers have restored the same checkpoint."""
         if not self.are_many:
             return
         total, squares = self._sum(float(step))
@@ -88,11 +73,7 @@ class Workers:
 
     @contextmanager
     def gone_is_told(self) -> Iterator[None]:
-        """Turns what TensorFlow raises when a worker is gone into a clear line.
-
-        Raises:
-            WorkerGoneError: another worker is gone.
-        """
+        """Turns what TensorFlow raises when a worker is gone into WorkerGoneError."""
         try:
             yield
         except _GONE as error:

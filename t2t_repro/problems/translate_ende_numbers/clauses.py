@@ -28,19 +28,13 @@ _WANT = {"1": "will", "3": "will", "p": "wollen"}
 
 
 class VerbGroup(NamedTuple):
-    """A verb in one tense and person.
+    """A verb in one tense and person."""
 
-    Attributes:
-        en: All of the English verb, e.g. "has picked up".
-        finite: The German finite verb, e.g. "hat" or "holte".
-        closing: What closes the German clause, e.g. "abgeholt" or "ab", or "".
-        separable: `closing` is a particle, written together with a finite verb
-            that follows it ("dass er ... abholte").
-    """
-
-    en: str
-    finite: str
-    closing: str
+    en: str  # All of the English verb, e.g. "has picked up".
+    finite: str  # The German finite verb, e.g. "hat" or "holte".
+    closing: str  # What closes the German clause, e.g. "abgeholt" or "ab", or "".
+    # `closing` is a particle, written together with a finite verb that follows it
+    # ("dass er ... abholte").
     separable: bool = False
 
 
@@ -99,13 +93,9 @@ def action(
 ) -> Pair:
     """Returns a sentence in which somebody does something.
 
-    Args:
-        rng: chooses tense and word order.
-        subject: who does it.
-        verb: what is done.
-        rest: objects and adverbials, in the order of each language.
-        timed: `rest` says when, so no "yesterday" is added, nor a perfect, which
-            English does not combine with a time.
+    `rest` is objects and adverbials, in the order of each language. If `timed`, it says
+    when, so no "yesterday" is added, nor a perfect, which English does not combine with
+    a time.
     """
     tenses = ("past", "future", "want")
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))

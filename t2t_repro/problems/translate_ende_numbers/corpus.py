@@ -32,11 +32,7 @@ class TranslateEndeNumbers(Problem):
     target_lang = "de"
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """Returns the sentence pairs of a split with their kinds and values.
-
-        Raises:
-            UserError: `split` is none of the three.
-        """
+        """Returns a split's pairs, kinds and values; UserError for another split."""
         check_split(split)
         return _generate(split)
 

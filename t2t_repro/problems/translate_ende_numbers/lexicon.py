@@ -13,23 +13,14 @@ class Pair(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A thing that can be counted.
+    """A thing that can be counted."""
 
-    Attributes:
-        en: English singular.
-        en_plural: English plural.
-        gender: German gender, "m", "f" or "n".
-        de: German singular; the same in all the cases used here.
-        de_plural: German plural, nominative and accusative.
-        de_dative_plural: German plural, dative.
-    """
-
-    en: str
-    en_plural: str
-    gender: str
-    de: str
-    de_plural: str
-    de_dative_plural: str
+    en: str  # English singular.
+    en_plural: str  # English plural.
+    gender: str  # German gender, "m", "f" or "n".
+    de: str  # German singular; the same in all the cases used here.
+    de_plural: str  # German plural, nominative and accusative.
+    de_dative_plural: str  # German plural, dative.
 
 
 class Subject(NamedTuple):
@@ -41,49 +32,28 @@ class Subject(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb in the forms that the sentences use.
+    """A verb in the forms that the sentences use."""
 
-    Attributes:
-        en: English infinitive.
-        en_past: English past tense.
-        en_participle: English past participle.
-        de: German infinitive without its separable particle.
-        de_past: German past tense, third person singular, without particle.
-        de_past_plural: The same in the plural.
-        de_participle: German past participle, particle included.
-        particle: The separable particle ("ab" of "abholen"), or "".
-    """
-
-    en: str
-    en_past: str
-    en_participle: str
-    de: str
-    de_past: str
-    de_past_plural: str
-    de_participle: str
-    particle: str = ""
+    en: str  # English infinitive.
+    en_past: str  # English past tense.
+    en_participle: str  # English past participle.
+    de: str  # German infinitive without its separable particle.
+    de_past: str  # German past tense, third person singular, without particle.
+    de_past_plural: str  # The same in the plural.
+    de_participle: str  # German past participle, particle included.
+    particle: str = ""  # The separable particle ("ab" of "abholen"), or "".
 
 
 class Happening(NamedTuple):
-    """What an occasion does, third person singular.
+    """What an occasion does, third person singular."""
 
-    Attributes:
-        en: English infinitive.
-        en_present: English present tense.
-        en_past: English past tense.
-        de: German infinitive without its separable particle.
-        de_present: German present tense without particle.
-        de_past: German past tense without particle.
-        particle: The separable particle ("statt" of "stattfinden"), or "".
-    """
-
-    en: str
-    en_present: str
-    en_past: str
-    de: str
-    de_present: str
-    de_past: str
-    particle: str = ""
+    en: str  # English infinitive.
+    en_present: str  # English present tense.
+    en_past: str  # English past tense.
+    de: str  # German infinitive without its separable particle.
+    de_present: str  # German present tense without particle.
+    de_past: str  # German past tense without particle.
+    particle: str = ""  # The separable particle ("statt" of "stattfinden"), or "".
 
 
 def _nouns(table: str) -> tuple[Noun, ...]:

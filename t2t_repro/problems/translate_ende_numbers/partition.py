@@ -36,26 +36,19 @@ _VAL_SHARE, _TEST_SHARE = 0.06, 0.14
 
 @dataclass
 class Values:
-    """The values of one split, each list in an order without meaning.
+    """The values of one split, each list in an order without meaning."""
 
-    Attributes:
-        hundreds: Numbers 100 to 999.
-        thousands: Numbers 1,000 to 9,999.
-        years: Numbers 1700 to 2099.
-        counts: (number 2 to 99, English noun), "twenty-three books".
-        ordinals: (number 1 to 99, English noun), "the twenty-third book".
-        days: (day, month).
-        times: (hour 1 to 12, minute).
-        prices: (euros 0 to 99, cents 0 to 99).
-    """
-
-    hundreds: list[int] = field(default_factory=list)
-    thousands: list[int] = field(default_factory=list)
-    years: list[int] = field(default_factory=list)
+    hundreds: list[int] = field(default_factory=list)  # Numbers 100 to 999.
+    thousands: list[int] = field(default_factory=list)  # Numbers 1,000 to 9,999.
+    years: list[int] = field(default_factory=list)  # Numbers 1700 to 2099.
+    # (number 2 to 99, English noun), "twenty-three books".
     counts: list[tuple[int, str]] = field(default_factory=list)
+    # (number 1 to 99, English noun), "the twenty-third book".
     ordinals: list[tuple[int, str]] = field(default_factory=list)
-    days: list[tuple[int, int]] = field(default_factory=list)
+    days: list[tuple[int, int]] = field(default_factory=list)  # (day, month).
+    # (hour 1 to 12, minute).
     times: list[tuple[int, int]] = field(default_factory=list)
+    # (euros 0 to 99, cents 0 to 99).
     prices: list[tuple[int, int]] = field(default_factory=list)
 
 

@@ -28,19 +28,12 @@ _NOWS = (Pair("today", "heute"), Pair("tomorrow", "morgen"))
 
 @dataclass(frozen=True)
 class Item:
-    """A sentence pair, with what it is about.
+    """A sentence pair, with what it is about."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        values: The composed values that it states, one or two.
-        source: English.
-        target: German.
-    """
-
-    kind: str
-    values: tuple[Value, ...]
-    source: str
-    target: str
+    kind: str  # One of `KINDS`.
+    values: tuple[Value, ...]  # The composed values that it states, one or two.
+    source: str  # English.
+    target: str  # German.
 
 
 class SentenceMaker:
@@ -67,11 +60,7 @@ class SentenceMaker:
         }
 
     def make(self, kind: str) -> Item:
-        """Returns a random sentence of a kind.
-
-        Args:
-            kind: One of `KINDS`.
-        """
+        """Returns a random sentence of a kind, one of `KINDS`."""
         phrase = self._rng.choice(self._makers[kind])()
         return Item(kind, phrase.values, phrase.en, phrase.de)
 
