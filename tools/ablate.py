@@ -3,12 +3,10 @@
     python tools/ablate.py --work_dir D [--rows base,table3_a_h1,...] [--seeds 1,2]
         [--hparams base,d_model=128,...] [--problem files --data_dir TEXT ...]
 
-Every row is trained for every seed by `python -m t2t_repro.train`, in a folder of its
-own, as the paper did it: the last checkpoint alone, without averaging, scored on the
-validation split; perplexity per subword without label smoothing. A row's sizes keep
-their proportion to the paper's base at any size of `--hparams`. The table stands
-beside the paper's figures in `table3.md` and `table3.json`. The same command goes on
-where it was. `--count` trains nothing and prints the parameters of every row.
+Every row is trained for every seed in a folder of its own and scored as in the paper:
+the last checkpoint, not averaged, on the validation split; perplexity per subword
+without label smoothing. A row's sizes keep their proportion to the paper's base.
+`table3.md` and `table3.json` show the paper's figures, too. The same command resumes.
 """
 
 import json
@@ -102,8 +100,7 @@ def trials_of(
 ) -> Iterator[Trial]:
     """Yields every row with every seed, the first seed of all rows first.
 
-    Raises:
-        UserError: a row has no whole sizes at this base.
+    Raises UserError if a row has no whole sizes at this base.
     """
     for seed in seeds:
         for row in rows:
@@ -112,11 +109,7 @@ def trials_of(
 
 
 def run(trial: Trial, args: Namespace) -> None:
-    """Trains and scores a trial, unless that is done.
-
-    Raises:
-        UserError: a command failed; its log is named.
-    """
+    """Trains and scores a trial, unless that is done; a UserError names the log."""
     if trial.result() is not None:
         say(f"reusing {trial.result_file}")
         return

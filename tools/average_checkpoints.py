@@ -1,7 +1,6 @@
-"""Averages any checkpoints, named one by one.
+"""Averages checkpoints named one by one; t2t_repro.average takes a model's last ones.
 
-python -m t2t_repro.average takes the last ones of a model directory; this takes
-what it is given: python tools/average_checkpoints.py A B C --output_dir D
+python tools/average_checkpoints.py A B C --output_dir D
 """
 
 import argparse

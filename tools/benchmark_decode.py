@@ -2,18 +2,16 @@
 
     python tools/benchmark_decode.py [--rounds 3] [--only t2t_repro,...]
 
-A model of random weights (base size, unless told otherwise) translates random
-sentences; every translation takes exactly `--steps` steps, so that both do the same
-work. Tokens of the best hypotheses per second, for three kinds of work: many batches
-at hand, one batch at a time, one sentence at a time. Each program uses all cores as it
-does best: t2t_repro runs batches side by side, a core each, and once more as
-`translate --xla` does, with a compiled search for a sentence alone; of CTranslate2 the
-better of batches side by side and one batch over all cores counts.
+A model of random weights translates random sentences in exactly `--steps` steps each,
+so that both do the same work. It counts tokens of the best hypotheses per second: with
+many batches at hand, one batch at a time, one sentence at a time. Each program uses all
+cores as it does best: t2t_repro runs batches side by side, a core each, and once more
+as `translate --xla` does; of CTranslate2 the better of batches side by side and one
+batch over all cores counts.
 
-Beside them stand the matrix products of the steps alone, which nothing on the machine
-can beat. The translations of t2t_repro in float32 are compared with those of a plain
-search without caches. CTranslate2 must be installed (`pip install ctranslate2`), or
-left out by `--only t2t_repro,products`.
+The matrix products of the steps alone are the limit. What t2t_repro translates in
+float32 is compared with a plain search without caches. CTranslate2 must be installed
+(`pip install ctranslate2`), or left out by `--only t2t_repro,products`.
 """
 
 import os
@@ -72,14 +70,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
-    """Times all works of all contenders.
+    """Times all works of all contenders; returns ids that t2t_repro found in float32.
 
-    Args:
-        args: the flags.
-        found: gets each contender's tokens a second by work, and what it needs.
-
-    Returns:
-        Ids of what t2t_repro translated in float32.
+    `found` gets each contender's tokens a second by work, start and memory.
     """
     works = decoding.works_of(args)
     timed = [work for work in works if work not in decoding.BEGIN]

@@ -4,12 +4,11 @@
         --vocab_file vocab.model --source_file text.en
     python tools/benchmark_export.py --model_dir mymodel --source_file text.en
 
-The first exports random weights of a size (`vocab_divisor` gives the tables the rows
-of a larger vocabulary); random weights never end a sentence, so every translation
-grows to its limit. Two processes translate the same batches of the same texts: one has
-the model and a `Translator`, the other the export, TensorFlow's graph loader and
-nothing of this package; batch by batch in turn, round after round, because a machine's
-speed drifts. The ratio is the median over the pairs of batches.
+The first exports random weights (`vocab_divisor` gives the tables the rows of a larger
+vocabulary); they never end a sentence, so every translation grows to its limit. One
+process has the model and a `Translator`, the other only the export and TensorFlow. Both
+translate the same batches in turn, because a machine's speed drifts. The ratio is the
+median over the pairs of batches.
 """
 
 import sys
@@ -45,13 +44,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(
     args: Namespace, batches: Sequence[Sequence[str]], folder: Path, result: Result
 ) -> None:
-    """Exports a model and times both processes.
+    """Exports a model to `folder` and times both processes on batches of texts.
 
-    Args:
-        args: the flags.
-        batches: texts, at least one batch.
-        folder: for the export and logs.
-        result: gets the figures of `figures_of` when a round is done.
+    `result` gets the figures of `figures_of` whenever a round is done.
     """
     export_dir = folder / "exported"
     version = str(export_dir / "1")
@@ -79,19 +74,13 @@ def measure(
 def figures_of(
     found: dict[str, list[Result]], rounds: int, batches: Sequence[Sequence[str]]
 ) -> Result:
-    """Returns the figures.
+    """Returns the figures by name, from both programs' answers to each round's batches.
 
-    Args:
-        found: of both, the answer to each batch of each round.
-        rounds: how many there are.
-        batches: what was translated.
-
-    Returns:
-        By name: `tokens` are the subwords of all translations of a round, EOS
-        included; the speeds count each batch in its median time; `ratio` is the median
-        over all batches of all rounds, `processor_ratio` that of the processor's time
-        for everything, which others on the machine hardly touch; memory is beside
-        what TensorFlow itself takes, after the first batch and at most.
+    `tokens` are the subwords of all translations of a round, EOS included; speeds count
+    each batch in its median time; `ratio` is the median over all batches of all rounds.
+    `processor_ratio` is that of the processor's time, which other work on the machine
+    hardly touches. Memory is beside what TensorFlow itself takes, after the first batch
+    and at most.
     """
     here, there = (
         np.reshape([answer["seconds"] for answer in found[name]], (rounds, -1))

@@ -2,12 +2,11 @@
 
     python tools/benchmark_input.py [--pairs 4500000] [--work_dir D] [--json]
 
-Generates parallel text with WMT14 English-German's number of pairs and mean lengths
-(116 and 110 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025,
-section 4), prepares it by `python -m t2t_repro.datagen` in a process of its own, and
-then reads training batches of about 25,000 positions a side as fast as they come.
-What eight A100 consume with the big model is printed beside it: 552,000 target
-tokens/s (NVIDIA DeepLearningExamples, PyTorch/Translation/Transformer).
+Generates text with WMT14 English-German's number of pairs and mean lengths (116 and 110
+million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025, section 4),
+prepares it by `python -m t2t_repro.datagen`, and reads training batches of about 25,000
+positions a side. For comparison, eight A100 consume 552,000 target tokens/s with the
+big model (NVIDIA DeepLearningExamples, PyTorch/Translation/Transformer).
 """
 
 import resource
@@ -68,11 +67,7 @@ def text_of(found: dict[str, Any]) -> str:
 
 
 def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Generates, prepares and reads in a folder; returns seconds, bytes, tokens/s.
-
-    Raises:
-        UserError: the text could not be prepared.
-    """
+    """Generates, prepares and reads in a folder; returns seconds, bytes, tokens/s."""
     say(f"generating {args.pairs:,} pairs")
     write_corpus(folder, args.pairs)
     size = sum(path.stat().st_size for path in folder.glob("train.*"))

@@ -3,19 +3,16 @@
     python tools/benchmark_tensor2tensor.py --t2t_python t2t-venv/bin/python
         --data_dir multi30k --vocab_file spm6k.model --model_dir models/multi30k
 
-Two parts (`--only` takes one):
+There are two parts (`--only` takes one). Training: both take the same batches in the
+same order; t2t_repro makes them meanwhile, tensor2tensor gets them ready. It counts
+non-padding target tokens per second after the first `--measure_from` steps, without
+validation and checkpoints.
 
-* Training. Both take the same batches in the same order, from t2t_repro's pipeline.
-  Non-padding target tokens per second over the steps after the first
-  `--measure_from`; no validation and no checkpoint in that time. t2t_repro makes its
-  batches meanwhile, tensor2tensor is handed them ready.
-* Translation. Both search the same sentences with the same weights, ids to ids,
-  sorted longest first and cut into the same batches; the first batch runs once
-  before the clock starts.
+Translation: both search the same sentences, ids to ids, in the same batches with the
+same weights; the first batch runs once before the clock starts.
 
-Every run is a process of its own, alone; `--rounds` alternates them. Both use
-TensorFlow's own choice of threads, and no GPU. t2t_repro must be installed;
-tensor2tensor's environment is Python 3.7 with tensorflow 1.15.5 and tensor2tensor
+Every run is a process of its own, alone, with TensorFlow's own choice of threads and no
+GPU. tensor2tensor's environment is Python 3.7 with tensorflow 1.15.5 and tensor2tensor
 1.15.7.
 """
 
@@ -122,15 +119,10 @@ def _count(part: Result, name: str, answer: Result) -> None:
 
 
 def compare(ours: Result, theirs: Result) -> Result:
-    """Compares the translations of the same sentences.
+    """Compares translations of the same sentences: `ids` without padding, and `scores`.
 
-    Args:
-        ours: `ids` of each without padding, and its `scores`.
-        theirs: the same.
-
-    Returns:
-        The number of `sentences`, how many are `identical` in all ids, and the
-        largest difference of scores among these (None: there are none) and among all.
+    Returns the number of `sentences`, how many are `identical` in all ids, and the
+    largest difference of scores among these (None: there are none) and among all.
     """
     pairs = zip(ours["ids"], theirs["ids"], strict=True)
     identical = np.array([list(one) == list(other) for one, other in pairs])

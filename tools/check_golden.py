@@ -2,9 +2,8 @@
 
     python tools/check_golden.py --golden_dir FOLDER [--json]
 
-FOLDER holds model cases, training cases, tables, searches, texts and checkpoints as
-NumPy, JSON and TensorFlow files; each file's kind is read from what it holds. Every
-array is compared or used as an input; one that nobody looked at is a failure.
+FOLDER holds NumPy, JSON and TensorFlow files; each file's kind is read from what it
+holds. An array that is neither compared nor used as an input is a failure.
 """
 
 import argparse

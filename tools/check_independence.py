@@ -3,11 +3,10 @@
     python tools/check_independence.py --model_dir MODEL --input_file TEXT
         [--saved_model EXPORTED/1]
 
-Translates the text line by line, then in batches of other sizes, in its order and
-shuffled, also by a SavedModel if one is named, and compares: scores must agree within
-1e-4, and lines must be the same, but for those whose two translations' scores are that
-close. These are listed, and more than 2 in 1,000 are too many. Exit status 1 if
-something differs otherwise.
+Translates line by line, then in other batches, in order and shuffled, also by a
+SavedModel if named. Scores must agree within 1e-4, and lines must be the same, unless
+their two scores are that close: these are listed, and at most 2 in 1,000 are allowed.
+Exit status 1 if something differs otherwise.
 """
 
 import random

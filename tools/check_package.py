@@ -2,13 +2,12 @@
 
     python tools/check_package.py --python python3.11,python3.12,python3.13
 
-`python -m build` makes both from the tracked files alone; what is in them is compared
-with the tree. Then every Python that is named gets an empty environment for each of
-the two, outside of the checkout. In it every command answers `--help`, and the
-quickstart's training runs, for a few steps, up to an export and a translation; with
---full the first environment trains and scores all of it. Takes about four minutes for
-each environment, most of it pip's, and ten more with --full. Nothing is left behind
-unless --work_dir names a folder, which then keeps the environments and the two files.
+`python -m build` makes both from the tracked files alone; their contents are compared
+with the tree. Every Python gets an empty environment for each, outside the checkout,
+where every command answers `--help` and the quickstart trains for a few steps, exports
+and translates; with --full the first one trains and scores all of it. An environment
+takes about four minutes, most of it pip's, and --full ten more. --work_dir names a
+folder that keeps everything.
 """
 
 import itertools
@@ -94,16 +93,10 @@ def _interpreter(name: str) -> str:
 
 
 def build(work: Path) -> list[Path]:
-    """Builds the sdist, and the wheel from it.
+    """Builds the sdist, and the wheel from it, and returns wheel and sdist.
 
-    Args:
-        work: gets a copy of the tracked files in ``source`` and the two in ``dist``.
-
-    Returns:
-        The wheel and the sdist.
-
-    Raises:
-        UserError: it failed; the message ends with what the tool said last.
+    `work` gets a copy of the tracked files in ``source`` and the two in ``dist``. A
+    UserError ends with what the tool said last.
     """
     source, dist = work / "source", work / "dist"
     for folder in (source, dist):
@@ -138,8 +131,7 @@ def wanted_files(root: Path) -> set[str]:
 def names_in(archive: Path) -> set[str]:
     """Returns the files in a wheel or an sdist, by the names in a wheel.
 
-    The folder around an sdist is left out, and its `configs/` counts as what it
-    becomes.
+    An sdist's outer folder is left out; its `configs/` counts as what it becomes.
     """
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
@@ -152,12 +144,7 @@ def names_in(archive: Path) -> set[str]:
 
 
 def check_contents(archive: Path, root: Path) -> None:
-    """Compares a wheel or an sdist with the tree that it was built from.
-
-    Raises:
-        UserError: it lacks a file of the package or a set, or holds one that the tree
-            does not.
-    """
+    """Raises UserError unless an archive holds the package's files and no others."""
     wanted, names = wanted_files(root), names_in(archive)
     missing = sorted(wanted - names)
     if missing:
@@ -172,17 +159,9 @@ def check_install(
 ) -> dict[str, Any]:
     """Installs an archive into an empty environment and trains outside the checkout.
 
-    Args:
-        python: the interpreter to build the environment on.
-        archive: the wheel or the sdist.
-        work: gets the environment and a folder to train in.
-        full: train the quickstart's whole training and score it.
-
-    Returns:
-        What was installed where, how long it took, and the BLEU of a full training.
-
-    Raises:
-        UserError: a step failed; the message ends with what it said last.
+    `work` gets the environment and a folder to train in; `full` trains the quickstart's
+    whole training and scores it. Returns what was installed where, how long it took,
+    and the BLEU of a full training. A step's UserError ends with what it said last.
     """
     version = _run([python, "--version"], cwd=work, what=python).strip()
     kind = "wheel" if archive.suffix == ".whl" else "sdist"

@@ -76,11 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_environment(folder: Path, version: str) -> str:
-    """Makes an environment, once; returns its interpreter.
-
-    Raises:
-        UserError: pip cannot install that version.
-    """
+    """Makes an environment, once; returns its interpreter. UserError if pip fails."""
     python, done = folder / "bin" / "python", folder / "installed"
     if not done.exists():
         venv.create(folder, with_pip=True, clear=True)
@@ -97,10 +93,8 @@ def make_environment(folder: Path, version: str) -> str:
 def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
     """Asks every signature in a process of an environment; see `peers/run_export.py`.
 
-    Each line is its own translation where one must be given.
-
-    Raises:
-        UserError: the export cannot be loaded or run there.
+    Each line is its own translation where one must be given. Raises UserError if the
+    export cannot be loaded or run there.
     """
     export = peer(f"{version} under {python}", python, "run_export.py", str(version))
     single = {"text": lines}
@@ -131,11 +125,7 @@ def compare(
 
 
 def _newest(export_dir: Path) -> Path:
-    """Returns the folder of the newest version.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Returns the folder of the newest version; UserError if there is none."""
     found = export_dir.iterdir() if export_dir.is_dir() else ()
     numbers = [int(path.name) for path in found if path.name.isdecimal()]
     if not numbers:

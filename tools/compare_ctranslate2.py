@@ -2,13 +2,12 @@
 
     python tools/compare_ctranslate2.py --model_dir M --source_file text.en
 
-exports the model for CTranslate2 into a folder of its own, and compares for every
-line, without length penalty on either side: the log probability of every token of the
-translations (forced decoding), greedy search, and beam search for translations of at
-least one subword. (Without a length penalty the most probable translation is often
-empty; CTranslate2 forbids that unless told otherwise.) Every line that differs is
-printed with the gap between the two translations' log probabilities, both by the
-model here. `pip install t2t_repro[ctranslate2]` brings CTranslate2.
+Compares for every line, without length penalty: the log probability of every token of
+the translations (forced decoding), greedy search, and beam search for at least one
+subword (without a length penalty the most probable translation is often empty;
+CTranslate2 forbids that by default). Lines that differ are printed with the gap between
+the two log probabilities, both by the model here. `pip install t2t_repro[ctranslate2]`
+brings CTranslate2.
 """
 
 from __future__ import annotations
@@ -32,14 +31,10 @@ Ids = Sequence[int]
 
 
 class Comparer:
-    """Both programs with one model; ids are without EOS.
+    """Both programs with one built model; ids are without EOS.
 
-    Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        folder: an empty folder for CTranslate2's files.
-        lines: what is translated; blank lines are left out.
-        extra_length: subwords by which a translation may be longer than its source.
+    CTranslate2's files go into the empty `folder`; blank lines are left out; a
+    translation may be `extra_length` subwords longer than its source.
     """
 
     def __init__(
@@ -72,11 +67,10 @@ class Comparer:
     def search(self, beam_size: int) -> dict[str, Any]:
         """Translates every line in both.
 
-        Returns:
-            `beam_size`; how many `lines` there are and how many are `equal` token by
-            token; and `differences`: of each other one the number of the `line`, from
-            1, the translations `ours` and `theirs`, and the `gap`: the log probability
-            of ours less that of theirs, by the model here.
+        Returns `beam_size`; how many `lines` there are and how many are `equal` token
+        by token; and `differences`: the number of the `line`, from 1, `ours` and
+        `theirs`, and the `gap`: the log probability of ours less that of theirs, by the
+        model here.
         """
         ours, theirs = self._ours(beam_size), self._translated(beam_size)
         pairs = enumerate(zip(ours, theirs, strict=True))
@@ -103,9 +97,8 @@ class Comparer:
     def forced(self, beam_size: int) -> tuple[int, float]:
         """Scores CTranslate2's own translations in both.
 
-        Returns:
-            How many tokens were compared, EOS included, and the largest difference of
-            a token's log probability, nats.
+        Returns the number of tokens, EOS included, and the largest difference of a
+        token's log probability, nats.
         """
         import numpy as np
 

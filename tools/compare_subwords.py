@@ -3,11 +3,10 @@
     python tools/compare_subwords.py --t2t_python t2t-venv/bin/python
         --vocab_file vocab.translate_ende_wmt32k.32768.subwords train.en train.de
 
-Every line is encoded and decoded twice with the same vocabulary: by t2t_repro's
-tokenizer in the graph, and by tensor2tensor's SubwordTextEncoder in a process of its
-own. Ids and decoded texts must be equal. Prints one line per file and exits with
-status 1 if anything differs. t2t_repro must be installed; tensor2tensor's
-environment is Python 3.7 with tensorflow 1.15.5 and tensor2tensor 1.15.7.
+Every line is encoded and decoded by t2t_repro's tokenizer in the graph, and by
+tensor2tensor's SubwordTextEncoder in a process of its own. Exit status 1 if ids or
+texts differ. tensor2tensor's environment is Python 3.7 with tensorflow 1.15.5 and
+tensor2tensor 1.15.7.
 """
 
 import itertools
@@ -65,10 +64,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def compare(lines: Iterable[str], ours: Coder, theirs: Coder) -> dict[str, Any]:
     """Compares what two programs make of the same lines.
 
-    Returns:
-        The number of `lines`, how many are `different`, and the `first` of these
-        (None: there is none): its `line` number from 1, its `text`, and what each
-        program made of it, `[ids, decoded]` under its name.
+    Returns the number of `lines`, how many are `different`, and the `first` of these
+    (None: there is none): its `line` number from 1, its `text`, and each program's
+    `[ids, decoded]` under its name.
     """
     count, different, first = 0, 0, None
     remaining = iter(lines)
@@ -98,11 +96,7 @@ def line_of(found: dict[str, Any]) -> str:
 
 
 def our_coder(vocab_file: str) -> Coder:
-    """Returns our half of the comparison.
-
-    Raises:
-        UserError: there is no such vocabulary, or it is damaged.
-    """
+    """Returns our half of the comparison; UserError: no such vocabulary, or damaged."""
     import tensorflow as tf
 
     from t2t_repro.tokenizers.load import load_tokenizer

@@ -2,12 +2,10 @@
 
     python tools/inject_faults.py [--kills 20] [--strategy mirrored --replicas 2]
 
-One training runs undisturbed. Then, for each kill, the same command begins another
-one in a new folder, is killed (SIGKILL) at a random moment, and is run again to the
-end. One kill in four waits until a checkpoint is being written. Every variable of
-every checkpoint, the average, the logged losses and all other files that do not tell
-time must have the same bits as the undisturbed training's. The exit status is 1 if
-anything differs.
+One training runs undisturbed. For each kill the same command begins in a new folder, is
+killed (SIGKILL) at a random moment (one in four while a checkpoint is being written),
+and is run again to the end. All variables of all checkpoints, the average, the losses
+and all files that do not tell time must have the same bits; else exit status 1.
 """
 
 import random
@@ -76,10 +74,8 @@ class Kill(NamedTuple):
 class Injector:
     """Runs the same training again and again.
 
-    Args:
-        work_dir: where data and models go.
-        train: the flags of `python -m t2t_repro.train` but for its folders.
-        seed: of the moments.
+    `train` are the flags of `python -m t2t_repro.train` but for its folders, which lie
+    in `work_dir`; `seed` is of the moments.
     """
 
     def __init__(self, work_dir: Path, train: Sequence[str], seed: int) -> None:
@@ -175,9 +171,8 @@ class Injector:
 def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
     """Compares two model directories bit by bit.
 
-    Returns:
-        How many variables were compared, and the names of what differs: checkpoints
-        that only one has, `FOLDER/PART NAME` for a variable, files, debris.
+    Returns the number of variables compared, and the names of what differs: checkpoints
+    that only one has, `FOLDER/PART NAME` for a variable, files, debris.
     """
     compared, different = 0, []
     folders = [_folders(directory) for directory in (expected, found)]

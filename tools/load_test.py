@@ -3,10 +3,9 @@
     python tools/load_test.py --model mymodel --port 8500 --source_file F
     python tools/load_test.py --export_dir exported --model mymodel --source_file F
 
-The first asks a server that runs. The second starts the test harness (see
-`serve_export.py`, which is not TensorFlow Serving) in a process of its own, once with
-and once without batching. Requests hold sentences of mixed length, drawn from a file;
-clients send the next request when the last is answered.
+The first asks a running server. The second starts the test harness `serve_export.py`
+(not TensorFlow Serving), once with and once without batching. Requests hold sentences
+drawn from a file; clients send the next one when the last is answered.
 """
 
 from __future__ import annotations
@@ -42,23 +41,12 @@ def measure(
     requests: int,
     batch_size: int,
 ) -> dict[str, Any]:
-    """Sends requests to a server.
+    """Sends `requests` requests, each of 1 to `batch_size` lines, from many clients.
 
-    Args:
-        name: what it is called in the result.
-        server: who is asked.
-        lines: sentences to draw from.
-        clients: that ask at the same time.
-        requests: of all clients together.
-        batch_size: sentences in a request, at most; 1 to that many at random.
-
-    Returns:
-        `name`, `requests` and `sentences` that were answered, the `seconds` from the
-        first to the last, `sentences_per_second`, and `latency_ms` of requests by
-        percentile: "50", "90", "99", "100".
-
-    Raises:
-        UserError: the server is not available, or refuses a request.
+    Returns `name`, `requests` and `sentences` that were answered, the `seconds` from
+    the first to the last, `sentences_per_second`, and `latency_ms` of requests by
+    percentile: "50", "90", "99", "100". Raises UserError if the server is not
+    available, or refuses a request.
     """
     generator = random.Random(0)
     waiting = [
@@ -102,13 +90,9 @@ def text_of(measured: dict[str, Any]) -> str:
 def harness(
     export_dir: str, model: str, protocol: str, batching: bool
 ) -> Iterator[Server]:
-    """Starts the test harness in a process of its own.
+    """Starts the test harness in a process of its own; yields where it answers.
 
-    Yields:
-        Where it answers.
-
-    Raises:
-        UserError: it does not start.
+    Raises UserError if it does not start.
     """
     flags = ["--export_dir", export_dir, "--model_name", model]
     flags += ["--port", "0", "--rest_port", "0"]

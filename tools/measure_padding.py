@@ -37,16 +37,7 @@ Lengths = npt.NDArray[np.int32]
 class Row(NamedTuple):
     """What an epoch of one kind of batching is like; see the file's top.
 
-    Attributes:
-        kind: of batching.
-        tokens_per_part: the bound of a part.
-        shapes: how many there are.
-        parts: how many there are.
-        batches: how many there are.
-        full: mean size of a batch over its bound.
-        share: of the positions that are tokens.
-        left_out: share of the pairs.
-        together_again: share of the pairs of pairs.
+    `tokens_per_part` is the bound of a part, `share` the tokens among all positions.
     """
 
     kind: str
@@ -101,18 +92,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def lengths_of(
     pairs: Sequence[tuple[str, str]], vocab_file: str | None, vocab_size: int
 ) -> Lengths:
-    """Returns the tokens of the pairs that have text on both sides.
+    """Counts tokens of pairs with text on both sides: int32 (pairs, 2), EOS included.
 
-    Args:
-        pairs: source and target lines.
-        vocab_file: the vocabulary; None learns one from the pairs.
-        vocab_size: of the one that is learned.
-
-    Returns:
-        int32 (pairs, 2), EOS included.
-
-    Raises:
-        UserError: the vocabulary cannot be read, or not be learned.
+    Without a `vocab_file` a vocabulary of `vocab_size` is learned from the pairs.
     """
     from t2t_repro.data.shard_encoding import encode_pairs
     from t2t_repro.tokenizers.load import load_tokenizer
@@ -129,12 +111,9 @@ def lengths_of(
 
 
 def measure(lengths: Lengths, bounds: HParams, max_shapes: int) -> list[Row]:
-    """Plans epochs of all kinds.
+    """Plans epochs of all kinds for int32 (pairs, 2) tokens.
 
-    Args:
-        lengths: int32 (pairs, 2), tokens.
-        bounds: the bounds of batches and parts, the longest side, and the seed.
-        max_shapes: the most static shapes.
+    `bounds` has the bounds of batches and parts, the longest side, and the seed.
     """
     parts = {bounds.tokens_per_batch, bounds.tokens_per_part}
     return [
@@ -172,11 +151,9 @@ def _row(lengths: Lengths, config: BatchingConfig, seed: int) -> Row:
 def together_again(
     one: npt.NDArray[np.integer], other: npt.NDArray[np.integer]
 ) -> float:
-    """Returns how many of the pairs of pairs that share a batch share another.
+    """Returns the share of the pairs of pairs in one batch that share another, too.
 
-    Args:
-        one: int (pairs,), the batch of every pair.
-        other: int (pairs,), its batch in another epoch.
+    `one` and `other` are int (pairs,), the batch of every pair in two epochs.
     """
     _, both = np.unique(np.stack([one, other]), axis=1, return_counts=True)
     before = np.bincount(one)

@@ -14,9 +14,7 @@ TRAINING_PASSES = 3
 def parameters(hparams: HParams, vocab_size: int) -> int:
     """Counts the parameters of a model over one shared vocabulary.
 
-    Args:
-        hparams: the model's sizes.
-        vocab_size: V, before it is rounded up to `vocab_divisor`.
+    `vocab_size` is V before it is rounded up to `vocab_divisor`.
     """
     d, d_ff = hparams.d_model, hparams.d_ff
     rows = -(-vocab_size // hparams.vocab_divisor) * hparams.vocab_divisor
@@ -45,21 +43,13 @@ def parameters(hparams: HParams, vocab_size: int) -> int:
 def training_flops(
     hparams: HParams, vocab_size: int, source: float, target: float
 ) -> float:
-    """Counts the operations that training on one sentence pair takes.
+    """Counts the floating-point operations that training on one sentence pair takes.
 
-    Multiplications and additions in matrix products, forward and backward; what is
-    done element by element is left out (a few percent). With dense rows of positions
-    the mean length gives the mean count but for the attention's products, which grow
-    with the square.
-
-    Args:
-        hparams: the model's sizes.
-        vocab_size: V.
-        source: tokens of the source, EOS included.
-        target: tokens of the target, EOS included.
-
-    Returns:
-        Floating-point operations, two for a multiplication and an addition.
+    Multiplications and additions (two operations) in matrix products, forward and
+    backward; what is done element by element is left out (a few percent). With dense
+    rows of positions the mean length gives the mean count but for the attention's
+    products, which grow with the square. `source` and `target` are tokens, EOS
+    included.
     """
     d, d_ff = hparams.d_model, hparams.d_ff
     keys = hparams.num_heads * hparams.key_size

@@ -1,7 +1,4 @@
-"""Beam search as plainly as it can be written: no cache, no batch, NumPy in float64.
-
-What the fast decoder's translations are compared with.
-"""
+"""Beam search to check the fast one with: no cache, no batch, NumPy in float64."""
 
 from collections.abc import Callable
 

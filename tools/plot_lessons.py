@@ -1,14 +1,12 @@
 """Draws the lessons of the paper, each as PNG and SVG, and prints their numbers.
 
     python tools/plot_lessons.py --output_dir figures
-
-draws those that take seconds. Two take longer and are drawn when they are named:
-
     python tools/plot_lessons.py --only heads --model_dir M \
         --source_file test.en --reference_file test.de --output_dir figures
     python tools/plot_lessons.py --only norm_order --data_dir data --output_dir figures
 
-`pip install t2t_repro[figures]` brings Matplotlib.
+The first takes seconds; the other two take longer and are drawn only when named. `pip
+install t2t_repro[figures]` brings Matplotlib.
 """
 
 import importlib
@@ -72,11 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _checked(args: Any) -> list[tuple[str, str]]:
-    """Refuses what cannot be drawn; returns the pairs that are translated.
-
-    Raises:
-        UserError: something is missing or not what it should be.
-    """
+    """Returns the pairs to translate; UserError if something is missing or wrong."""
     folder = Path(args.output_dir)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output_dir {folder} is a file; name a folder")

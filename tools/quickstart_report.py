@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def newest_version(export_dir: Path) -> Path:
-    """Returns the SavedModel with the greatest number in an export directory.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+    """Returns the newest SavedModel of an export; FileNotFoundError if none."""
     versions = [path for path in export_dir.iterdir() if path.name.isdecimal()]
     if not versions:
         raise FileNotFoundError(f"{export_dir} holds no exported version")
@@ -62,11 +58,7 @@ def newest_version(export_dir: Path) -> Path:
 
 
 def translate(model: Path, sentences: Sequence[str]) -> tuple[list[str], float]:
-    """Translates sentences with a SavedModel.
-
-    Returns:
-        Their translations, and the seconds that loading and translating took.
-    """
+    """Translates with a SavedModel; returns translations and seconds, with loading."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     start = time.monotonic()
     import tensorflow as tf

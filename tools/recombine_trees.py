@@ -37,11 +37,7 @@ _TRIES = 100
 
 
 class Treebank:
-    """The trees, and their constituents by what they are and stand in.
-
-    Args:
-        pairs: words and tags of each tree, as a parsing problem gives them.
-    """
+    """Trees, given as words and tags, and their constituents by parent and label."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._trees: list[list[Piece]] = []
@@ -56,15 +52,9 @@ class Treebank:
     def recombined(
         self, generator: random.Random, probability: float, most_words: int
     ) -> str:
-        """Draws a tree.
+        """Draws a tree, in brackets; replaces each constituent with some probability.
 
-        Args:
-            generator: what is drawn with.
-            probability: that a constituent is replaced.
-            most_words: of the tree, where that can be had in a hundred tries.
-
-        Returns:
-            The tree in brackets.
+        It has at most `most_words`, where that can be had in a hundred tries.
         """
         for _ in range(_TRIES):
             tree = self._replaced(generator.choice(self._trees), generator, probability)

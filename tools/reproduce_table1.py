@@ -87,20 +87,12 @@ def measure(
     radius: int,
     repeats: int,
 ) -> dict[str, Any]:
-    """Measures everything.
+    """Measures all layers over `lengths` n, ascending, and `widths` d, multiples of 8.
 
-    Args:
-        lengths: n, ascending.
-        widths: d, multiples of 8.
-        kernel: k.
-        radius: of restricted self-attention.
-        repeats: timed runs of each layer.
-
-    Returns:
-        ``layers``: by kind, d and n the ``operations`` (multiplications) and the
-        ``seconds``; ``sequential`` and ``paths`` by kind and n; ``crossovers`` by d;
-        ``doubled`` by kind: what the time is multiplied by when n, and when d, doubles,
-        at the largest sizes.
+    Returns ``layers``: by kind, d and n the ``operations`` (multiplications) and the
+    ``seconds``; ``sequential`` and ``paths`` by kind and n; ``crossovers`` by d;
+    ``doubled`` by kind: what the time is multiplied by when n, and when d, doubles, at
+    the largest sizes.
     """
     from table1.dependency import (
         contiguous_path,

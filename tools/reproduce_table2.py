@@ -2,12 +2,11 @@
 
     python tools/reproduce_table2.py [--tokens_per_second 25000] [--models DIR] [--json]
 
-For base and big, English-German and English-French: the command, the operations of
-the whole training by the paper's estimate (hours x GPUs x what one sustains) and by
-counting the products of every layer, the target tokens, and the time at a throughput
-that was measured with base (`--tokens_per_second`, as training prints it); the others
-are taken to do as many operations a second. Where a model directory of `--models`
-holds the set's result, both BLEU figures stand there.
+For base and big, English-German and English-French: the command, the operations of the
+whole training by the paper's estimate (hours x GPUs x what one sustains) and by
+counting products, the target tokens, the time at a throughput measured with base (the
+others are taken to do as many operations a second), and both BLEU figures of results in
+`--models`.
 """
 
 import json
@@ -33,12 +32,10 @@ MEAN_LENGTH = 30
 
 
 class Paper(NamedTuple):
-    """What the paper reports (table 2, sections 5.2 and 6.1).
+    """What the paper reports (table 2, sections 5.2 and 6.1); None where it does not.
 
-    Attributes:
-        bleu: tokenised, compounds split for English-German.
-        flops: of the training, where the table gives them.
-        hours: of the training on eight P100, where the text gives them.
+    BLEU is tokenised, compounds split for English-German; flops and hours (on eight
+    P100) are of the whole training.
     """
 
     bleu: float
@@ -63,15 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def row_of(name: str, args: Namespace) -> dict[str, Any]:
-    """Computes one row.
-
-    Args:
-        name: a set, a key of `PAPER`.
-        args: the flags.
-
-    Returns:
-        Its figures by name; `hours` and the BLEU figures are None where unknown.
-    """
+    """Computes a row of `PAPER` by name; None for hours and BLEU that are unknown."""
     chosen, paper = hparams.load(name), PAPER[name]
     target_tokens = chosen.train_steps * chosen.tokens_per_batch
     flops = target_tokens * flops_per_token(name)
@@ -127,11 +116,7 @@ def _or_dash(value: float | None, spelling: str) -> str:
 
 
 def _result(models: Path, name: str) -> dict[str, Any]:
-    """Reads the result of a set's training, if one is there.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Reads the result of a set's training, {} if none is there; UserError: damaged."""
     problem = hparams.load(name).problem
     path = models / f"{name}.{problem}" / "result.json"
     if not path.exists():

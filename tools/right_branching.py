@@ -2,12 +2,11 @@
 
     python tools/right_branching.py --data_dir FOLDER [--split test]
 
-A parser has to do better than a rule that knows no sentence. Here every sentence is an
-`S` in which each word but the last begins a constituent that reaches to the end of the
-sentence, final punctuation left out. The label rule: a constituent gets the label that
-constituents of at least two words which begin with the same part of speech have most
-often in the training trees; one that is unknown there, `NP`. The parts of speech are
-the treebank's own, so tagging is 100 by construction.
+A parser has to do better than this. Every sentence is an `S` in which each word but the
+last begins a constituent that reaches to the end, final punctuation left out. Its label
+is the one that constituents of at least two words beginning with the same part of
+speech have most often in the training trees, or `NP`. The parts of speech are the
+treebank's own, so tagging is 100 by construction.
 """
 
 from __future__ import annotations
@@ -57,14 +56,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def most_frequent_labels(trees: Iterable[str]) -> dict[str, str]:
-    """Returns the label of a constituent by the part of speech that it begins with.
+    """Learns from trees' tags the most frequent label by the first part of speech.
 
-    Args:
-        trees: the tags of each tree, as in problems/trees.py.
-
-    Returns:
-        Part of speech -> the label that constituents of at least two words have most
-        often; of equally frequent ones the first in the alphabet.
+    Constituents of at least two words count; of equally frequent labels the first in
+    the alphabet is taken.
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for tags in trees:
@@ -84,12 +79,7 @@ def most_frequent_labels(trees: Iterable[str]) -> dict[str, str]:
 
 
 def right_branching(speech: Sequence[str], labels: dict[str, str]) -> list[Mark]:
-    """Returns the baseline's tree of a sentence.
-
-    Args:
-        speech: the part of speech of each word.
-        labels: as `most_frequent_labels` returns them.
-    """
+    """Returns the baseline's tree, given each word's part of speech."""
     end = len(speech)
     while end > 1 and speech[end - 1] in COLLINS.deleted:
         end -= 1

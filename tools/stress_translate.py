@@ -2,11 +2,10 @@
 
     python tools/stress_translate.py --model_dir MODEL [--lines 1000000]
 
-Generates short lines, translates them by `python -m t2t_repro.translate` with a beam
-of 1 and looks at the memory of the process after a tenth of them and at the end. Then
-it translates them once more, kills the process half-way (SIGKILL), starts the same
-command again and compares both files, byte for byte. Exit status 1 if memory grows by
-more than 5 % or the files differ.
+Translates short generated lines with a beam of 1 and compares the process's memory
+after a tenth of them and at the end. Then it does so again, kills the process half-way
+(SIGKILL), starts the same command again and compares both files, byte for byte. Exit
+status 1 if memory grows by more than 5 % or the files differ.
 """
 
 import filecmp

@@ -9,12 +9,10 @@ from t2t_repro.system.errors import UserError
 
 
 class Paper(NamedTuple):
-    """What the paper reports of a row (table 3, newstest2013).
+    """The paper's figures of a row (table 3, newstest2013).
 
-    Attributes:
-        perplexity: per subword.
-        bleu: of the last checkpoint.
-        parameters: in millions; None where it is base's.
+    Perplexity per subword, BLEU of the last checkpoint, and parameters in millions
+    (None where they are base's).
     """
 
     perplexity: float
@@ -53,20 +51,10 @@ _NOT_MEANT = {"average_last"}
 
 
 def changes(row: str, base: HParams) -> dict[str, object]:
-    """Returns what a row changes of a base of any size.
+    """Returns what a row of `ROWS` changes of a base, by key; nothing for base itself.
 
-    Sizes keep their proportion to the paper's base: half of d_ff is half of it, at
-    any d_ff.
-
-    Args:
-        row: a name in `ROWS`.
-        base: the base at the size of one's choice.
-
-    Returns:
-        Values by key; none for base itself.
-
-    Raises:
-        UserError: a size would not be a whole number; it names the row.
+    Sizes keep their proportion to the paper's base: half of d_ff is half of it, at any
+    d_ff. Raises UserError, which names the row, if a size would not be a whole number.
     """
     paper, other = hparams.load(BASE), hparams.load(row)
     found: dict[str, object] = {}

@@ -18,14 +18,9 @@ _SHOWN = (
 
 
 def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Joins the results of a row's seeds.
+    """Joins the results of a row's seeds: the means, and every seed's values.
 
-    Args:
-        row: its name.
-        results: of each seed `bleu`, `perplexity`, `parameters`, `seed`, `hparams`.
-
-    Returns:
-        The means, and every seed's values.
+    Each result has `bleu`, `perplexity`, `parameters`, `seed` and `hparams`.
     """
     first = results[0]
     return {

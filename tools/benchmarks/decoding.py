@@ -51,11 +51,9 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
 
 
 def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
-    """Lets a program do each work that is asked for.
+    """Lets a program do each work that is asked for, and answers what it returns.
 
-    Args:
-        settings: of the benchmark.
-        search: takes int32 (batches, rows, length); the answer has what it returns.
+    `search` takes int32 (batches, rows, length).
     """
     # Prints nothing but answers from here on, so only a worker may import it.
     from peers.turns import turns
@@ -239,12 +237,7 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
 
 
 def same_as_plain(settings: Namespace, found: Sequence[Sequence[int]]) -> int:
-    """Counts the translations that a plain search finds, too; see `plain_search.py`.
-
-    Args:
-        settings: of the benchmark.
-        found: ids of the translations of the first sentences.
-    """
+    """Counts the first sentences whose translation a plain search finds, too."""
     from plain_search import log_softmax, plain_search
 
     from benchmarks.package import next_symbol

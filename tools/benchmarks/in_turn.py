@@ -36,12 +36,9 @@ print(", ".join([name + " " + version(name) for name in sys.argv[1:]]
 
 @dataclass(frozen=True)
 class Contender:
-    """A program that goes through `peers/turns.py`.
+    """A program that goes through `peers/turns.py`; its log is named after it.
 
-    Attributes:
-        name: for people; its log is named after it.
-        command: the program and its arguments.
-        is_peer: whether it has an environment of its own, without this package.
+    A peer has an environment of its own, without this package.
     """
 
     name: str
@@ -50,12 +47,9 @@ class Contender:
 
 
 def own(name: str, task: str, work: Mapping[str, Any]) -> Contender:
-    """Returns a contender of this package.
+    """Returns a contender of this package, which does `work` (written as JSON).
 
-    Args:
-        name: for people.
-        task: a module of this room and its function, e.g. "training.train".
-        work: what the function is given, in JSON.
+    `task` is a module of this room and its function, e.g. "training.train".
     """
     worker = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(work)]
     return Contender(name, worker)
@@ -67,11 +61,7 @@ def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
 
 
 def peer_versions(python: str, flag: str, *packages: str) -> str:
-    """Asks an interpreter for the versions of packages.
-
-    Raises:
-        UserError: there is no such interpreter, or it lacks a package.
-    """
+    """Asks an interpreter for the versions of packages; UserError: it lacks one."""
     try:
         done = subprocess.run(
             [python, "-W", "ignore", "-c", _VERSIONS, *packages],
@@ -88,14 +78,9 @@ def peer_versions(python: str, flag: str, *packages: str) -> str:
 
 
 class Process:
-    """A contender at work, until the context ends.
+    """A contender at work until the context ends; its log goes into a folder.
 
-    Args:
-        contender: who.
-        folder: where its log goes.
-
-    Raises:
-        UserError: its interpreter is no program.
+    Raises UserError if its interpreter is no program.
     """
 
     def __init__(self, contender: Contender, folder: Path) -> None:
@@ -124,11 +109,7 @@ class Process:
         self._process.communicate()
 
     def ask(self, request: Any) -> Result:
-        """Returns the answer to a request.
-
-        Raises:
-            UserError: it has ended.
-        """
+        """Returns the answer to a request; UserError if the process has ended."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
@@ -166,8 +147,7 @@ def in_turn(
         rounds: the requests of each turn.
         folder: where logs go.
         begin: requests that come first and do not count.
-        one_by_one: start a process anew for every turn, so that only one is alive at
-            a time; else all are.
+        one_by_one: start a process anew for every turn, so that only one is alive.
 
     Yields:
         Who answered, what, and the answer, with `start_seconds`: from the start of the
@@ -214,8 +194,7 @@ def printed(
 def _environment(is_peer: bool) -> dict[str, str]:
     """Returns the environment of a process that uses no GPU.
 
-    A peer has no module of ours, but oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`), which
-    TensorFlow's peers share.
+    A peer's has no module of ours, but oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`).
     """
     # TensorFlow sets the second; tensor2tensor would take Keras' layers by it.
     hidden = ("PYTHONPATH", "TF2_BEHAVIOR")

@@ -17,14 +17,10 @@ from t2t_repro.runs.model_dir import build_model as random_model  # noqa: F401
 
 
 def next_symbol(model: Any) -> Callable[[Any, list[list[int]]], Any]:
-    """Returns the model as a plain search asks it, without caches.
+    """Returns a built model as a plain search asks it, without caches.
 
-    Args:
-        model: already built.
-
-    Returns:
-        Source ids and beginnings of one length -> float32 (beginnings, V), the logits
-        of the symbol that follows each.
+    Source ids and beginnings of one length -> float32 (beginnings, V), the logits of
+    the symbol that follows each.
     """
     last = tf.function(
         lambda inputs, targets: model({"inputs": inputs, "targets": targets})[:, -1],

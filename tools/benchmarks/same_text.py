@@ -72,9 +72,7 @@ def write_batches(settings: Namespace, count: int) -> dict[str, Any]:
 def flat_batches(batches: Iterable[list[Ids]]) -> dict[str, Any]:
     """Lays batches, inputs and targets int32 (rows, length) each, one after another.
 
-    Returns:
-        For each side `SIDE_flat` int32 (ids,), row after row, and `SIDE_shape` int64
-        (batches, 2).
+    For each side `SIDE_flat` int32 (ids,), and `SIDE_shape` int64 (batches, 2).
     """
     arrays: dict[str, Any] = {}
     for side, ids in zip(
@@ -97,10 +95,9 @@ def train(given: Mapping[str, Any]) -> None:
 
 
 def write_sentences(settings: Namespace) -> tuple[dict[str, Any], int]:
-    """Writes weights and sentences, the longest first.
+    """Writes weights and sentences, longest first.
 
-    Returns:
-        The peer's work, and how many sentences there are.
+    Returns the peer's work, and how many sentences there are.
     """
     directory = ModelDir(Path(settings.model_dir))
     hparams = directory.hparams()
@@ -149,11 +146,9 @@ def translate(given: Mapping[str, Any]) -> None:
 
 
 def cut_batches(inputs: Ids, size: int) -> list[tf.Tensor]:
-    """Returns sentences in batches, each as long as its longest.
+    """Cuts int32 (sentences, length) into batches, each as long as its longest.
 
-    Args:
-        inputs: int32 (sentences, length), 0-padded, longest first.
-        size: sentences per batch.
+    Sentences are 0-padded, the longest first.
     """
     parts = [inputs[start : start + size] for start in range(0, len(inputs), size)]
     return [tf.constant(part[:, : np.count_nonzero(part[0])]) for part in parts]
@@ -185,11 +180,7 @@ def _training_data(settings: Namespace) -> PreparedData:
 
 
 def _require(hparams: HParams, wanted: dict[str, Any], flag: str) -> None:
-    """Refuses what tensor2tensor's transformer_base_v1 is not.
-
-    Raises:
-        UserError: a value differs; the first is named.
-    """
+    """Refuses (UserError) values other than tensor2tensor's transformer_base_v1."""
     d_k = hparams.d_model // hparams.num_heads
     sizes = {"key_size": d_k, "value_size": d_k, "decoder_layers": hparams.num_layers}
     for name, value in (wanted | sizes).items():

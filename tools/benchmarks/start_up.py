@@ -19,10 +19,8 @@ VOCAB_SIZE = 800
 class StartUp:
     """Starts `python -m t2t_repro.train` on the built-in corpus, prepared before.
 
-    Args:
-        folder: where data and models go.
-        tokens: positions of each side of the first batch, at most.
-        longest: the longest sentence that is used, subwords.
+    `tokens` are the most positions of each side of the first batch, `longest` the
+    longest sentence that is used, in subwords.
     """
 
     def __init__(self, folder: Path, tokens: int, longest: int) -> None:
@@ -38,16 +36,10 @@ class StartUp:
             raise UserError("the built-in corpus could not be prepared; see above")
 
     def first_update(self, size: str) -> float:
-        """Returns the seconds from the start of the process to its first update.
+        """Returns the seconds from the start of the process to a set's first update.
 
-        The command is told to make a single one, which it reports in a line at once;
-        what follows is not waited for.
-
-        Args:
-            size: the name of a hyper-parameter set.
-
-        Raises:
-            UserError: the training ended without an update.
+        The command makes a single one and reports it at once; what follows is not
+        waited for. Raises UserError if the training ended without an update.
         """
         self._models += 1
         model_dir = str(self._folder / f"model_{self._models}")

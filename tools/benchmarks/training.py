@@ -91,11 +91,7 @@ class Recorder(Monitor):
         self._made: list[StepResult] = []
 
     def step_done(self, step: int, result: StepResult | None) -> None:
-        """Takes the result of an update.
-
-        Raises:
-            UserError: it was skipped, so that there is nothing to compare.
-        """
+        """Takes the result of an update; UserError if the update was skipped."""
         super().step_done(step, result)
         if result is None:
             raise UserError(f"step {step} was skipped: its loss is not finite")

@@ -16,18 +16,12 @@ OURS, PRODUCTS, A_SQUARE = "t2t_repro", "products of the step", "a square produc
 
 
 def summary(work: Work, found: Mapping[str, Sequence[Result]]) -> Result:
-    """Turns seconds into tokens per second.
+    """Turns each contender's `seconds` of a step into tokens per second.
 
-    Args:
-        work: what was computed.
-        found: each contender's answers, with the `seconds` of a step.
-
-    Returns:
-        The work, its `tokens` and `flops` a step; for each contender the speed of the
-        median round, and `memory`, the most bytes that it has held beside its imports;
-        and `ratios`: by "ours / theirs", of the same precision, how many times as fast
-        ours is. A square product's tokens are those of a step that ran all its
-        products as fast.
+    Returns the work, its `tokens` and `flops` a step; for each contender the speed of
+    the median round, and `memory`, the most bytes beside its imports; and `ratios`: by
+    "ours / theirs", of the same precision, how many times as fast ours is. A square
+    product's tokens are those of a step that ran all its products as fast.
     """
     of_step = flops(products_of(work))
     rows = {}
@@ -106,12 +100,7 @@ def series(cases: Sequence[Result]) -> dict[str, dict[str, list[tuple[int, float
 
 
 def draw(cases: Sequence[Result], path: Path) -> None:
-    """Draws speed against the length of sentences: a panel a size, a line a contender.
-
-    Args:
-        cases: what `summary` returned.
-        path: the picture; its ending chooses the format.
-    """
+    """Draws speed against sentence length: a panel a size, a line a contender."""
     sizes = series(cases)
     with style.styled():
         figure, panels = style.panels(len(sizes))

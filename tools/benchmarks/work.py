@@ -14,19 +14,9 @@ from t2t_repro import hparams
 class Work:
     """What a contender computes: a step on full sentences, both sides equally long.
 
-    Attributes:
-        size: the hyper-parameter set that the sizes are of.
-        batch_size: sentence pairs of a step.
-        length: positions of each side, all of them symbols.
-        d_model: channels.
-        d_ff: hidden channels of the feed-forward network.
-        num_heads: h; a head has d_model / h channels.
-        num_layers: of the encoder, and of the decoder.
-        vocab_size: V.
-        precision: of products and activations.
-        paper_dropout: for PyTorch: dropout only where the paper has it.
-        dropout: P_drop.
-        label_smoothing: the loss's.
+    `length` is the positions of each side, all of them symbols; `num_layers` is of the
+    encoder, and of the decoder; `precision` is of products and activations;
+    `paper_dropout` is for PyTorch: dropout only where the paper has it.
     """
 
     size: str

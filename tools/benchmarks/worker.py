@@ -1,8 +1,6 @@
-"""One contender of this package, alone in its process.
+"""One contender of this package, alone in its process; WORK is a JSON object.
 
-    python -m benchmarks.worker MODULE.FUNCTION WORK
-
-calls a function of this room with WORK, a JSON object.
+python -m benchmarks.worker MODULE.FUNCTION WORK
 """
 
 import importlib

@@ -32,10 +32,9 @@ def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 @contextmanager
 def silenced(attention: MultiHeadAttention, head: int) -> Iterator[None]:
-    """Lets a head contribute nothing in this context.
+    """Silences a head in this context: sets its rows of the output projection to 0.
 
-    The output projection adds up the heads (paper section 3.2.2), so a head is
-    silent when its rows of that matrix are 0.
+    That projection adds up the heads (paper section 3.2.2).
     """
     kernel = attention.output_projection.kernel
     before = kernel.numpy()
@@ -51,16 +50,10 @@ def silenced(attention: MultiHeadAttention, head: int) -> Iterator[None]:
 def bleu_without_each(
     model: Transformer, bleu: Callable[[], float], tell: Callable[[str], object]
 ) -> tuple[float, dict[str, Array]]:
-    """Measures the change of BLEU when one head is silent.
+    """Measures the change of BLEU when one head is silent; the weights are put back.
 
-    Args:
-        model: the model; its weights are as before afterwards.
-        bleu: translates and scores with it.
-        tell: is told each figure.
-
-    Returns:
-        The BLEU of the whole model, and by kind of attention float64 (layers, heads),
-        the change in points.
+    Returns the BLEU of the whole model, and by kind of attention float64 (layers,
+    heads), the change in points.
     """
     whole = bleu()
     tell(f"all heads: BLEU {whole:.2f}")

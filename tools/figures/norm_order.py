@@ -81,13 +81,9 @@ def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def draw(
     data_dir: Path, steps: int, seed: int, tell: Callable[[str], None]
 ) -> style.Drawn:
-    """Trains the four models and draws the figure.
+    """Trains the four models on the corpus kept in `data_dir`, and draws the figure.
 
-    Args:
-        data_dir: where vocabulary and shards of the built-in corpus are kept.
-        steps: updates of each run.
-        seed: of weights, batches and dropout.
-        tell: is told what happens.
+    `seed` is of weights, batches and dropout; `steps` are the updates of each run.
     """
     from t2t_repro.data.prepared_data import prepare
     from t2t_repro.problems import create

@@ -13,16 +13,10 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def padded_batch(share: float, seed: int = 1, neighbours: int = 1) -> Any:
-    """Makes a batch whose first sentence is always the same.
+    """Makes float32 (ROWS, length, D_MODEL) whose first sentence is always the same.
 
-    Args:
-        share: of padding in the batch, 0 to below 1; the sentences have `WORDS` words
-            each, and the rest of a row is vectors of zeros.
-        seed: of the first sentence.
-        neighbours: seed of the other sentences.
-
-    Returns:
-        float32 (ROWS, length, D_MODEL).
+    Sentences have `WORDS` words each; `share`, 0 to below 1, of the batch is padding,
+    vectors of zeros. `seed` is of the first sentence, `neighbours` of the others.
     """
     length = round(WORDS / (1 - share))
     # Channels differ in mean and spread, as they do in a model.
@@ -37,14 +31,10 @@ def padded_batch(share: float, seed: int = 1, neighbours: int = 1) -> Any:
 
 
 def normalized(kind: str, batch: Any) -> Any:
-    """Normalises a batch and returns its first sentence.
+    """Normalises float32 (ROWS, length, D_MODEL); returns its first sentence's words.
 
-    Args:
-        kind: "layer", "batch" (padding is counted) or "batch, masked" (it is not).
-        batch: float32 (ROWS, length, D_MODEL).
-
-    Returns:
-        float32 (WORDS, D_MODEL).
+    `kind` is "layer", "batch" (padding is counted) or "batch, masked" (it is not).
+    Returns float32 (WORDS, D_MODEL).
     """
     import keras
 

@@ -17,19 +17,11 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) -> float:
-    """Measures how much the encoder notices that words changed places.
+    """Measures how much an encoder of random weights notices that words changed places.
 
-    A sentence of random words is shuffled; the outputs are put back into the old
-    order and compared with those of the sentence itself.
-
-    Args:
-        settings: hyper-parameters of the model, whose weights are random.
-        shuffles: how many are tried.
-        seed: of words and shuffles.
-
-    Returns:
-        The root mean square of the difference over the spread of the outputs; 0 where
-        order does not matter.
+    A sentence of random words is shuffled; the outputs are put back into the old order
+    and compared with those of the sentence itself. Returns the root mean square of the
+    difference over the spread of the outputs; 0 where order does not matter.
     """
     import tensorflow as tf
 

@@ -22,18 +22,11 @@ def encoding(positions: int, d_model: int) -> Array:
 
 
 def shift_map(shift: int, d_model: int) -> Array:
-    """Returns the matrix M with PE(pos + shift) = M PE(pos) for every pos.
+    """Returns the float64 (d_model, d_model) M with PE(pos + shift) = M PE(pos).
 
     It turns the sine and the cosine of each rate w by the angle w * shift (paper
     section 3.5: "for any fixed offset k, PE(pos+k) can be represented as a linear
-    function of PE(pos)").
-
-    Args:
-        shift: k, positions.
-        d_model: channels, even; all sines, then all cosines.
-
-    Returns:
-        float64 (d_model, d_model).
+    function of PE(pos)"). `d_model` is even: all sines, then all cosines.
     """
     from t2t_repro.layers.position import sinusoid_rates
 
@@ -43,12 +36,7 @@ def shift_map(shift: int, d_model: int) -> Array:
 
 
 def map_error(table: Array, shift: int) -> float:
-    """Returns how far the map of a shift leads from the truth, at most.
-
-    Args:
-        table: float (positions, d_model), the sinusoid.
-        shift: k, below the number of positions.
-    """
+    """Returns the largest error of a shift's map on sinusoids (positions, d_model)."""
     moved = table[:-shift] @ shift_map(shift, table.shape[1]).T
     return float(np.abs(moved - table[shift:]).max())
 
@@ -56,12 +44,8 @@ def map_error(table: Array, shift: int) -> float:
 def fitted_error(table: Array, shift: int) -> float:
     """Fits a linear map to every second position and tries it on the others.
 
-    Args:
-        table: float (positions, d_model), any position signal.
-        shift: k, below the number of positions.
-
-    Returns:
-        The root mean square of the error over that of the table.
+    `table` is float (positions, d_model), any position signal. Returns the root mean
+    square of the error over that of the table.
     """
     now, later = table[:-shift], table[shift:]
     # Slow waves hardly differ within the table: what float32 cannot tell apart is 0.

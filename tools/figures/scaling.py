@@ -20,19 +20,11 @@ NAMES = {
 
 
 def scores(kind: str, d_k: int, seed: int = 1) -> Array:
-    """Draws attention scores of random queries and keys.
+    """Draws scores of random queries and keys of d_k channels, float64 (SAMPLES, KEYS).
 
-    The components of queries and keys are independent with mean 0 and variance 1
-    (paper section 3.2.1, footnote 4); of the additive form (Bahdanau et al. 2014) so
-    are W, U and v, over the root of their inputs.
-
-    Args:
-        kind: a key of `NAMES`.
-        d_k: channels of a query and a key, and hidden units of the additive form.
-        seed: of what is drawn.
-
-    Returns:
-        float64 (SAMPLES, KEYS), a row for each query.
+    The components of queries and keys are independent with mean 0 and variance 1 (paper
+    section 3.2.1, footnote 4); of the additive form (Bahdanau et al. 2014; d_k hidden
+    units) so are W, U and v, over the root of their inputs. `kind` is a key of `NAMES`.
     """
     draw = np.random.default_rng(seed).normal
     query, key = draw(size=(SAMPLES, 1, d_k)), draw(size=(SAMPLES, KEYS, d_k))
@@ -51,13 +43,9 @@ def weights(logits: Array) -> Array:
 
 
 def gradient_size(logits: Array) -> float:
-    """Returns how much of a gradient softmax lets through, in the mean.
+    """Returns how much of a gradient softmax lets through, from float (samples, keys).
 
-    Args:
-        logits: float (samples, keys).
-
-    Returns:
-        The mean Frobenius norm of softmax's Jacobian, diag(p) - p p^T.
+    That is the mean Frobenius norm of softmax's Jacobian, diag(p) - p p^T.
     """
     p = weights(logits)
     squares = (p**2).sum(axis=-1)

@@ -57,11 +57,7 @@ _SETTINGS: Any = {
 
 
 def require_matplotlib() -> None:
-    """Makes sure that figures can be drawn.
-
-    Raises:
-        UserError: Matplotlib is not installed.
-    """
+    """Raises UserError if Matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -83,17 +79,7 @@ def styled() -> Iterator[None]:
 def panels(
     columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9
 ) -> tuple[Figure, list[Axes]]:
-    """Makes a figure of some panels.
-
-    Args:
-        columns: panels beside one another.
-        rows: panels below one another.
-        width: of a panel, inches.
-        height: of a panel, inches.
-
-    Returns:
-        The figure and its axes, a list of rows * columns.
-    """
+    """Makes a figure of rows * columns panels of a width and height in inches."""
     from matplotlib.figure import Figure
 
     size = (width * columns, height * rows)
@@ -111,16 +97,7 @@ def line(number: int) -> dict[str, Any]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Writes a figure as PNG and SVG.
-
-    Args:
-        figure: drawn in `styled`.
-        folder: an existing folder.
-        name: of the files, without an ending.
-
-    Returns:
-        The two files.
-    """
+    """Writes a figure, drawn in `styled`, as PNG and SVG; returns the two files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], metadata={"Software": None})
     figure.savefig(paths[1], metadata={"Date": None})

@@ -27,13 +27,9 @@ _READ_BY_OTHERS = (".md", ".txt", ".subwords")
 
 
 def checked(folder: Path) -> Iterator[Sheet]:
-    """Compares file after file and yields its sheet when done.
+    """Compares the files of a folder one by one and yields each one's sheet when done.
 
-    Args:
-        folder: NumPy and JSON files, and folders of checkpoints.
-
-    Raises:
-        UserError: a file is damaged, or of no kind that is known.
+    Raises UserError if a file is damaged, or of no kind that is known.
     """
     for path in sorted(folder.iterdir()):
         if path.is_dir():

@@ -48,13 +48,7 @@ def check(sheet: Sheet) -> None:
 def build(
     sheet: Sheet, vocab_size: int, target_vocab_size: int
 ) -> tuple[Transformer, HParams]:
-    """Builds the model of a case with its weights, which must fit without rest.
-
-    Args:
-        sheet: the file; its `var/` arrays are compared with the model's variables.
-        vocab_size: V of the source.
-        target_vocab_size: V of the target.
-    """
+    """Builds a case's model from the file's `var/` arrays; all of them must fit."""
     t2t = json.loads(str(sheet.take("hparams_json")))
     hparams = to_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
     model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)

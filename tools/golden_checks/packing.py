@@ -20,14 +20,10 @@ def pack_pairs(
 ) -> Iterator[dict[str, list[int]]]:
     """Puts each pair into the oldest open row that has room for it on both sides.
 
-    A pair that fits into none opens a new row; the oldest is given out when there are
-    too many. A pair longer than a row has a row to itself, whole.
-
-    Args:
-        pairs: ids of `inputs` and `targets`, EOS included.
-        packed_length: the most ids of a row on each side, spacing included.
-        spacing: zeros between one pair and the next.
-        open_rows: the most rows that are open at once.
+    A pair that fits into none opens a new row; the oldest is given out when
+    `open_rows` are open. A pair longer than a row has a row to itself, whole.
+    `packed_length` is the most ids of a row on each side, with the `spacing` zeros
+    between pairs. Ids include EOS.
 
     Yields:
         For each side SIDE, lists of one length: ids under `SIDE`, segments under

@@ -33,11 +33,7 @@ def is_parameter_counts(values: Any) -> bool:
 
 
 def check(sheet: Sheet) -> None:
-    """Builds each set's model and counts.
-
-    Raises:
-        UserError: the file's name does not say the size of the vocabulary.
-    """
+    """Builds each set's model and counts; the file name has the vocabulary's size."""
     found = _VOCABULARY.search(sheet.file)
     if found is None:
         raise UserError(f"{sheet.file}: its name does not end in _vocabSIZE.json")

@@ -58,12 +58,7 @@ class Finding:
 
 
 class Sheet:
-    """The arrays of a file; it remembers which of them were used.
-
-    Args:
-        file: how findings name the file.
-        arrays: its arrays by name.
-    """
+    """The arrays of a file, by name; it remembers which of them were used."""
 
     def __init__(self, file: str, arrays: Mapping[str, Any]) -> None:
         self.file = file
@@ -75,11 +70,7 @@ class Sheet:
         return name in self.arrays
 
     def take(self, name: str) -> Any:
-        """Returns an array that the computation starts from.
-
-        Raises:
-            UserError: the file lacks it.
-        """
+        """Returns an array that the computation starts from; UserError if missing."""
         if name not in self.arrays:
             raise UserError(f"{self.file}: {name} is missing, which its kind needs")
         self._findings.setdefault(name, Finding(self.file, name))
@@ -102,14 +93,10 @@ class Sheet:
         mask: Array | None = None,
         relative: bool = False,
     ) -> None:
-        """Compares an array with ours.
+        """Compares an array with ours, of the same shape.
 
-        Args:
-            name: the array.
-            ours: what we compute, of the same shape.
-            tolerance: the largest difference allowed.
-            mask: broadcast to the array; nothing is compared where it is 0.
-            relative: compare differences over the array's own values.
+        Nothing is compared where `mask`, broadcast to the array, is 0; `relative`
+        compares differences over the array's own values.
         """
         theirs = np.asarray(self.take(name))
         found = _difference(np.asarray(ours), theirs, mask, relative)

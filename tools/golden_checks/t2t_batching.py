@@ -26,14 +26,10 @@ class Batching(NamedTuple):
 def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching:
     """Computes tensor2tensor's batching (utils/data_reader.py:batching_scheme).
 
-    Each bucket holds as many pairs as fit `batch_size` tokens at its boundary,
-    rounded down to a divisor of one window for all buckets: the largest highly
-    composite number of at most three times the largest bucket.
-
-    Args:
-        batch_size: tensor2tensor's, in tokens of the longer side per device.
-        max_length: tensor2tensor's, in tokens; 0 stands for `batch_size`.
-        devices: how many devices share a batch.
+    Each bucket holds as many pairs as fit `batch_size` tokens at its boundary, rounded
+    down to a divisor of one window for all buckets: the largest highly composite number
+    of at most three times the largest bucket. Tokens are of the longer side, per
+    device; a `max_length` of 0 stands for `batch_size`.
     """
     longest = max_length or batch_size
     boundaries = _boundaries(longest)

@@ -25,19 +25,11 @@ MAX_ORDER = 4  # The longest n-grams.
 def t2t_bleu(
     hypotheses: Sequence[str], references: Sequence[str], cased: bool = True
 ) -> float:
-    """Computes the corpus BLEU that t2t-bleu prints for two files.
+    """Computes the corpus BLEU, 0 to 100, that t2t-bleu prints for two files.
 
-    Args:
-        hypotheses: the translations, detokenized, without their line ends.
-        references: the reference translations, in the same form.
-        cased: whether case counts (`BLEU_cased`), or both sides are lowercased
-            first (`BLEU_uncased`).
-
-    Returns:
-        BLEU in points, 0 to 100.
-
-    Raises:
-        UserError: there are no lines, or the numbers of lines differ.
+    Lines are detokenized, without line ends. `cased` gives `BLEU_cased`, else both
+    sides are lowercased first (`BLEU_uncased`). Raises UserError if there are no lines,
+    or the numbers of lines differ.
     """
     tokens = [
         [tokenize(line if cased else line.lower()) for line in lines]
@@ -47,17 +39,11 @@ def t2t_bleu(
 
 
 def tokenize(text: str) -> list[str]:
-    r"""Cuts a text at white space, at symbols and at most punctuation.
+    r"""Cuts a line at white space, at symbols and at most punctuation.
 
-    A punctuation mark stays where it is between two decimal digits (`12,50`), and
-    at either end of the text beside a digit: the full stop after a year that ends
-    a sentence is part of the year, as in mteval-v14.pl.
-
-    Args:
-        text: one line, without its line end.
-
-    Returns:
-        The tokens; none for an empty text.
+    A punctuation mark stays where it is between two decimal digits (`12,50`), and at
+    either end of the text beside a digit: the full stop after a year that ends a
+    sentence is part of the year, as in mteval-v14.pl.
     """
     after, before, symbol = _cuts()
     text = after.sub(r"\1 \2 ", text)
@@ -69,22 +55,13 @@ def corpus_bleu(
     references: Sequence[Sequence[Hashable]],
     hypotheses: Sequence[Sequence[Hashable]],
 ) -> float:
-    """Computes BLEU of sequences of symbols, one reference each.
+    """Computes BLEU, 0 to 1, of sequences of words or ids, one reference each.
 
     The k-th order, counted from 1, that has n-grams but not one match gets the
     precision 2^-k / n for its n n-grams. An order for which every hypothesis is too
-    short is passed over, as if its precision were 1.
-
-    Args:
-        references: the reference sequences, of words or of ids.
-        hypotheses: the sequences to score.
-
-    Returns:
-        BLEU, 0 to 1; 0 if all hypotheses are empty. tensor2tensor rounds it to
-        float32.
-
-    Raises:
-        UserError: there are no sequences, or their numbers differ.
+    short is passed over, as if its precision were 1. If all hypotheses are empty it is
+    0. tensor2tensor rounds it to float32. Raises UserError if there are no sequences,
+    or their numbers differ.
     """
     check_line_counts(hypotheses, references)
     orders = range(1, MAX_ORDER + 1)
@@ -120,10 +97,9 @@ def _ngrams(sequence: Sequence[Hashable], order: int) -> Counter[tuple[Hashable,
 def _cuts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Compiles what `tokenize` cuts at, when it is first needed (a fifth of a second).
 
-    Returns:
-        A mark and what stands before it, a mark and what stands after it, a symbol.
-        Marks are the Unicode categories P*, symbols S*, by the tables of the Python
-        that runs, as in tensor2tensor: newer ones know more characters.
+    They are a mark and what stands before it, a mark and what stands after it, a
+    symbol. Marks are the Unicode categories P*, symbols S*, by the running Python's
+    tables, as in tensor2tensor.
     """
     marks, symbols = [], []
     for character in map(chr, range(sys.maxunicode + 1)):

@@ -20,16 +20,11 @@ _TABLE = re.compile(r"transformer/symbol_modality_(\d+)_\d+/(\w+)/weights_\d+")
 def to_t2t(
     values: dict[str, np.ndarray], norm: str, num_shards: int = 16
 ) -> dict[str, np.ndarray]:
-    """Returns tensor2tensor's variables; the inverse of `from_t2t`.
+    """Returns tensor2tensor's variables by name; the inverse of `from_t2t`.
 
-    Args:
-        values: our variables' values by name.
-        norm: "post" or "pre".
-        num_shards: into how many blocks of rows a table is cut, the first V mod
-            `num_shards` of them one row longer (modalities.py:get_weights).
-
-    Raises:
-        KeyError: tensor2tensor has no such variable.
+    A table is cut into `num_shards` blocks of rows, the first V mod `num_shards` of
+    them one row longer (modalities.py:get_weights). `norm` is "post" or "pre". Raises
+    KeyError if tensor2tensor has no such variable.
     """
     t2t = {}
     for name, value in values.items():
@@ -43,11 +38,7 @@ def to_t2t(
 
 
 def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -> None:
-    """Gives a built model the values of tensor2tensor's variables.
-
-    Raises:
-        KeyError: a variable is missing.
-    """
+    """Gives a built model tensor2tensor's values; KeyError: a variable is missing."""
     variables = named_variables(model)
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     for name, value in from_t2t(t2t, shapes, norm).items():

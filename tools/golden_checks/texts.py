@@ -90,11 +90,7 @@ def check_packing_and_trees(sheet: Sheet) -> None:
 
 
 def words_and_tags(tree: str) -> tuple[str, str]:
-    """Takes a bracketed tree apart into its words and its tags (`problems.trees`).
-
-    Raises:
-        UserError: it is no tree.
-    """
+    """Splits a bracketed tree into words and tags; UserError if it is no tree."""
     marks, words = read_tree(tree)
     return " ".join(words), " ".join(tags_of(marks[1:-1]))
 
@@ -105,12 +101,9 @@ def is_subwords(values: Any) -> bool:
 
 
 def check_subwords(sheet: Sheet, folder: Path) -> None:
-    """Encodes and decodes with the vocabulary, found in the folder or around it.
+    """Encodes and decodes with tensor2tensor's vocabulary.
 
-    Args:
-        sheet: the file.
-        folder: where it lies; tensor2tensor's vocabulary lies there too, beside the
-            folder, or among the reference data (`$T2T_REPRO_SHARED` or ../shared).
+    It lies in the file's folder, beside that, or in `$T2T_REPRO_SHARED` or ../shared.
     """
     name = sheet.take("vocab").split()[0]
     shared = Path(os.environ.get("T2T_REPRO_SHARED") or _ROOT.parent / "shared")

@@ -47,11 +47,7 @@ def check(sheet: Sheet) -> None:
 
 
 class Training:
-    """A case's model, its batches and our update, to be called batch by batch.
-
-    Args:
-        sheet: the file.
-    """
+    """A case's model, its batches and our update, to be called batch by batch."""
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet

@@ -42,12 +42,7 @@ class BatchingParameters:
 
     @classmethod
     def read(cls, path: Path, **changes: int) -> BatchingParameters:
-        """Reads a parameters file, a text protocol buffer.
-
-        Args:
-            path: the file.
-            **changes: what shall be otherwise.
-        """
+        """Reads a parameters file, a text protocol buffer, and applies changes."""
         text = re.sub("#.*", "", path.read_text(encoding="utf-8"))
         numbers = re.findall(r"(\w+) *: *(\d+)|(\w+) *\{ *value *: *(\d+) *\}", text)
         found: dict[str, object] = {}
@@ -87,12 +82,7 @@ class _Batch:
 
 
 class Batcher:
-    """Merges the requests of many threads.
-
-    Args:
-        run: runs one batch.
-        parameters: the rules.
-    """
+    """Merges the requests of many threads; `run` runs one merged batch."""
 
     def __init__(self, run: Run, parameters: BatchingParameters) -> None:
         self._run = run
@@ -112,9 +102,8 @@ class Batcher:
     def __call__(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
         """Answers one request, in whatever batch it runs.
 
-        Raises:
-            StatusError: it is refused, or the queue is full.
-            Exception: what the batch failed with; all its requests fail with it.
+        Raises StatusError if it is refused or the queue is full; what a batch fails
+        with, all its requests fail with.
         """
         task = _Task(inputs, _rows(inputs))
         if task.size > self._parameters.max_batch_size:
@@ -215,15 +204,11 @@ def padded_size(size: int, allowed: Sequence[int]) -> int:
 
 
 def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndarray]:
-    """Joins requests along axis 0.
+    """Joins requests, tensors (size, ...) under the same names, along axis 0.
 
-    Args:
-        requests: the tensors of each, (size, ...), under the same names.
-        rows: of the batch; missing ones are the first row of the last request.
-        pad: make the other axes equal, with each tensor's own first element.
-
-    Raises:
-        StatusError: the shapes differ, or an empty tensor would have to be padded.
+    Missing ones of the batch's `rows` are the first row of the last request; `pad`
+    makes the other axes equal, with each tensor's own first element. Raises StatusError
+    if the shapes differ, or an empty tensor would have to be padded.
     """
     merged = {}
     for name in requests[0]:
@@ -246,15 +231,9 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
 def split(
     outputs: Arrays, sizes: Sequence[int], rows: int
 ) -> list[dict[str, np.ndarray]]:
-    """Cuts the outputs of a batch into those of its requests.
+    """Cuts a batch's outputs (rows, ...) into its requests; drops rows beyond `sizes`.
 
-    Args:
-        outputs: tensors (rows, ...).
-        sizes: rows of each request.
-        rows: of the batch; those beyond the sizes are dropped.
-
-    Raises:
-        StatusError: an output's axis 0 is not the batch.
+    Raises StatusError if an output's axis 0 is not the batch.
     """
     for value in outputs.values():
         if value.ndim == 0:
@@ -291,11 +270,7 @@ def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 
 def _rows(inputs: Arrays) -> int:
-    """Returns the rows of a request, which all its tensors have.
-
-    Raises:
-        StatusError: they have not.
-    """
+    """Returns the rows of a request; StatusError if its tensors have different ones."""
     if any(tensor.ndim == 0 for tensor in inputs.values()):
         raise StatusError(
             Code.INVALID_ARGUMENT,

@@ -21,11 +21,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Answers Predict.
-
-    Args:
-        service: the model.
-    """
+    """Answers Predict."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -52,12 +48,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
 
 def start(service: Service, port: int) -> tuple[Any, int]:
-    """Starts a server on loopback; returns it, to be stopped, and its port.
-
-    Args:
-        service: the model.
-        port: 0 takes a free one.
-    """
+    """Starts a server on loopback (port 0: any free one); returns it and its port."""
     # As the stock server: messages of any size.
     options = [
         ("grpc.max_receive_message_length", -1),

@@ -51,17 +51,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answer(service: Service, body: bytes) -> dict[str, Any]:
-    """Answers the body of a request.
+    """Answers a request's JSON: ``inputs`` by columns or ``instances`` by rows.
 
-    Args:
-        service: the model.
-        body: JSON: ``inputs`` by columns or ``instances`` by rows.
-
-    Returns:
-        ``outputs`` or ``predictions``; a single output's name is left out.
-
-    Raises:
-        StatusError: it is refused, or fails.
+    Returns ``outputs`` or ``predictions``; a single output's name is left out. Raises
+    StatusError if the request is refused, or fails.
     """
     try:
         request = json.loads(body)

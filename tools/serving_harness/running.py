@@ -28,17 +28,9 @@ def serving(
     grpc_port: int = 0,
     rest_port: int = 0,
 ) -> Iterator[Running]:
-    """Serves the newest version of a model in this process.
+    """Serves the newest version of a model in this process; port 0 takes a free one.
 
-    Args:
-        export_dir: the folder of its versions.
-        model_name: the model's name.
-        batching: how requests are merged; None runs each alone.
-        grpc_port: 0 takes a free one.
-        rest_port: 0 takes a free one.
-
-    Yields:
-        What is running.
+    `batching` says how requests are merged; None runs each alone.
     """
     service = Service(export_dir, model_name, batching)
     grpc_server, grpc_port = grpc_front.start(service, grpc_port)

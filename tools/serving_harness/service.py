@@ -26,10 +26,7 @@ class Signature(NamedTuple):
 class Service:
     """The newest version below a folder, loaded as TensorFlow Serving loads it.
 
-    Args:
-        export_dir: the folder of all versions.
-        name: the model's.
-        batching: how requests are merged; None runs each alone.
+    `batching` says how requests are merged; None runs each alone.
     """
 
     def __init__(
@@ -77,14 +74,10 @@ class Service:
         return found
 
     def predict(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
-        """Answers a request.
+        """Answers a request: an array for each input, strings as objects of bytes.
 
-        Args:
-            signature: its name; none is the default one.
-            inputs: an array for each input, strings as objects of bytes.
-
-        Raises:
-            StatusError: it is refused, or fails.
+        Without a name it asks the default signature. Raises StatusError if it is
+        refused, or fails.
         """
         wanted = self.signature(signature).inputs
         if inputs.keys() != wanted.keys():
@@ -116,10 +109,7 @@ class Service:
 
 
 def load_text_ops() -> None:
-    """Registers tensorflow_text's operations, without its Python code.
-
-    The stock server has them linked in.
-    """
+    """Registers tensorflow_text's operations alone; the stock server links them in."""
     spec = importlib.util.find_spec("tensorflow_text")
     assert spec is not None and spec.origin is not None
     for library in sorted(Path(spec.origin).parent.glob("python/ops/*.so")):

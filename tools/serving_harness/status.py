@@ -28,12 +28,7 @@ HTTP = {
 
 
 class StatusError(Exception):
-    """A request that is answered with an error.
-
-    Args:
-        code: what kind.
-        message: what a client is told.
-    """
+    """A request that is answered with an error: its `code`, and a message."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)

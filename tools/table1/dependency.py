@@ -1,8 +1,7 @@
 """What follows on what: sequential operations and path lengths, read off the layers.
 
-Nothing here knows the paper's formulas. Sequential operations are counted in the
-graph that TensorFlow runs; a path is found by following gradients from an output to
-the inputs that it depends on.
+Nothing here knows the paper's formulas: operations are counted in TensorFlow's graph,
+and paths found by following gradients from an output to its inputs.
 """
 
 from __future__ import annotations
@@ -24,16 +23,7 @@ _PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv2D"}
 
 
 def sequential_operations(kind: str, n: int, sizes: Sizes) -> int:
-    """Counts the matrix products that must wait for one another.
-
-    Args:
-        kind: as `layer_of` takes it.
-        n: positions.
-        sizes: of the layer.
-
-    Returns:
-        The products on the longest way through the layer's graph.
-    """
+    """Counts the matrix products on the longest way through a layer's graph."""
     layer = layer_of(kind, sizes, unroll=True)
     spec = tf.TensorSpec([1, n, sizes.d])
     traced = tf.function(layer, autograph=False).get_concrete_function(spec)
@@ -47,16 +37,10 @@ def sequential_operations(kind: str, n: int, sizes: Sizes) -> int:
 
 
 def reach(layer: Layer, n: int, d: int) -> Reach:
-    """Finds which inputs each output depends on.
+    """Finds which inputs each output of a layer depends on: the gradient is not 0.
 
-    Args:
-        layer: float32 (batch, n, d) to the same shape, each example by itself.
-        n: positions.
-        d: channels.
-
-    Returns:
-        bool (n, n): True where the gradient of an output with respect to an input is
-        not 0.
+    The layer maps float32 (batch, n, d) to the same shape, each example by itself.
+    Returns bool (n, n), outputs by inputs.
     """
     # A copy of the input for each output: one backward pass finds all gradients.
     x = tf.repeat(example(n, d), n, axis=0)
@@ -73,9 +57,8 @@ def reach(layer: Layer, n: int, d: int) -> Reach:
 def step_of_recurrence(d: int) -> Layer:
     """Returns what one step of a recurrence does to the states of all positions.
 
-    Position t's new state comes from its input and the state of position t - 1; the
-    states are what is watched, so that the path from one position to the next is one
-    step long.
+    Position t's new state comes from its input and the state of position t - 1; states
+    are watched, so that the path between neighbours is one step long.
     """
     cell = keras.layers.SimpleRNNCell(d)
     cell.build((None, d))
@@ -91,12 +74,8 @@ def step_of_recurrence(d: int) -> Layer:
 def dilated_convolution(kernel: Kernel, dilation: int) -> Layer:
     """Returns a causal convolution over every `dilation`-th position, to the left.
 
-    Written as a sum over its taps: TensorFlow has no gradient of its own dilated
-    convolutions on a CPU.
-
-    Args:
-        kernel: float32 (k, d, d).
-        dilation: positions from one tap to the next.
+    `kernel` is float32 (k, d, d). Written as a sum over its taps: TensorFlow has no
+    gradient of its own dilated convolutions on a CPU.
     """
     wide = (len(kernel) - 1) * dilation
 
@@ -114,20 +93,13 @@ def dilated_convolution(kernel: Kernel, dilation: int) -> Layer:
 
 
 def path_length(kind: str, n: int, sizes: Sizes) -> int:
-    """Finds how many layers a signal needs between the two farthest positions.
+    """Finds how many layers a signal needs between the two farthest of n positions.
 
     Of a recurrent layer it is the steps of its recurrence, from the first position to
     the last. Convolutions are causal and dilated by 1, k, k², ... (ByteNet's, from
     which the paper has its O(log_k n)); `contiguous_path` is that of plain ones.
-
-    Args:
-        kind: as `layer_of` takes it.
-        n: positions.
-        sizes: of the layer.
-
-    Returns:
-        The least number of layers after which every output depends on every input;
-        on every earlier one, if the layer is causal. 0 of a single position.
+    Returns the least number of layers after which every output depends on every input;
+    on every earlier one, if the layer is causal. 0 of a single position.
     """
     everything = np.ones((n, n), bool)
     if kind == RECURRENT:
@@ -154,12 +126,7 @@ def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
 
 
 def _layers_needed(layers: Iterator[Reach], wanted: Reach) -> int:
-    """Counts layers until everything is reached.
-
-    Args:
-        layers: what each layer's outputs depend on, without end.
-        wanted: what the outputs of the last are to depend on.
-    """
+    """Counts layers until their outputs depend on all that is `wanted`."""
     seen = np.eye(len(wanted), dtype=bool)
     number = 0
     while not seen[wanted].all():

@@ -18,14 +18,10 @@ def draw(
     times: Mapping[str, Sequence[float]],
     paths: Mapping[str, Mapping[int, int]],
 ) -> Figure:
-    """Draws the figure.
+    """Draws multiplications and seconds for each n of `lengths`, and path lengths.
 
-    Args:
-        lengths: n.
-        d: channels of the layers whose operations and times are drawn.
-        operations: multiplications for each n, by kind.
-        times: seconds for each n, by kind.
-        paths: path length by n, by kind.
+    All go by kind. `d` is the channels of the layers whose operations and times are
+    drawn.
     """
     figure, (count, clock, path) = style.panels(3)
     marks = "os^Dv"

@@ -21,14 +21,9 @@ CONVOLUTIONAL = "convolutional"
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table.
+    """A row of the table: the paper's name and formulas.
 
-    Attributes:
-        name: what the paper calls it.
-        complexity: operations per layer, as the paper's table has it.
-        sequential: the paper's sequential operations.
-        path: the paper's maximum path length.
-        doubled: what the operations are multiplied by when n, and when d, doubles.
+    `doubled` is what the operations are multiplied by when n, and when d, doubles.
     """
 
     name: str
@@ -55,12 +50,9 @@ WITH_PROJECTIONS = "multi-head, projected"
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a layer is made for.
+    """What a layer is made for: d channels, `kernel` positions of a convolution.
 
-    Attributes:
-        d: channels.
-        kernel: k, positions that a convolution sees.
-        radius: of restricted self-attention; r = 2 * radius + 1.
+    Restricted self-attention has a `radius`: r = 2 * radius + 1.
     """
 
     d: int
@@ -74,15 +66,10 @@ class Sizes:
 
 
 def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
-    """Makes a layer with random weights.
+    """Makes a layer with random weights, float32 (batch, n, d) to the same shape.
 
-    Args:
-        kind: a key of `KINDS`, or `WITH_PROJECTIONS`.
-        sizes: of the layer.
-        unroll: write a recurrent layer out step by step, for looking at its graph.
-
-    Returns:
-        A function from float32 (batch, n, d) to the same shape.
+    `kind` is a key of `KINDS`, or `WITH_PROJECTIONS`; `unroll` writes a recurrent layer
+    out step by step, for looking at its graph.
     """
     d = sizes.d
     if kind == "self-attention":
@@ -122,13 +109,7 @@ def _restricted_alone(x: tf.Tensor, radius: int) -> tf.Tensor:
 
 
 def multiply_adds(kind: str, n: int, sizes: Sizes) -> int:
-    """Counts the multiplications of a layer's matrix products.
-
-    Args:
-        kind: as `layer_of` takes it.
-        n: positions.
-        sizes: of the layer.
-    """
+    """Counts the multiplications of a layer's matrix products over n positions."""
     d = sizes.d
     if kind == "self-attention":
         return 2 * n * n * d

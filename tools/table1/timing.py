@@ -14,17 +14,9 @@ from table1.layers import Sizes, example, layer_of
 def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
     """Measures the forward pass of one layer, compiled to a graph, batch 1.
 
-    Processor time, so that nothing else on the machine is counted; where operations
-    run on one core each it is the time that passes, too.
-
-    Args:
-        kind: as `layer_of` takes it.
-        n: positions.
-        sizes: of the layer.
-        repeats: runs that are timed, after one that is not.
-
-    Returns:
-        The least, which other work on the machine disturbs least.
+    Processor time, so that nothing else on the machine is counted; where operations run
+    on one core each it is the time that passes, too. The least of `repeats` runs, after
+    one that is not timed, is what other work disturbs least.
     """
     run = tf.function(layer_of(kind, sizes), autograph=False)
     x = example(n, sizes.d)
@@ -40,16 +32,10 @@ def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
 def crossover(
     lengths: Sequence[int], one: Sequence[float], other: Sequence[float]
 ) -> float | None:
-    """Finds the length from which on one costs more than the other.
+    """Finds the length from which on one costs more than the other (costs above 0).
 
-    Args:
-        lengths: n, ascending.
-        one: costs of the first, above 0.
-        other: costs of the second, above 0.
-
-    Returns:
-        Where the lines between the last two points with a change of sign cross, on
-        logarithmic axes; None if one is cheaper everywhere, or never.
+    Where the lines between the last two points with a change of sign cross, on
+    logarithmic axes; None if one is cheaper everywhere, or never.
     """
     gap = np.log(one) - np.log(other)
     for at in range(len(gap) - 1, 0, -1):
