@@ -227,10 +227,14 @@ class Transformer(keras.Model):
 
     def embed_inputs(self, inputs: Tensor) -> Tensor:
         """Embeds source symbols: int32 (batch, source) -> (batch, source, d_model)."""
+        if not self.built:
+            self.build()
         return (self.embedding if self.shared else self.input_embedding)(inputs)
 
     def embed_targets(self, targets: Tensor) -> Tensor:
         """Embeds target symbols: int32 (batch, target) -> (batch, target, d_model)."""
+        if not self.built:
+            self.build()
         return (self.embedding if self.shared else self.target_embedding)(targets)
 
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:

@@ -96,6 +96,15 @@ def test_a_later_target_changes_no_earlier_logits():
     assert np.abs(one[:, 4:] - two[:, 4:]).max() > 1e-3
 
 
+def test_its_parts_can_be_called_before_it():
+    model, whole = small(), small()
+    encoder_output, mask = model.encode(PAIRS["inputs"])
+    logits = model.logits(model.decode(TARGETS, encoder_output, mask))
+    whole.build()
+    assert [w.path for w in model.weights] == [w.path for w in whole.weights]
+    np.testing.assert_allclose(model(PAIRS), logits, atol=1e-6)
+
+
 def test_more_padding_changes_no_logits():
     model = small()
     padded = {name: np.pad(ids, ((0, 0), (0, 4))) for name, ids in PAIRS.items()}
