@@ -16,7 +16,7 @@ class TrainedModel:
     """What `load` returns.
 
     Attributes:
-        model: the Keras model.
+        model: the Keras model; of several that translate as one, the first.
         tokenizer: text to ids and back.
         hparams: what it was made and trained with.
     """
@@ -54,7 +54,8 @@ class TrainedModel:
             pairs: source and target sentences.
 
         Returns:
-            The log probability of each target, in nats, its end included.
+            The log probability of each target, in nats, its end included; of several
+            models that translate as one, the first's.
         """
         if self._scorer is None:
             self._scorer = PairScorer(self.model, self.tokenizer)
