@@ -245,10 +245,7 @@ class ModelDir:
 
 def build_model(hparams: HParams, vocab_size: int) -> Transformer:
     """Builds a model, its weights drawn from ``hparams.seed``."""
-    # Keras' initialisers draw their seeds from Python's generator. Its
-    # set_random_seed would seed TensorFlow too, which empties TensorFlow's cache of
-    # kernels, and with it the SentencePiece models that live in them.
     model = Transformer.from_hparams(hparams, vocab_size)
-    random.seed(hparams.seed)
+    random.seed(hparams.seed)  # from which Keras' initialisers draw their seeds
     model.build()
     return model

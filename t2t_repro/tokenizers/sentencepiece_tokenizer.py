@@ -40,6 +40,8 @@ class SentencePieceTokenizer(Tokenizer):
         self._tokenizer = keras_nlp.tokenizers.SentencePieceTokenizer(
             proto=contents, dtype="int32"
         )
+        in_graph = self._tokenizer._sentence_piece
+        in_graph._model_resource = _SharedModel(contents, self.fingerprint)
         # Decoding in tensorflow_text drops all leading spaces, the library just the
         # one that encoding has added. A mark in front makes both the same.
         mark = processor.piece_to_id(_MARK_PIECE)
@@ -58,6 +60,27 @@ class SentencePieceTokenizer(Tokenizer):
         marked = tf.concat([tf.RaggedTensor.from_tensor(mark), pieces], axis=1)
         text = self._tokenizer.detokenize(marked)
         return tf.strings.regex_replace(text, f"^{_MARK} ?", "", replace_global=False)
+
+
+class _SharedModel(tf.saved_model.experimental.TrackableResource):
+    """A model that TensorFlow holds by name, one for all tokenizers that are alike.
+
+    That of tensorflow_text belongs to a kernel, and `keras.utils.set_random_seed`
+    empties the cache of kernels: a tokenizer made before it could not be used after.
+    """
+
+    def __init__(self, contents: bytes, name: str) -> None:
+        super().__init__()
+        self._contents, self._shared_name = contents, name
+        _ = self.resource_handle  # made here: the first call may trace a graph
+
+    def _create_resource(self) -> tf.Tensor:
+        from tensorflow_text.python.ops import sentencepiece_tokenizer
+
+        operations = sentencepiece_tokenizer.gen_sentencepiece_tokenizer
+        return operations.sentencepiece_op(
+            model=self._contents, shared_name=self._shared_name
+        )
 
 
 def _checked(contents: bytes, path: str) -> tuple[Any, Any]:

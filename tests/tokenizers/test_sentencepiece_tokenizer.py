@@ -2,6 +2,7 @@
 
 import io
 
+import keras
 import pytest
 import sentencepiece
 import tensorflow as tf
@@ -81,3 +82,25 @@ def test_a_model_in_which_a_text_can_write_eos_is_refused():
 def test_what_is_no_model_is_refused(contents):
     with pytest.raises(UserError, match=r"foreign\.model: not a SentencePiece model"):
         SentencePieceTokenizer(contents, "foreign.model")
+
+
+def test_a_new_random_seed_leaves_the_tokenizer_and_its_export_usable(tmp_path):
+    tokenizer = SentencePieceTokenizer(
+        trained(pad_id=0, eos_id=1, unk_id=2, bos_id=-1), "any.model"
+    )
+    tf.saved_model.save(tokenizer, tmp_path, signatures={"ids": ids_of(tokenizer)})
+    loaded = tf.saved_model.load(tmp_path).signatures["ids"]
+    text = tf.constant(["the dog", "a cat"])
+    before = tokenizer.encode(text)
+    keras.utils.set_random_seed(1)
+    tf.debugging.assert_equal(tokenizer.encode(text).values, before.values)
+    tf.debugging.assert_equal(loaded(text)["ids"], before.to_tensor())
+    assert tokenizer.decode(before).numpy().tolist() == text.numpy().tolist()
+
+
+def ids_of(tokenizer):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def ids(text):
+        return {"ids": tokenizer.encode(text).to_tensor()}
+
+    return ids
