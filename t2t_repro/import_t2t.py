@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     report = import_model(
         Source(
             checkpoint=Path(args.checkpoint),
-            hparams=hparams | t2t_hparams.parse_overrides(args.t2t_hparams),
+            hparams=hparams | t2t_hparams.parse_t2t_overrides(args.t2t_hparams),
             vocab_file=Path(args.vocab_file),
             source_lang=args.source_lang,
             target_lang=args.target_lang,

@@ -25,7 +25,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.batches.batching import KINDS, BatchingConfig, EpochPlan, plan_epoch
+from t2t_repro.batches.batching import (
+    BATCHING_KINDS,
+    BatchingConfig,
+    EpochPlan,
+    plan_epoch,
+)
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
 from t2t_repro.system.errors import UserError
@@ -129,7 +134,7 @@ def measure(lengths: Lengths, bounds: HParams, max_shapes: int) -> list[Row]:
             bounds.seed,
         )
         for part in sorted(parts, reverse=True)
-        for kind in KINDS
+        for kind in BATCHING_KINDS
     ]
 
 

@@ -18,7 +18,7 @@ from t2t_repro.batches.grouping import Groups, fill_buckets, sort_and_cut
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
-KINDS = ("sorted", "buckets")
+BATCHING_KINDS = ("sorted", "buckets")
 # More shapes hardly save padding, and take long to choose.
 MOST_FREE_SHAPES = 512
 
@@ -54,8 +54,8 @@ class BatchingConfig:
 
     def __post_init__(self) -> None:
         """Raises UserError for an unknown kind or a number that is too small."""
-        if self.kind not in KINDS:
-            known = ", ".join(KINDS)
+        if self.kind not in BATCHING_KINDS:
+            known = ", ".join(BATCHING_KINDS)
             raise UserError(
                 f"batching kind {self.kind!r} is unknown: use one of {known}"
             )

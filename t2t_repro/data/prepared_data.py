@@ -26,8 +26,6 @@ from t2t_repro.tokenizers.vocabulary import (
     build_vocabulary,
 )
 
-Say = Callable[[str], None]
-
 ENCODED_SPLITS = ("train", "val")
 CHECKS_FILE = "checks.json"
 _PROGRESS_PAIRS = 500_000
@@ -54,7 +52,7 @@ def prepare(
     problem: Problem,
     hparams: HParams,
     data_dir: Path,
-    say: Say,
+    say: Callable[[str], None],
     vocab_file: Path | None = None,
     renew: bool = False,
     fingerprints: Mapping[str, str] | None = None,
@@ -160,7 +158,9 @@ def _known_warnings(directory: Path, fingerprints: dict[str, str]) -> list[str] 
         return None
 
 
-def _remove_unusable(directory: Path, fingerprints: dict[str, str], say: Say) -> None:
+def _remove_unusable(
+    directory: Path, fingerprints: dict[str, str], say: Callable[[str], None]
+) -> None:
     """Deletes the folder if any part of it is damaged or not of these data."""
     if not any(directory.iterdir()):
         return
@@ -191,7 +191,7 @@ def _vocabulary(
     problem: Problem,
     hparams: HParams,
     directory: Path,
-    say: Say,
+    say: Callable[[str], None],
     vocab_file: Path | None,
 ) -> Tokenizer:
     """Loads the folder's vocabulary, built or copied before if there is none."""
@@ -206,7 +206,9 @@ def _vocabulary(
     return load_tokenizer(path)
 
 
-def _build_vocabulary(problem: Problem, hparams: HParams, path: Path, say: Say) -> None:
+def _build_vocabulary(
+    problem: Problem, hparams: HParams, path: Path, say: Callable[[str], None]
+) -> None:
     """Builds a vocabulary, smaller than asked for where the text holds no more."""
     kind, size = hparams.tokenizer, hparams.vocab_size
     tags = problem.target_lang == TREES
@@ -240,7 +242,7 @@ def _encode(
     split: str,
     tokenizer: Tokenizer,
     directory: Path,
-    say: Say,
+    say: Callable[[str], None],
 ) -> None:
     """Encodes a split and says what was left out."""
     say(f"encoding {origin.problem} {split}")

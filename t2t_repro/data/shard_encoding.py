@@ -15,7 +15,6 @@ from t2t_repro.system.cores import usable_cores
 PAIRS_PER_CALL = 4096
 EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
 
-Pair = tuple[str, str]
 Encoded = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
@@ -30,7 +29,9 @@ class ShardTokenizer(Protocol):
 
 
 def encode_pairs(
-    pairs: Iterable[Pair], tokenizer: ShardTokenizer, left_out: dict[str, list[int]]
+    pairs: Iterable[tuple[str, str]],
+    tokenizer: ShardTokenizer,
+    left_out: dict[str, list[int]],
 ) -> Iterator[tuple[Encoded, int]]:
     """Yields encoded chunks in order, with the number of pairs read so far.
 
@@ -55,8 +56,8 @@ def encode_pairs(
 
 
 def _without_empty(
-    chunk: list[tuple[int, Pair]], left_out: dict[str, list[int]]
-) -> list[Pair]:
+    chunk: list[tuple[int, tuple[str, str]]], left_out: dict[str, list[int]]
+) -> list[tuple[str, str]]:
     """Returns the pairs with text on both sides and notes the numbers of the rest."""
     kept = []
     for number, (source, target) in chunk:
@@ -70,7 +71,7 @@ def _without_empty(
 
 
 def _encode(
-    encode: Callable[[tf.Tensor], tf.RaggedTensor], pairs: list[Pair]
+    encode: Callable[[tf.Tensor], tf.RaggedTensor], pairs: list[tuple[str, str]]
 ) -> Encoded:
     """Returns ids int32 (tokens,) and lengths int32 (pairs, 2) of a chunk."""
     if not pairs:

@@ -18,14 +18,14 @@ import numpy.typing as npt
 from t2t_repro.data import manifest
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
-from t2t_repro.data.shard_encoding import Pair, ShardTokenizer, encode_pairs
+from t2t_repro.data.shard_encoding import ShardTokenizer, encode_pairs
 from t2t_repro.data.shard_writer import ShardWriter
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.whole_folders import whole_folder
 
 
 def write_shards(
-    pairs: Iterable[Pair],
+    pairs: Iterable[tuple[str, str]],
     tokenizer: ShardTokenizer,
     directory: str | os.PathLike[str],
     split: str,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import tensorflow as tf
 
 from t2t_repro.decoding.candidates import NEVER
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 
 NO_HYPOTHESIS = -1e7
 """The score of a place without a hypothesis; finite, so that JSON can hold it."""
@@ -53,7 +53,7 @@ class Method(Protocol):
     """How hypotheses grow; `asked` is what the caller wants of each sentence."""
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> StepwiseDecoder:
         """Scores the next symbols."""
         ...
 

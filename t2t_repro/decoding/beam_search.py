@@ -17,11 +17,11 @@ import tensorflow as tf
 from t2t_repro.decoding.batch import BeamSearchResult, as_result, decode_batch
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
 from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 
 
 def beam_search(
-    decoder: Decoder,
+    decoder: StepwiseDecoder,
     state: State,
     *,
     batch_size: int | tf.Tensor,

@@ -13,7 +13,7 @@ from t2t_repro.decoding.candidates import (
     best_candidates,
 )
 from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.stopping import (
     batch_done_tensor2tensor,
     length_penalty,
@@ -78,7 +78,7 @@ class Beams(NamedTuple):
 class BeamMethod:
     """Beam search, as `batch.decode_batch` runs it."""
 
-    decoder: Decoder
+    decoder: StepwiseDecoder
     rules: Rules
 
     def start(

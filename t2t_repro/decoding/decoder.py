@@ -8,7 +8,7 @@ State: TypeAlias = Any
 """A nested structure of tensors that only the decoder itself looks into."""
 
 
-class Decoder(Protocol):
+class StepwiseDecoder(Protocol):
     """The step function of a model, cached in a state that the search passes on.
 
     Every tensor of the state keeps its rank through the search; its dimensions may

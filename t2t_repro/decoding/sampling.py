@@ -12,12 +12,12 @@ import tensorflow as tf
 from t2t_repro.decoding.batch import BeamSearchResult, Progress, as_result, decode_batch
 from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.constraints import Constraints, Wishes
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.draw import draw, sentence_uniforms
 
 
 def sample(
-    decoder: Decoder,
+    decoder: StepwiseDecoder,
     state: State,
     *,
     batch_size: int | tf.Tensor,
@@ -144,7 +144,7 @@ class Samples(NamedTuple):
 class SamplingMethod:
     """Sampling, as `batch.decode_batch` runs it."""
 
-    decoder: Decoder
+    decoder: StepwiseDecoder
     rules: SamplingRules
 
     def start(self, state: State, asked: SamplingAsked, start_id: int) -> Progress:

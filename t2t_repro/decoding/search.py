@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.sampling import sample
 
 # Multiplies the hash of a sentence at each symbol; odd, so that no symbol is lost.
@@ -82,7 +82,7 @@ class Search:
 
     def run(
         self,
-        decoder: Decoder,
+        decoder: StepwiseDecoder,
         state: State,
         inputs: tf.Tensor,
         prefixes: tf.Tensor | None = None,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float32]
 
-POSITIONS = 4096
+MAX_POSITIONS = 4096
 """Longer sequences (subwords) are refused: their positions are a table there."""
 
 
@@ -155,8 +155,8 @@ def _set_embeddings(
 
 
 def _positions(position: keras.layers.Layer | None, d_model: int) -> Array:
-    """Computes the signal of every position, float32 (POSITIONS, d_model)."""
-    nothing = np.zeros((1, POSITIONS, d_model), np.float32)
+    """Computes the signal of every position, float32 (MAX_POSITIONS, d_model)."""
+    nothing = np.zeros((1, MAX_POSITIONS, d_model), np.float32)
     return nothing[0] if position is None else np.asarray(position(nothing))[0]
 
 

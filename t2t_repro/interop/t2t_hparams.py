@@ -43,7 +43,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def parse_overrides(text: str) -> dict[str, Any]:
+def parse_t2t_overrides(text: str) -> dict[str, Any]:
     """Reads `key=value,key=value` as tensor2tensor's own `--hparams` flag does.
 
     Values are numbers, true, false and words, which may hold commas:

@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Report:
+class ImportReport:
     """What was imported, and what was not."""
 
     model_dir: str  # The model directory.
@@ -86,7 +86,7 @@ class Report:
         return "\n".join(lines)
 
 
-def import_model(source: Source, model_dir: Path) -> Report:
+def import_model(source: Source, model_dir: Path) -> ImportReport:
     """Makes a model directory, absent or empty before, of a tensor2tensor checkpoint.
 
     Everything is read and checked before anything is written; the directory is built
@@ -148,10 +148,10 @@ def _report(
     model: Transformer,
     names: Sorted,
     adam: AdamState,
-) -> Report:
+) -> ImportReport:
     """Makes the report; moments that cannot be used are unused variables."""
     dropped = {"Adam's moments": names.slots} if adam.missing and names.slots else {}
-    return Report(
+    return ImportReport(
         model_dir=str(model_dir),
         checkpoint=str(checkpoint.prefix),
         step=checkpoint.step(),

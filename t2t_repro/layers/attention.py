@@ -77,13 +77,18 @@ class MultiHeadAttention(Layer):
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         """Creates the four projections."""
-        width = self.d_model or query_shape[-1]
+        width = self.compute_output_shape(query_shape)[-1]
         self.output_projection = Dense(width, name="output", dtype=self.dtype_policy)
         self.query.build(query_shape)
         self.key.build(key_shape or value_shape)
         self.value.build(value_shape)
         self.output_projection.build((*query_shape[:-1], self.num_heads * self.d_v))
         self.drop.build(query_shape)
+
+    def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
+        """Returns the query's shape, with d_model channels where that is given."""
+        *positions, channels = super().compute_output_shape(*shapes, **named)
+        return (*positions, self.d_model or channels)
 
     def call(
         self,
@@ -176,10 +181,8 @@ class MultiHeadAttention(Layer):
 
     def split_heads(self, x: Tensor) -> Tensor:
         """(batch, length, heads * d) -> (batch, heads, length, d)."""
-        x = ops.reshape(
-            x, (-1, ops.shape(x)[1], self.num_heads, x.shape[-1] // self.num_heads)
-        )
-        return ops.transpose(x, (0, 2, 1, 3))
+        shape = (-1, ops.shape(x)[1], self.num_heads, x.shape[-1] // self.num_heads)
+        return ops.transpose(ops.reshape(x, shape), (0, 2, 1, 3))
 
     def join_heads(self, heads: Tensor) -> Tensor:
         """(batch, heads, length, d_v) -> (batch, length, d_model)."""

@@ -35,6 +35,10 @@ class Dense(Layer):
                 name="bias", shape=(self.units,), initializer="zeros"
             )
 
+    def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
+        """Returns (..., units)."""
+        return (*super().compute_output_shape(*shapes, **named)[:-1], self.units)
+
     def call(self, x: Tensor) -> Tensor:
         """Maps float (..., channels) to (..., units)."""
         return product(x, self.kernel, self.bias)

@@ -47,6 +47,10 @@ class TokenEmbedding(Layer):
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
         )
 
+    def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
+        """Returns the shape of the embeddings of ids."""
+        return (*super().compute_output_shape(*shapes, **named), self.d_model)
+
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
         """Embeds symbols, PAD as a zero vector; or makes logits of vectors.
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import keras
 
+from t2t_repro.layers.formulas import Shape
+
 
 class Layer(keras.layers.Layer):
     """A Keras layer that hands on masks and knows the arguments it was made with.
@@ -15,6 +17,14 @@ class Layer(keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+
+    def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
+        """Returns the shape of the output, by default that of the first input."""
+        return [*shapes, *named.values()][0]
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Traces `call`, since one shape does not tell types and attention scores."""
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again, without its weights."""

@@ -39,7 +39,7 @@ class DecodingState(NamedTuple):
 class CachedDecoder:
     """The model as a search sees it: logits of the next symbol, and a state.
 
-    It follows `t2t_repro.decoding.decoder.Decoder`.
+    It follows `t2t_repro.decoding.decoder.StepwiseDecoder`.
 
     Args:
         model: the model, already built.

@@ -5,13 +5,13 @@ from typing import Any, Protocol, TypeAlias
 
 import tensorflow as tf
 
-from t2t_repro.decoding.decoder import Decoder, State
+from t2t_repro.decoding.decoder import State, StepwiseDecoder
 
 EnsembleState: TypeAlias = tuple[Any, ...]
 """The state of every model's decoder."""
 
 
-class ModelDecoder(Decoder, Protocol):
+class ModelDecoder(StepwiseDecoder, Protocol):
     """The decoder of a model, or of several: one that can start by itself.
 
     Attributes:

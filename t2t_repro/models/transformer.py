@@ -103,14 +103,11 @@ class Transformer(keras.Model):
         if target_space_embedding:
             self.target_space = TargetSpace(target_space_id, name="target_space", **own)
         self.input_position = self.target_position = None
-        if position == "learned":
+        if position != "none":
             self.input_position, self.target_position = (
                 LearnedPosition(max_position, name=f"{side}_position", **own)
-                for side in ("input", "target")
-            )
-        elif position != "none":
-            self.input_position, self.target_position = (
-                PositionalEncoding(position, name=f"{side}_position", **own)
+                if position == "learned"
+                else PositionalEncoding(position, name=f"{side}_position", **own)
                 for side in ("input", "target")
             )
         self.input_dropout = Dropout(dropout, name="input_dropout", **own)
@@ -184,9 +181,8 @@ class Transformer(keras.Model):
         self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any
     ) -> Tensor:
         """Lets `fit` take the targets for labels where a dataset has no others."""
-        return super().compute_loss(
-            x, x["targets"] if y is None else y, *args, **kwargs
-        )
+        y = x["targets"] if y is None else y
+        return super().compute_loss(x, y, *args, **kwargs)
 
     def encode(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Runs the encoder (section 3.1).

@@ -20,19 +20,16 @@ _SAMPLE = 2000
 _MARGIN = 0.1
 _GRAM = 3
 
-Pair = tuple[str, str]
-Profile = Counter[str]
-
 
 @dataclass
 class _Sides:
     """How often each sequence of three characters occurs on either side."""
 
-    source: Profile = field(default_factory=Counter)
-    target: Profile = field(default_factory=Counter)
+    source: Counter[str] = field(default_factory=Counter)
+    target: Counter[str] = field(default_factory=Counter)
 
-    def add(self, pair: Pair) -> None:
-        """Counts a pair."""
+    def add(self, pair: tuple[str, str]) -> None:
+        """Counter[str] a pair."""
         for profile, text in zip((self.source, self.target), pair, strict=True):
             profile.update(_grams(text))
 
@@ -48,10 +45,10 @@ class Checks:
         self._problem = problem
         self._held_out = {split: list(problem.pairs(split)) for split in held_out}
         self._wanted = set().union(*self._held_out.values())
-        self._seen: set[Pair] = set()
+        self._seen: set[tuple[str, str]] = set()
         self._train: _Sides | None = None
 
-    def watched(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    def watched(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yields the training pairs, which somebody else needs, and looks at them."""
         self._train = _Sides()
         for pair in _sampled(iter(pairs), self._train):
@@ -85,7 +82,9 @@ class Checks:
         return found
 
 
-def _sampled(pairs: Iterator[Pair], sides: _Sides) -> Iterator[Pair]:
+def _sampled(
+    pairs: Iterator[tuple[str, str]], sides: _Sides
+) -> Iterator[tuple[str, str]]:
     """Yields all pairs, having counted the first."""
     for pair in islice(pairs, _SAMPLE):
         sides.add(pair)
@@ -113,7 +112,7 @@ def _look_swapped(train: _Sides, other: _Sides) -> bool:
     return crossed > straight + _MARGIN
 
 
-def _similarity(one: Profile, other: Profile) -> float:
+def _similarity(one: Counter[str], other: Counter[str]) -> float:
     """Returns the cosine of two vectors of counts; 0 if one is empty."""
     norms = math.prod(sum(n * n for n in p.values()) for p in (one, other))
     dot = sum(count * other[gram] for gram, count in one.items())

@@ -24,7 +24,6 @@ from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
-Say = Callable[[str], None]
 
 MOST_SKIPPED_IN_A_ROW = 10
 
@@ -73,7 +72,7 @@ class TrainingLoop:
 
         self._update = update
 
-    def restore(self, say: Say = print) -> int:
+    def restore(self, say: Callable[[str], None] = print) -> int:
         """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
         A damaged one is set aside and the one before it is taken; `say` is told. Raises
@@ -84,7 +83,7 @@ class TrainingLoop:
         self.workers.require_same_step(self.step)
         return self.step
 
-    def _restore_newest(self, say: Say) -> None:
+    def _restore_newest(self, say: Callable[[str], None]) -> None:
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:

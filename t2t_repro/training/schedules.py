@@ -57,7 +57,7 @@ def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return ops.maximum(n, float(warmup_steps)) ** -0.5
 
 
-FORMULAS = {"paper": paper_rate, "t2t": t2t_rate, "rsqrt_decay": rsqrt_decay_rate}
+RATES = {"paper": paper_rate, "t2t": t2t_rate, "rsqrt_decay": rsqrt_decay_rate}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -65,7 +65,7 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     """One of the formulas, times a constant, as Keras' optimizers take it.
 
     Args:
-        formula: a key of `FORMULAS`.
+        formula: a key of `RATES`.
         d_model: the model's width.
         warmup_steps: updates of linear growth.
         scale: a constant factor (paper 1, tensor2tensor's later sets 2).
@@ -81,7 +81,7 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Tensor) -> Tensor:
         """Returns the rate of the update after ``step`` updates, float32 ()."""
-        rate = FORMULAS[self.formula](step, self.d_model, self.warmup_steps)
+        rate = RATES[self.formula](step, self.d_model, self.warmup_steps)
         return self.scale * rate
 
     def get_config(self) -> dict[str, object]:

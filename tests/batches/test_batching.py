@@ -8,7 +8,7 @@ import sentencepiece
 from golden_checks.t2t_batching import t2t_batching
 
 from t2t_repro.batches.batching import (
-    KINDS,
+    BATCHING_KINDS,
     BatchingConfig,
     plan_epoch,
     plan_evaluation,
@@ -40,7 +40,7 @@ def test_each_side_is_padded_to_its_own_longest():
     assert plan.share == pytest.approx(24 / 26)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BATCHING_KINDS)
 @pytest.mark.parametrize("tokens_per_part", [0, 250])
 def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_part):
     lengths = some_lengths()
@@ -60,7 +60,7 @@ def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_p
     assert (plan.parts > plan.batches) is (tokens_per_part > 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BATCHING_KINDS)
 def test_the_same_seed_and_epoch_give_the_same_batches(kind):
     config = BatchingConfig(500, kind)
     one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
@@ -70,7 +70,7 @@ def test_the_same_seed_and_epoch_give_the_same_batches(kind):
     np.testing.assert_array_equal(one.shapes, two.shapes)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BATCHING_KINDS)
 @pytest.mark.parametrize("other", [{"seed": 4, "epoch": 7}, {"seed": 3, "epoch": 8}])
 @pytest.mark.parametrize("tokens_per_part", [0, 125])
 def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
@@ -86,7 +86,7 @@ def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
         assert sorted(one.shapes.tolist()) == sorted(two.shapes.tolist())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BATCHING_KINDS)
 def test_pairs_with_one_long_side_are_dropped_and_counted(kind):
     lengths = np.array([[3, 300], [257, 2], [256, 256], [4, 4]])
     plan = plan_epoch(lengths, BatchingConfig(1000, kind), seed=1, epoch=0)

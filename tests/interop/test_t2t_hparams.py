@@ -8,7 +8,7 @@ from t2t_repro import hparams as hparam_sets
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import (
     ignored,
-    parse_overrides,
+    parse_t2t_overrides,
     read_json,
     to_hparams,
 )
@@ -167,7 +167,7 @@ def test_an_unknown_hyper_parameter_that_is_off_is_ignored_and_reported():
 
 def test_overrides_are_read_as_tensor2tensor_reads_them():
     text = "a=1, b=0.5,c=True,d=word,e=0,1,f=,g=none"
-    assert parse_overrides(text) == {
+    assert parse_t2t_overrides(text) == {
         "a": 1,
         "b": 0.5,
         "c": True,
@@ -176,7 +176,7 @@ def test_overrides_are_read_as_tensor2tensor_reads_them():
         "f": "",
         "g": "none",
     }
-    assert parse_overrides("") == {}
+    assert parse_t2t_overrides("") == {}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_overrides_are_read_as_tensor2tensor_reads_them():
 )
 def test_damaged_overrides_are_refused(text, words):
     with pytest.raises(UserError, match=words):
-        parse_overrides(text)
+        parse_t2t_overrides(text)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,26 @@ def test_a_layer_is_called_on_keras_tensors_of_unknown_sizes(name):
     assert output.dtype == "float32"
 
 
+@EVERY_LAYER
+def test_a_layer_tells_the_shape_of_its_output_before_it_is_built(name):
+    case = CASES[name]
+    _, output = called(name)
+    shapes = [tuple(each.shape) for each in case.inputs]
+    assert tuple(case.make().compute_output_shape(*shapes)) == tuple(output.shape)
+
+
+@EVERY_LAYER
+def test_a_layer_runs_over_a_further_axis(name):
+    case = CASES[name]
+    if len(case.inputs) > 1 or case.options:
+        pytest.skip("TimeDistributed hands on one input and no options")
+    layer, expected = called(name)
+    (x,) = (np.stack([each, each], axis=1) for each in case.inputs)
+    outside = keras.Input(x.shape[1:], dtype=str(x.dtype))
+    over = keras.Model(outside, keras.layers.TimeDistributed(layer)(outside))
+    np.testing.assert_allclose(over(x)[:, 1], expected, rtol=1e-5, atol=1e-6)
+
+
 @WITH_WEIGHTS
 def test_a_layer_is_built_from_shapes_before_it_is_called(name):
     case = CASES[name]
@@ -125,7 +145,7 @@ def test_a_compiled_function_gives_what_python_gives(name, jit):
         return layer(*inputs, **case.options)
 
     found = compiled(*(tf.constant(each) for each in case.inputs))
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 # Configurations

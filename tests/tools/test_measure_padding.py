@@ -17,7 +17,7 @@ def test_every_kind_is_measured_with_one_part_and_with_several():
     bounds = HParams(tokens_per_batch=32, max_tokens_per_device=16, max_length=8)
     rows = measure_padding.measure(lengths, bounds, max_shapes=2)
     assert [(row.kind, row.tokens_per_part) for row in rows] == [
-        (kind, part) for part in (32, 16) for kind in measure_padding.KINDS
+        (kind, part) for part in (32, 16) for kind in measure_padding.BATCHING_KINDS
     ]
     found = rows[0]
     # Sorted by the longer side all twelve are equal: 8 and 4 rows of 4, and which

@@ -17,8 +17,8 @@ _KEY = re.compile(r"beam(\d+)_len(\d+)_alpha([\d.]+)_(early|full)/ids")
 class TableDecoder:
     """Takes the logits of the next symbol from a table, row by last symbol.
 
-    It follows `t2t_repro.decoding.decoder.Decoder`; its state is the table, float32
-    (batch, V, V).
+    It follows `t2t_repro.decoding.decoder.StepwiseDecoder`; its state is the table,
+    float32 (batch, V, V).
     """
 
     def step(
