@@ -6,6 +6,7 @@ import numpy as np
 
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.model_dir import build_model
 from tests import tiny
 
 NAME = "small"
@@ -40,16 +41,17 @@ HOSTILE = {
 def random_model(
     vocab_size: int, spread: float = 0.3, **settings: object
 ) -> Transformer:
-    """Builds a model of random weights, so large that few translations are alike.
+    """Builds a model of random weights, the same ones whatever ran before.
+
+    They are so large that few translations are alike.
 
     Args:
         vocab_size: V.
         spread: standard deviation of what is added to the initial weights.
         **settings: hyper-parameters that differ.
     """
-    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1}
-    model = Transformer.from_hparams(HParams(**{**sizes, **settings}), vocab_size)
-    model.build()
+    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
+    model = build_model(HParams(**{**sizes, **settings}), vocab_size)
     generator = np.random.default_rng(1)
     for variable in model.trainable_variables:
         variable.assign(variable + generator.normal(0, spread, variable.shape))
