@@ -85,9 +85,11 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help} (default: %(default)s)"
 
 
-def add_model_flags(parser: argparse.ArgumentParser, several: bool = True) -> None:
+def add_model_flags(
+    parser: argparse.ArgumentParser, several: bool = True, required: bool = True
+) -> None:
     """Adds which model a command takes, and which of its weights."""
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument("--model_dir", required=required, help="folder of the model")
     parser.add_argument(
         "--checkpoint",
         default="best",
@@ -112,9 +114,11 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_decoding_flags(parser: argparse.ArgumentParser) -> None:
+def add_decoding_flags(
+    parser: argparse.ArgumentParser, model_required: bool = True
+) -> None:
     """Adds what every command that translates has in common."""
-    add_model_flags(parser)
+    add_model_flags(parser, required=model_required)
     add_search_flags(parser)
     parser.add_argument(
         "--batch_size",

@@ -65,17 +65,30 @@ def sacre_bleu(
     )
 
 
-def multi_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> BleuScore:
+def multi_bleu(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    more_references: Sequence[Sequence[str]] = (),
+) -> BleuScore:
     """Computes BLEU of tokenized text as Moses' multi-bleu.perl does.
 
     Tokens are what white space separates; nothing is lowercased or smoothed, so a
     corpus without one matching 4-gram scores 0. Raises as `sacre_bleu`.
     """
-    return sacre_bleu(hypotheses, references, "none", smooth_method="none")
+    return sacre_bleu(
+        hypotheses,
+        references,
+        "none",
+        smooth_method="none",
+        more_references=more_references,
+    )
 
 
 def paper_bleu(
-    hypotheses: Sequence[str], references: Sequence[str], target_lang: str
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    target_lang: str,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> BleuScore:
     """Computes BLEU of detokenized text as the paper reports it (Table 2).
 
@@ -87,15 +100,17 @@ def paper_bleu(
     that had been tokenized beforehand. The signature is of our own form and names every
     step. Raises as `sacre_bleu`.
     """
-    check_line_counts(hypotheses, references)
     split = target_lang == "de"
-    result = multi_bleu(
-        moses_tokens(hypotheses, target_lang, split_compounds=split),
-        moses_tokens(references, target_lang, split_compounds=split),
+    texts = [hypotheses, references, *more_references]
+    for lines in texts:
+        check_line_counts(hypotheses, lines)
+    own, first, *more = (
+        moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
+    result = multi_bleu(own, first, more)
     signature = "|".join(
         [
-            "nrefs:1|case:mixed|eff:no|punct:ascii",
+            f"nrefs:{len(texts) - 1}|case:mixed|eff:no|punct:ascii",
             f"tok:moses-{target_lang}-nonaggressive",
             f"compounds:{'split-at-hyphen' if split else 'whole'}",
             "smooth:none|bleu:multi-bleu.perl",

@@ -47,7 +47,7 @@ class Score:
 
     def text(self) -> str:
         """Describes the score for people, its speed included."""
-        return f"{self.figures()}\n{_speed(self.sentences, self.tokens, self.seconds)}"
+        return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ParseScore:
 
     def text(self) -> str:
         """Describes the score for people, its speed included."""
-        return f"{self.figures()}\n{_speed(self.sentences, self.tokens, self.seconds)}"
+        return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
 AnyScore = Score | ParseScore
@@ -140,19 +140,7 @@ def evaluate(
     if target_lang == TREES:
         sources = [" ".join(words_of(source)) for source in sources]
         references = list(map(tree_of, sources, references))
-    began = time.monotonic()
-    # Drawn on terminals only; a log file gets the result alone.
-    hide = not show_progress or not sys.stderr.isatty()
-    with tqdm(total=len(pairs), unit=" sentences", disable=hide) as bar:
-        translations = list(
-            translator.translate_lines(
-                sources,
-                batch_size,
-                window=len(sources),
-                progress=lambda lines, tokens: bar.update(lines),
-            )
-        )
-    seconds = time.monotonic() - began
+    translations, seconds = translate(translator, sources, batch_size, show_progress)
     if target_lang == TREES:
         return _parse_score(sources, references, translations, seconds)
     hypotheses = [translation.text for translation in translations]
@@ -168,6 +156,28 @@ def evaluate(
         seconds=seconds,
     )
     return result, translations
+
+
+def translate(
+    translator: Translator,
+    sources: Sequence[str],
+    batch_size: int = 32,
+    show_progress: bool = True,
+) -> tuple[list[Translation], float]:
+    """Translates all sources at once; also returns how many seconds it took."""
+    began = time.monotonic()
+    # Drawn on terminals only; a log file gets the result alone.
+    hide = not show_progress or not sys.stderr.isatty()
+    with tqdm(total=len(sources), unit=" sentences", disable=hide) as bar:
+        translations = list(
+            translator.translate_lines(
+                sources,
+                batch_size,
+                window=len(sources),
+                progress=lambda lines, tokens: bar.update(lines),
+            )
+        )
+    return translations, time.monotonic() - began
 
 
 def _parse_score(
@@ -206,7 +216,8 @@ def _parse_score(
     return found, parsed
 
 
-def _speed(sentences: int, tokens: int, seconds: float) -> str:
+def speed(sentences: int, tokens: int, seconds: float) -> str:
+    """Says in one line how fast so much was translated."""
     return (
         f"{sentences:,} sentences in {seconds:.1f} s, "
         f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"

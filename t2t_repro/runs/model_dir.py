@@ -98,7 +98,7 @@ class ModelDir:
         if found.problem is None:
             raise UserError(
                 f"--model_dir {self.path} was imported, so its data are unknown; "
-                "translate with it, or train it on (python -m t2t_repro.train "
+                "translate and score files, or train it on (python -m t2t_repro.train "
                 f"--hparams {self.path / HPARAMS_FILE} --model_dir {self.path} "
                 "--problem NAME), which makes them known"
             )

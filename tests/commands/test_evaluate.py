@@ -58,3 +58,82 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(trained, tm
     done = evaluate(trained, "--output_file", str(tmp_path / "absent" / "out.de"))
     assert run_command.is_one_clear_line(done)
     assert "absent" in done.err
+
+
+def test_any_file_is_translated_and_scored(trained, tmp_path):
+    for name, side in (("text.en", 0), ("text.de", 1)):
+        lines = [pair[side] for pair in tiny.pairs("test")]
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    source, reference = str(tmp_path / "text.en"), str(tmp_path / "text.de")
+    output, comet = tmp_path / "out.de", tmp_path / "comet"
+    done = evaluate(
+        trained,
+        *("--source_file", source, "--reference_file", reference, "--json"),
+        *("--output_file", str(output), "--comet_dir", str(comet)),
+        *("--compare", str(trained.model_dir)),
+    )
+    found = json.loads(done.out)
+    assert found["bleu"] == pytest.approx(trained.result["bleu"])
+    assert found["paper_bleu"] == pytest.approx(trained.result["paper_bleu"])
+    assert [each["name"] for each in found["differences"]] == [
+        *("BLEU", "chrF", "chrF++", "TER")
+    ]
+    # The same model: neither better nor worse in any sample.
+    assert all(
+        each["first"]["score"] == each["second"]["score"]
+        for each in found["differences"]
+    )
+    texts = [
+        (comet / f"{n}.txt").read_text(encoding="utf-8").splitlines()
+        for n in ("source", "translation", "reference")
+    ]
+    assert texts[0] == (tmp_path / "text.en").read_text(encoding="utf-8").splitlines()
+    assert texts[1] == output.read_text(encoding="utf-8").splitlines()
+    assert found["comet_command"].startswith(f"comet-score -s {comet}/source.txt -t ")
+    # Finished translations need no model, and a language only for the paper's figure.
+    again = run_command.run(
+        "evaluate", "--hypothesis_file", str(output), "--reference_file", reference
+    )
+    assert (
+        again.out.splitlines()[0] == f"BLEU {found['bleu']:.2f}  {found['signature']}"
+    )
+    assert "paper" not in again.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "--model_dir is needed, or translations as --hypothesis_file"),
+        (("--hypothesis_file", "a"), "--reference_file is needed"),
+        (("--model_dir", "m", "--source_file", "a"), "--reference_file is needed"),
+        (("--model_dir", "m", "--reference_file", "a"), "--source_file is needed"),
+        (
+            ("--hypothesis_file", "a", "--reference_file", "b", "--comet_dir", "c"),
+            "--source_file is needed",
+        ),
+        (
+            ("--model_dir", "m", "--reference_file", "b", "--split", "val"),
+            "--split or --reference_file, not both",
+        ),
+    ],
+)
+def test_flags_that_do_not_suit_each_other_are_refused(flags, told):
+    done = run_command.run("evaluate", *flags)
+    assert run_command.is_one_clear_line(done)
+    assert told in done.err
+
+
+def test_files_of_other_lengths_are_refused(tmp_path):
+    for name, text in (("a", "x\n"), ("b", "x\ny\n"), ("empty", "")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    a, b, empty = (str(tmp_path / name) for name in ("a", "b", "empty"))
+    for hypotheses, reference, told in (
+        (a, b, f"{a} has 1 lines, {b}, 2 lines 2"),
+        (empty, empty, "at least one line"),
+        (a, str(tmp_path / "absent"), "absent"),
+    ):
+        done = run_command.run(
+            "evaluate", "--hypothesis_file", hypotheses, "--reference_file", reference
+        )
+        assert run_command.is_one_clear_line(done)
+        assert told in done.err
