@@ -57,9 +57,10 @@ def test_an_sdist_holds_its_sets_in_configs(tmp_path):
     assert check_package.names_in(path) == {"t2t_repro/configs/big.yaml"}
 
 
-def test_the_commands_of_the_readme_are_tried():
-    readme = (check_package.ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `python -m t2t_repro\.(\w+)`", readme, re.MULTILINE)
+def test_the_commands_of_the_reference_are_tried():
+    page = check_package.ROOT / "docs" / "reference" / "index.md"
+    text = page.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `python -m t2t_repro\.(\w+)`", text, re.MULTILINE)
     assert len(rows) >= 9
     found = set(check_package.commands(check_package.ROOT))
     assert set(rows) - found == set()
