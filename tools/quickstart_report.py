@@ -14,21 +14,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Made of the built-in corpus's words; the numbers, dates and times are free.
-SENTENCES = (
-    "half past four on the twenty-first of May",
-    "the heavy table costs seventeen euros and forty-nine cents",
-    "the bus to Cologne leaves at eight minutes past eleven",
-    "she says that the teacher has picked up a bag with nine thousand flowers",
-    "on the eighteenth of June the match ended",
-)
+# Pairs of the built-in corpus, so that it is known whether a translation is right.
+PAIRS = {
+    "half past nine on the nineteenth of May": "halb zehn am neunzehnten Mai",
+    "the heavy table costs seventeen euros and forty-nine cents": (
+        "der schwere Tisch kostet siebzehn Euro und neunundvierzig Cent"
+    ),
+    "the bus to Cologne leaves at eight minutes past eleven": (
+        "der Bus nach Köln fährt um acht Minuten nach elf ab"
+    ),
+    "the farmer will pick up a box with five hundred and fifty shirts": (
+        "der Bauer wird eine Kiste mit fünfhundertfünfzig Hemden abholen"
+    ),
+    "the beautiful book will cost two hundred euros": (
+        "das schöne Buch wird zweihundert Euro kosten"
+    ),
+    "on the eighteenth of June the match ended": (
+        "am achtzehnten Juni endete das Spiel"
+    ),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Translates, prints the report for people and writes it as JSON."""
     args = _parser().parse_args(argv)
     result = json.loads(args.result.read_text(encoding="utf-8"))
-    translations, seconds = translate(newest_version(args.export_dir), SENTENCES)
+    translations, seconds = translate(newest_version(args.export_dir), list(PAIRS))
+    found = dict(zip(PAIRS, translations, strict=True))
     report = {
         "test_bleu": result["bleu"],
         "signature": result["signature"],
@@ -36,11 +48,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         "seconds": round(args.seconds + seconds, 1),
         "train_seconds": args.train_seconds,
         "reused": args.reused,
-        "translations": dict(zip(SENTENCES, translations, strict=True)),
+        "translations": found,
+        "wrong": [source for source in PAIRS if found[source] != PAIRS[source]],
     }
     write_atomically(args.report, json.dumps(report, ensure_ascii=False, indent=2))
     for source, translation in report["translations"].items():
         print(f"  {source}\n    -> {translation}")
+        if source in report["wrong"]:
+            print(f"    wrong: the corpus has {PAIRS[source]}")
     print(
         f"\nBLEU on the test split: {report['test_bleu']:.2f} "
         f"({report['sentences']:,} sentences; {report['signature']})\n"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro import problems
+
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "quickstart_report.py"
 
 
@@ -64,3 +66,19 @@ def test_the_report_holds_the_score_and_the_exports_own_translations(tmp_path):
     assert written["reused"] == ["model"]
     assert all(out == text.upper() for text, out in written["translations"].items())
     assert "BLEU on the test split: 96.50 (2,000 sentences; nrefs:1)" in done.stdout
+    # Capitals are no German: each is told with what would have been right.
+    assert written["wrong"] == list(written["translations"])
+    assert done.stdout.count("wrong: the corpus has ") == len(written["wrong"]) >= 5
+
+
+def test_the_sentences_are_of_the_corpus():
+    pairs = ast.literal_eval(
+        next(
+            node.value
+            for node in ast.parse(SCRIPT.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign) and node.targets[0].id == "PAIRS"
+        )
+    )
+    corpus = problems.create("translate_ende_numbers")
+    known = {*corpus.pairs("train"), *corpus.pairs("test")}
+    assert known.issuperset(pairs.items())
