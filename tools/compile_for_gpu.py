@@ -28,6 +28,7 @@ from gpu.chips import CHIPS, Chip
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
+EXIT_BEYOND_BUDGET = 1
 PRECISION = "bfloat16"
 LENGTH = 30
 """Positions of a sentence on each side: the mean of WMT's in subwords."""
@@ -115,8 +116,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         result: Result = {"versions": _versions(python), "cases": {}}
         with printed(result, text_of, args.json):
             _compile(args.cases, python, Path(temporary), result["cases"])
-    if beyond := [line for each in result["cases"].values() for line in each["beyond"]]:
-        sys.exit("\n".join(beyond))
+    beyond = [line for each in result["cases"].values() for line in each["beyond"]]
+    for line in beyond:
+        say(f"beyond its budget: {line}")
+    if beyond:
+        sys.exit(EXIT_BEYOND_BUDGET)
 
 
 def _compile(
