@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     kept = "folder for JAX, kept for the next time (default: a temporary one)"
     parser.add_argument("--environment", help=kept)
     args = parser.parse_args(argv)
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, device="GPU")
     with tempfile.TemporaryDirectory() as temporary:
         say("making an environment with JAX ...")
         folder = Path(args.environment or f"{temporary}/environment")

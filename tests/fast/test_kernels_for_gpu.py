@@ -41,7 +41,7 @@ def as_on_a_gpu(monkeypatch):
         "list_physical_devices",
         lambda kind=None: ["GPU:0"] if kind == "GPU" else seen(kind),
     )
-    fast.install()
+    fast.install("GPU")
 
 
 def without_kernel(
