@@ -10,21 +10,21 @@ version behind the TensorFlow that exports.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.in_turn import Process, peer
+from environments import make_environment
 
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
 # As good as each other in float32: kernels differ between versions.
 _TOLERANCE = 1e-4
+_PACKAGES = ("tensorflow", "tensorflow-text")
 _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
 
 
@@ -50,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = Path(args.source_file).read_text(encoding="utf-8")
         lines = text.split("\n")[:32]
     with tempfile.TemporaryDirectory() as temporary:
-        environment = Path(args.environment or temporary)
-        python = make_environment(environment, args.tensorflow)
+        packages = [f"{name}=={args.tensorflow}.*" for name in _PACKAGES]
+        python = make_environment(Path(args.environment or temporary), packages)
         there = answers(python, version, lines)
     here = answers(sys.executable, version, lines)
     different, worst = compare(
@@ -73,21 +73,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     if different or worst > _TOLERANCE:
         sys.exit(1)
-
-
-def make_environment(folder: Path, version: str) -> str:
-    """Makes an environment, once; returns its interpreter. UserError if pip fails."""
-    python, done = folder / "bin" / "python", folder / "installed"
-    if not done.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        packages = (f"tensorflow=={version}.*", f"tensorflow-text=={version}.*")
-        pip = [str(python), "-m", "pip", "install", "--quiet", *packages]
-        installed = subprocess.run(pip, capture_output=True, text=True, check=False)
-        if installed.returncode != 0:
-            last = installed.stderr.strip().rpartition("\n")[2]
-            raise UserError(f"--tensorflow {version}: pip cannot install it: {last}")
-        done.touch()
-    return str(python)
 
 
 def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:

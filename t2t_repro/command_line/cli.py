@@ -257,12 +257,15 @@ def start_tensorflow(verbose: bool = False) -> None:
                 gc.enable()
 
 
-def start_models(verbose: bool = False) -> None:
-    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute."""
+def start_models(verbose: bool = False, device: str | None = None) -> None:
+    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
+
+    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has.
+    """
     start_tensorflow(verbose)
     from t2t_repro import fast
 
-    fast.install()
+    fast.install(device)
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:

@@ -61,12 +61,10 @@ class ColumnDecoder:
         return self._columns.first(tuple(caches), bias)
 
     def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
-        """Prepares the products of the steps, on a CPU; wrap the whole search in it.
+        """Prepares the products of the steps for a CPU; wrap the whole search in it.
 
         `sentences`, int32 (), is the most sentences of a step.
         """
-        if tf.config.list_physical_devices("GPU"):
-            return contextlib.nullcontext()
         return few_rows.prepared(
             kernels_of_a_step(self.model),
             [self.model.softmax_table.table],

@@ -140,8 +140,8 @@ def product_with_table(x: Tensor, table: keras.Variable) -> Tensor:
 def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
     """Multiplies float (rows, channels) by one kernel or several side by side."""
     product = _prepared.get().get(_key(kernels))
-    if product is None:
-        return ops.matmul(x, _side_by_side(kernels, x.dtype))
+    if product is None:  # To lay kernels side by side at every call would take longer.
+        product = _by_parts([ops.cast(kernel, x.dtype) for kernel in kernels])
     return product(x)
 
 

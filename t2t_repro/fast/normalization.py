@@ -7,12 +7,29 @@ from t2t_repro.layers.formulas import EPSILON, Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    """Stands in for `formulas.normalize`, with its gradient written out."""
+    """Stands in for `formulas.normalize` on a CPU, with its gradient written out."""
     rows = ops.custom_gradient(_normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
 
 
-def _normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
+def normalize_by_reductions(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+    """Stands in for `formulas.normalize` on a GPU.
+
+    A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
+    which its operands have to be written. A reduction is computed with what it reads.
+    """
+
+    # Not a partial function: TensorFlow asks for a name.
+    def normalized(*args: Tensor) -> tuple[Tensor, object]:
+        return _normalized(*args, by_reductions=True)
+
+    rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
+    return shaped_as(x, rows)
+
+
+def _normalized(
+    x: Tensor, scale: Tensor, bias: Tensor, by_reductions: bool = False
+) -> tuple[Tensor, object]:
     """Returns layer_norm(x) and its gradient.
 
     Differentiating the formula step by step makes some twenty passes over memory;
@@ -22,6 +39,7 @@ def _normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]
         x: float32 (rows, channels).
         scale: float32 (channels,).
         bias: float32 (channels,).
+        by_reductions: whether the gradient's means are reductions, not products.
 
     Returns:
         float32 (rows, channels), and the function from its gradient to those of the
@@ -34,12 +52,16 @@ def _normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]
 
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple:
         dy = args[0] if upstream is None else upstream
-        column = ops.expand_dims(scale, 1) / x.shape[1]
         dy_normal = dy * normal
-        # (rows, channels) @ (channels, 1): the means over channels of dy * scale
-        # and of dy * scale * normal.
-        mean = ops.matmul(dy, column)
-        mean_normal = ops.matmul(dy_normal, column)
+        # The means over channels of dy * scale and of dy * scale * normal.
+        if by_reductions:
+            mean, mean_normal = (
+                ops.mean(each * scale, axis=1, keepdims=True)
+                for each in (dy, dy_normal)
+            )
+        else:  # (rows, channels) @ (channels, 1)
+            column = ops.expand_dims(scale, 1) / x.shape[1]
+            mean, mean_normal = (ops.matmul(each, column) for each in (dy, dy_normal))
         dx = (dy * scale - mean - normal * mean_normal) * inverse
         return dx, ops.sum(dy_normal, axis=0), ops.sum(dy, axis=0)
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 from keras import ops
+from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
 from t2t_repro.fast.rows import attend, rows_of, shaped_as
 from t2t_repro.layers.attention import both
@@ -27,6 +28,10 @@ def traced_once(
 
     What the layers would draw from generators of their own, and masks that tensors
     carry, are lost that way: then they are called one by one.
+
+    In what XLA compiles they are, too, though on rows: shapes go from the function's
+    forward part to its backward part, which makes all its arguments constants for XLA,
+    the weights too, and so a program that serves one call.
     """
     first, seed = layers[0], given_seed()
     draws = seed is None and context.get("training")
@@ -34,7 +39,11 @@ def traced_once(
     ours = type(first) in (EncoderLayer, DecoderLayer)
     if draws or masked or not ours or not tf.inside_function():
         return one_after_another.plain(layers, x, **context)
-    on_rows = _OnRows(x, **context)
+    on_rows, rows = _OnRows(x, **context), rows_of(x)
+    if GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+        for layer in layers:
+            rows = on_rows(layer, rows)
+        return shaped_as(x, rows)
 
     @tf.function(autograph=False)
     def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
@@ -45,7 +54,7 @@ def traced_once(
                 return on_rows(first, rows)
 
     # Masks of dropout are those of the layers themselves, called one by one.
-    salt, rows = salt_of(first.path), rows_of(x)
+    salt = salt_of(first.path)
     for layer in layers:
         weights = [ops.cast(v, v.dtype) for v in layer.weights]
         own = seed

@@ -30,7 +30,7 @@ def test_an_export_of_today_runs_under_tensorflow_2_20(trained, tmp_path):
     assert run_command.run("export", *flags).status == 0
     flags = ("--export_dir", str(tmp_path / "e"), "--json")
     done = run_command.run(TOOL, *flags, "--environment", str(tmp_path / "environment"))
-    if "pip cannot install it" in done.err:
+    if "pip cannot install" in done.err:
         pytest.skip(done.err.strip())
     assert done.status == 0, done.err + done.out
     found = json.loads(done.out)

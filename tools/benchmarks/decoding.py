@@ -83,16 +83,22 @@ def write_model(settings: Namespace) -> None:
     """Writes a vocabulary, and the weights as CTranslate2 reads them."""
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.tokenizers.load import load_tokenizer
-    from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
     work_dir = Path(settings.work_dir)
-    letters = np.random.default_rng(settings.seed).integers(97, 123, (40_000, 7))
-    words = (bytes(row.tolist()).decode() for row in letters)
-    path = work_dir / VOCABULARY
-    build_vocabulary("sentencepiece", words, settings.vocab_size, path)
+    write_vocabulary(work_dir, settings.vocab_size, settings.seed)
     folder = work_dir / "ctranslate2"
     folder.mkdir()
-    write_ctranslate2(random_model(settings), load_tokenizer(path), folder)
+    tokenizer = load_tokenizer(work_dir / VOCABULARY)
+    write_ctranslate2(random_model(settings), tokenizer, folder)
+
+
+def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
+    """Writes a vocabulary of random words."""
+    from t2t_repro.tokenizers.vocabulary import build_vocabulary
+
+    letters = np.random.default_rng(seed).integers(97, 123, (40_000, 7))
+    words = (bytes(row.tolist()).decode() for row in letters)
+    build_vocabulary("sentencepiece", words, vocab_size, folder / VOCABULARY)
 
 
 def t2t_repro(given: Mapping[str, Any]) -> None:

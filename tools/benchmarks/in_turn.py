@@ -38,21 +38,23 @@ print(", ".join([name + " " + version(name) for name in sys.argv[1:]]
 class Contender:
     """A program that goes through `peers/turns.py`; its log is named after it.
 
-    A peer has an environment of its own, without this package.
+    A peer has an environment of its own, without this package. `gpus` are those that it
+    sees, as CUDA numbers them: none.
     """
 
     name: str
     command: Sequence[str]
     is_peer: bool = False
+    gpus: str = "-1"
 
 
-def own(name: str, task: str, work: Mapping[str, Any]) -> Contender:
+def own(name: str, task: str, work: Mapping[str, Any], gpus: str = "-1") -> Contender:
     """Returns a contender of this package, which does `work` (written as JSON).
 
     `task` is a module of this room and its function, e.g. "training.train".
     """
     worker = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(work)]
-    return Contender(name, worker)
+    return Contender(name, worker, gpus=gpus)
 
 
 def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
@@ -90,7 +92,7 @@ class Process:
             try:
                 self._process = subprocess.Popen(
                     contender.command,
-                    env=_environment(contender.is_peer),
+                    env=_environment(contender.is_peer, contender.gpus),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -191,8 +193,8 @@ def printed(
     cli.print_result(text_of(result), result, as_json)
 
 
-def _environment(is_peer: bool) -> dict[str, str]:
-    """Returns the environment of a process that uses no GPU.
+def _environment(is_peer: bool, gpus: str = "-1") -> dict[str, str]:
+    """Returns the environment of a process that sees these GPUs.
 
     A peer's has no module of ours, but oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`).
     """
@@ -202,4 +204,4 @@ def _environment(is_peer: bool) -> dict[str, str]:
     if not is_peer:
         path = os.environ.get("PYTHONPATH", "")
         found["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
-    return found | {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONIOENCODING": "utf-8"}
+    return found | {"CUDA_VISIBLE_DEVICES": gpus, "PYTHONIOENCODING": "utf-8"}

@@ -40,9 +40,11 @@ def train(settings: Mapping[str, Any]) -> None:
         dropout=work.dropout,
         label_smoothing=work.label_smoothing,
         precision=work.precision,
+        xla=work.xla,
         batching="sorted",
         max_length=work.length,
         tokens_per_batch=work.tokens,
+        max_tokens_per_device=0,
     )
     train_in_turn(chosen, random_pairs(work), work.vocab_size)
 
@@ -113,8 +115,22 @@ def products(settings: Mapping[str, Any]) -> None:
 
 
 def square(settings: Mapping[str, Any]) -> None:
-    """Runs one large product, forward and backward."""
-    multiply_in_turn(SQUARE, settings["precision"])
+    """Runs one large product, forward and backward; `products` may be others."""
+    given = settings.get("products")
+    products = [Product(**each) for each in given] if given else SQUARE
+    multiply_in_turn(products, settings["precision"])
+
+
+def copy(settings: Mapping[str, Any]) -> None:
+    """Reads so many `bytes` of memory, float32, and writes as many."""
+    values = tf.Variable(tf.zeros([settings["bytes"] // 4]))
+
+    @tf.function(autograph=False)
+    def step() -> Any:
+        return values.assign(-values)[0]
+
+    for _ in steps(memory("VmRSS")):
+        float(step())
 
 
 def multiply_in_turn(products: Sequence[Product], precision: str) -> None:

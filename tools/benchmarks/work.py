@@ -16,7 +16,8 @@ class Work:
 
     `length` is the positions of each side, all of them symbols; `num_layers` is of the
     encoder, and of the decoder; `precision` is of products and activations;
-    `paper_dropout` is for PyTorch: dropout only where the paper has it.
+    `paper_dropout` is for PyTorch: dropout only where the paper has it. `xla` compiles
+    forward and backward.
     """
 
     size: str
@@ -29,6 +30,7 @@ class Work:
     vocab_size: int
     precision: str = "float32"
     paper_dropout: bool = False
+    xla: bool = False
     dropout: float = 0.1
     label_smoothing: float = 0.1
 
