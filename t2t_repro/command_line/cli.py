@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.gpus import why_unused
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
@@ -260,12 +261,16 @@ def start_tensorflow(verbose: bool = False) -> None:
 def start_models(verbose: bool = False, device: str | None = None) -> None:
     """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
 
-    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has.
+    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has. A
+    GPU that is there and cannot be used is told.
     """
     start_tensorflow(verbose)
     from t2t_repro import fast
 
     fast.install(device)
+    unused = why_unused()
+    if unused:
+        print(unused, file=sys.stderr, flush=True)
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
