@@ -152,14 +152,14 @@ def _update(sizes: Sizes, rows: int, precision: str, xla: bool) -> Measurement:
 
 def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
     """Returns beam search for two batches, one after the other."""
-    chosen = hparams.load(sizes.size)
+    chosen, steps = hparams.load(sizes.size), 2 * sizes.length
     given = {
         "work_dir": folder,
         "d_model": chosen.d_model,
         "num_layers": chosen.num_layers,
         "vocab_size": chosen.vocab_size,
         "length": sizes.length,
-        "steps": 2 * sizes.length,
+        "steps": steps,
         "batch_size": sizes.sentences,
         "batches": 2,
         "sentences": 1,
@@ -175,7 +175,7 @@ def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
         "decoding.t2t_repro",
         given,
         alone,
-        tokens=2 * sizes.sentences * given["steps"],
+        tokens=2 * sizes.sentences * steps,
         begin=(begin[0], alone),
     )
 
