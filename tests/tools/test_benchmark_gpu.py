@@ -4,7 +4,7 @@ import json
 import signal
 
 import pytest
-from benchmark_gpu import DRY, REAL, Measurement, measurements, row, text_of
+from benchmark_gpu import DRY, Measurement, Sizes, measurements, row, text_of
 from benchmarks.in_turn import Contender, Process, own
 from benchmarks.machine import machine
 
@@ -37,7 +37,7 @@ def test_the_median_turn_counts_for_each_of_its_steps():
 
 
 def test_what_is_measured_is_what_the_page_asks_for(tmp_path):
-    real = measurements(REAL, str(tmp_path))
+    real = measurements(Sizes(), str(tmp_path))
     updates = [each for each in real if each.task == "training.train"]
     assert [each.tokens for each in updates[:3]] == [3600, 12480, 24960]
     cases = [(each.given["precision"], each.given["xla"]) for each in updates]
