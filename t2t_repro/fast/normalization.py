@@ -1,7 +1,5 @@
 """Layer normalisation with a short backward pass."""
 
-import functools
-
 from keras import ops
 
 from t2t_repro.fast.rows import rows_of, shaped_as
@@ -20,7 +18,10 @@ def normalize_by_reductions(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
     which its operands have to be written. A reduction is computed with what it reads.
     """
-    normalized = functools.partial(_normalized, by_reductions=True)
+
+    def normalized(*given: Tensor) -> tuple[Tensor, object]:
+        return _normalized(*given, by_reductions=True)
+
     rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
 
