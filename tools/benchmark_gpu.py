@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from benchmarks import decoding
 from benchmarks.in_turn import TOOLS, in_turn, own, printed
 from benchmarks.machine import Result, machine, machine_lines, say
-from benchmarks.work import Product, flops, work_of
+from benchmarks.work import Product, work_of
 from gpu.chips import CHIPS
 from model_costs import training_flops
 
@@ -40,32 +40,19 @@ VOCABULARY = 300
 
 
 class Sizes(NamedTuple):
-    """What is measured.
+    """What is measured: the defaults on a GPU."""
 
-    Attributes:
-        size: hyper-parameter set.
-        rows: sentence pairs of a part, one number for each size.
-        length: positions of each side.
-        side: of the square matrices that are multiplied.
-        copied: bytes.
-        rounds: turns of each measurement; the median counts.
-        steps: steps of a turn.
-        sentences: of a batch that is translated.
-        killed: flags of `inject_faults.py`.
-    """
-
-    size: str
-    rows: Sequence[int]
-    length: int
-    side: int
-    copied: int
-    rounds: int
-    steps: int
-    sentences: int
-    killed: Sequence[str] = ()
+    size: str = "big"  # A hyper-parameter set.
+    rows: Sequence[int] = (120, 416, 832)  # Sentence pairs of a part.
+    length: int = 30  # Positions of each side.
+    side: int = 8192  # Of the square matrices that are multiplied.
+    copied: int = 2**31  # Bytes.
+    rounds: int = 3  # Turns of a measurement, of which the median counts.
+    steps: int = 8  # Of a turn.
+    sentences: int = 128  # That are translated at once.
+    killed: Sequence[str] = ()  # Flags of `inject_faults.py`.
 
 
-REAL = Sizes("big", (120, 416, 832), 30, 8192, 2**31, rounds=3, steps=8, sentences=128)
 TRAINED = "tiny,d_model=32,d_ff=64,num_layers=1,tokens_per_batch=512,train_steps=60,"
 TRAINED += "checkpoint_steps=20,eval_steps=60"
 DRY = Sizes("tiny", (4,), 8, 64, 2**16, 1, 2, 2, killed=("--hparams", TRAINED))
@@ -96,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     cli.start_tensorflow(args.verbose)
     gpu = _gpu()
-    sizes = REAL if gpu else DRY
+    sizes = Sizes() if gpu else DRY
     result: Result = {"machine": machine(), "gpu": gpu, "rows": {}}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -115,17 +102,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     """Lists what is measured, what matters most first."""
     found = []
+    product = Product(4, 1, sizes.side, sizes.side, sizes.side)
     for precision, name in NAMES.items():
-        products = [Product(4, 1, sizes.side, sizes.side, sizes.side)]
-        given = {"precision": precision, "products": [asdict(products[0])]}
+        given = {"precision": precision, "products": [asdict(product)]}
         title = f"products of {sizes.side:,} x {sizes.side:,}, {name}"
-        work = flops(products)
-        found.append(
-            Measurement(title, "training.square", given, sizes.steps, operations=work)
-        )
+        each = Measurement(title, "training.square", given, sizes.steps)
+        found.append(each._replace(operations=product.flops))
     copied = {"bytes": sizes.copied}
-    moved = 2 * sizes.copied
-    found.append(Measurement("copy", "training.copy", copied, sizes.steps, moved=moved))
+    copy = Measurement("copy", "training.copy", copied, sizes.steps)
+    found.append(copy._replace(moved=2 * sizes.copied))
     for precision in ("bfloat16", "float32"):
         for xla in (True, False):
             found += [_update(sizes, rows, precision, xla) for rows in sizes.rows]
@@ -136,30 +121,27 @@ def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
 def _update(sizes: Sizes, rows: int, precision: str, xla: bool) -> Measurement:
     """Returns an update of the weights from one part."""
     chosen = hparams.load(sizes.size)
-    work = work_of(sizes.size, rows, sizes.length, chosen.vocab_size)
+    length, vocab_size = sizes.length, chosen.vocab_size
+    work = work_of(sizes.size, rows, length, vocab_size)
     work = replace(work, precision=precision, xla=xla, dropout=chosen.dropout)
-    return Measurement(
-        f"update of {sizes.size}, {work.tokens:,} positions, {NAMES[precision]}"
-        + ", XLA" * xla,
-        "training.train",
-        asdict(work),
-        sizes.steps,
-        tokens=work.tokens,
-        operations=rows
-        * training_flops(chosen, chosen.vocab_size, sizes.length, sizes.length),
+    title = f"update of {sizes.size}, {work.tokens:,} positions, {NAMES[precision]}"
+    operations = rows * training_flops(chosen, vocab_size, length, length)
+    found = Measurement(
+        title + ", XLA" * xla, "training.train", asdict(work), sizes.steps
     )
+    return found._replace(tokens=work.tokens, operations=operations)
 
 
 def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
     """Returns beam search for two batches, one after the other."""
-    chosen = hparams.load(sizes.size)
+    chosen, steps = hparams.load(sizes.size), 2 * sizes.length
     given = {
         "work_dir": folder,
         "d_model": chosen.d_model,
         "num_layers": chosen.num_layers,
         "vocab_size": chosen.vocab_size,
         "length": sizes.length,
-        "steps": 2 * sizes.length,
+        "steps": steps,
         "batch_size": sizes.sentences,
         "batches": 2,
         "sentences": 1,
@@ -175,7 +157,7 @@ def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
         "decoding.t2t_repro",
         given,
         alone,
-        tokens=2 * sizes.sentences * given["steps"],
+        tokens=2 * sizes.sentences * steps,
         begin=(begin[0], alone),
     )
 

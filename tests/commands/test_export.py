@@ -1,11 +1,13 @@
 """The command `export`: versions, server files, cards, and what it refuses."""
 
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from tests import run_command, tiny
 
@@ -50,6 +52,32 @@ def test_the_export_translates_as_translate_does(trained, exported):
     found, found_scores = served(folder / "1")
     assert found == list(texts)
     np.testing.assert_allclose(found_scores, np.float32(scores), atol=1e-4)
+
+
+def graphs(version):
+    """Returns the nodes of each function of an export, without running numbers."""
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((version / "saved_model.pb").read_bytes())
+    (meta,) = saved.meta_graphs
+    functions = [f.node_def for f in meta.graph_def.library.function]
+    return sorted(
+        sorted(re.sub(r"((_|Gradient-)\d+)+\b", "", str(node)) for node in nodes)
+        for nodes in (meta.graph_def.node, *functions)
+    )
+
+
+def test_a_machine_with_a_gpu_exports_the_same_graphs(
+    trained, exported, tmp_path, monkeypatch
+):
+    real = tf.config.list_physical_devices
+    monkeypatch.setattr(
+        tf.config,
+        "list_physical_devices",
+        lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
+    )
+    done = export(trained, tmp_path)
+    assert done.status == 0, done.err
+    assert graphs(tmp_path / "1") == graphs(exported[0] / "1")
 
 
 def test_the_server_finds_what_it_needs_under_the_models_name(exported):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast.normalization import normalize
+from t2t_repro.fast.normalization import normalize, normalize_by_reductions
 from t2t_repro.layers import formulas
 
 
@@ -12,14 +12,15 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
+@pytest.mark.parametrize("form", [normalize, normalize_by_reductions])
 @pytest.mark.parametrize("shape", [(20, 8), (4, 5, 8)])
-def test_value_and_gradient_are_those_of_the_plain_formula_in_float64(shape):
+def test_value_and_gradient_are_those_of_the_plain_formula_in_float64(shape, form):
     x, scale, bias = 3 * random(*shape) + 1, random(8, seed=1), random(8, seed=2)
     upstream = random(*shape, seed=3)
     given = [tf.constant(each) for each in (x, scale, bias)]
     with tf.GradientTape() as tape:
         tape.watch(given)
-        found = normalize(*given)
+        found = form(*given)
         total = tf.reduce_sum(found * upstream)
     ours = tape.gradient(total, given)
 

@@ -55,6 +55,20 @@ def test_kernels_are_read_with_what_they_move_and_compute():
     assert total == ("sum.1", "fusion kInput", 128 + 4 + 16 + 4, 0)
 
 
+def test_of_what_is_cut_only_the_part_is_read():
+    """Two rows and one of eight numbers; where all is read as well, that alone."""
+    body = """  %p.0 = f32[4,8]{1,0} parameter(0)
+  %slice.1 = f32[2,8]{1,0} slice(%p.0), slice={[0:2], [0:8]}
+  %slice.2 = f32[1,8]{1,0} slice(%p.0), slice={[3:4], [0:8]}
+  ROOT %convert.0 = bf16[4,8]{1,0} concatenate(%slice.1, %slice.2, %slice.2)
+"""
+    start, end = PROGRAM.index("  %p.0"), PROGRAM.index("}\n\nENTRY")
+    sliced = PROGRAM[:start] + body + PROGRAM[end:]
+    assert roofline.kernels(sliced)[0].moved == 2 * 32 + 32 + 64
+    also_whole = sliced.replace("%slice.2)\n", "%slice.2, %p.0)\n")
+    assert roofline.kernels(also_whole)[0].moved == 128 + 64
+
+
 def test_a_product_of_many_matrices_is_counted_once_for_each():
     kernel = PROGRAM.replace("bf16[4,8]", "bf16[3,4,8]").replace(
         'contracting_dimensions":["1"]', 'contracting_dimensions":["2"]'

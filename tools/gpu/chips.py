@@ -7,31 +7,18 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Chip:
-    """One GPU.
+    """One GPU."""
 
-    Attributes:
-        name: as NVIDIA calls it.
-        capability: compute capability, major number (the minor one is 0).
-        multiprocessors: streaming multiprocessors.
-        lanes: float32 units of each.
-        clock: boost, GHz.
-        l2: bytes of the cache that all share.
-        shared: KiB of shared memory of a multiprocessor.
-        memory: bytes.
-        bandwidth: of the memory, bytes a second.
-        peak: of bfloat16 products without sparsity, operations a second.
-    """
-
-    name: str
-    capability: int
+    name: str  # As NVIDIA calls it.
+    capability: int  # Compute capability, major number; the minor one is 0.
     multiprocessors: int
-    lanes: int
-    clock: float
-    l2: int
-    shared: int
-    memory: int
-    bandwidth: float
-    peak: float
+    lanes: int  # Float32 units of a multiprocessor.
+    clock: float  # Boost, GHz.
+    l2: int  # Bytes of the cache that all share.
+    shared: int  # KiB of shared memory of a multiprocessor.
+    memory: int  # Bytes.
+    bandwidth: float  # Of the memory, bytes a second.
+    peak: float  # Of bfloat16 products without sparsity, operations a second.
 
     def description(self) -> str:
         """Returns what XLA needs to know, a `GpuTargetConfigProto` as text."""

@@ -2,7 +2,7 @@
 
 A kernel reads its operands and writes its results once, at the memory's bandwidth, and
 multiplies at the peak of the chip: it takes the longer of the two, and the program the
-sum of all. What it reads only in part (rows that it gathers) is counted whole.
+sum of all. Of an operand that it slices, or gathers rows of, it reads these alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LAUNCH_SECONDS = 1.5e-6
 
 _BYTES = {"pred": 1, "bf16": 2, "f16": 2}
 _NO_KERNEL = frozenset(("parameter", "get-tuple-element", "bitcast", "constant"))
+_IN_PART = frozenset(("slice", "dynamic-slice", "gather"))
 _INSTRUCTION = re.compile(r"\s+(ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z-]+)\((.*)")
 _SHAPE = re.compile(r"\b([a-z]+\d+|pred)\[([\d,]*)\]")
 
@@ -51,6 +52,7 @@ def kernels(program: str) -> list[Kernel]:
     """Reads the kernels of a module that XLA scheduled for a GPU, as text."""
     found: list[Kernel] = []
     shapes: dict[str, str] = {}
+    bodies = dict(re.findall(r"\n%([\w.-]+) \(.*\{\n((?:  .*\n)*)", program))
     for line in program[program.index("\nENTRY ") :].splitlines():
         instruction = _INSTRUCTION.match(line)
         if not instruction:
@@ -59,17 +61,19 @@ def kernels(program: str) -> list[Kernel]:
         shapes[name] = shape
         if operation in _NO_KERNEL or (root and operation == "tuple"):
             continue
-        operands = re.findall(r"%([\w.-]+)", rest.partition(")")[0])
+        operands = _operands(rest)
         kind, operations = operation, 0
+        read = [_bytes(shapes[operand]) for operand in operands]
         if operation == "fusion":
             kind += f" {_one(r'kind=(k[A-Z][a-z]+)', rest)}"
+            in_part = _read_in_part(bodies[_one(r"calls=%([\w.-]+)", rest)])
+            read = [min(each, in_part.get(n, each)) for n, each in enumerate(read)]
         elif operation == "custom-call":
             kind = _one(r'custom_call_target="([^"]+)"', rest)
         if kind == "__cublas$lt$matmul":
             kind, shape = "product", _first(shape)  # The second is scratch space.
             operations = _of_product(shape, shapes[operands[0]], rest)
-        read = sum(_bytes(shapes[operand]) for operand in operands)
-        found.append(Kernel(name, kind, read + _bytes(shape), operations))
+        found.append(Kernel(name, kind, sum(read) + _bytes(shape), operations))
     return found
 
 
@@ -86,6 +90,30 @@ def by_kind(found: Iterable[Kernel], chip: Chip) -> dict[str, dict[str, float]]:
         kind: {"kernels": count[kind], "moved": moved[kind], "expected": each}
         for kind, each in seconds.most_common()
     }
+
+
+def _read_in_part(body: str) -> dict[int, int]:
+    """Returns the bytes that a fusion reads of its operands that it cuts, by number."""
+    numbers, cut, whole = {}, Counter[str](), set()
+    for line in body.splitlines():
+        instruction = _INSTRUCTION.match(line)
+        assert instruction, line
+        _, name, shape, operation, rest = instruction.groups()
+        if operation == "parameter":
+            numbers[name] = int(rest.partition(")")[0])
+            continue
+        first, *others = _operands(rest) or [""]
+        if operation in _IN_PART:
+            cut[first] += _bytes(shape)
+        else:
+            whole.add(first)
+        whole.update(others)
+    return {numbers[each]: cut[each] for each in cut.keys() & numbers.keys() - whole}
+
+
+def _operands(rest: str) -> list[str]:
+    """Returns the names of an instruction's operands, from what follows its bracket."""
+    return re.findall(r"%([\w.-]+)", rest.partition(")")[0])
 
 
 def _of_product(shape: str, left: str, rest: str) -> int:

@@ -1,0 +1,78 @@
+"""What is set for a whole process: XLA's log, and operations that repeat bits."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.run_command import ROOT
+
+pytestmark = pytest.mark.medium
+
+# Forty updates of two batches in turn, of two parts each.
+UPDATES = """
+import hashlib, json, sys
+import tensorflow as tf
+from t2t_repro import fast
+from t2t_repro.training import strategy
+from t2t_repro.training.loop import TrainingLoop
+from tests.training import toy
+
+replicas, xla, deterministic = json.loads(sys.argv[1])
+if deterministic:
+    tf.config.experimental.enable_op_determinism()
+chosen = strategy.choose("mirrored" if replicas > 1 else "one_device", replicas)
+fast.install()
+hparams = toy.HPARAMS.replace(xla=xla, max_tokens_per_device=16)
+with chosen.scope():
+    model = toy.model(hparams)
+loop = TrainingLoop(model, hparams, chosen, None)
+two = [toy.batch(step, 2) for step in range(2)]
+for step in range(40):
+    loss = loop._update(two[step % 2], tf.constant(step))[0]
+pairs = set()
+for batch in two:
+    for part, (rows, source, target) in enumerate(batch["shapes"].tolist()):
+        rows = -(-rows // strategy.lanes())
+        pairs.add((part % replicas, rows, source, target))
+bits = b"".join(weight.numpy().tobytes() for weight in loop.weights.values())
+digest = hashlib.sha256(bits).hexdigest()
+print(json.dumps([float(loss), digest, sorted(pairs)]))
+"""
+
+
+def updates(replicas=1, xla=False, deterministic=False):
+    """Returns the last loss, a digest of the weights, shapes, and XLA's programs."""
+    done = subprocess.run(
+        [sys.executable, "-c", UPDATES, json.dumps([replicas, xla, deterministic])],
+        cwd=ROOT,
+        # XLA's compiler logs each function that it is given.
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TF_CPP_MIN_LOG_LEVEL": "0",
+            "TF_CPP_VMODULE": "xla_compiler=1",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    programs = len(re.findall("XlaCompiler::CompileFunction", done.stderr))
+    return *json.loads(done.stdout), programs
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_xla_compiles_once_for_each_shape_that_a_replica_meets(replicas):
+    _, _, pairs, programs = updates(replicas, xla=True)
+    shapes = {tuple(shape) for _, *shape in pairs}
+    assert 2 <= len(shapes) <= len(pairs) == programs
+
+
+@pytest.mark.parametrize("xla", [False, True])
+def test_deterministic_operations_train_and_give_the_same_bits(xla):
+    one, other = (updates(xla=xla, deterministic=True) for _ in range(2))
+    assert one == other
+    assert 0 < one[0] < 3.4  # Chance is log(30).
