@@ -26,7 +26,7 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
     from t2t_repro.layers import formulas, neighbourhood
     from t2t_repro.models import searching
 
-    on_both = [
+    on_both: list[tuple[Formula[..., Any], Any]] = [
         (formulas.product, few_rows.product),
         (formulas.product_with_table, few_rows.product_with_table),
         (formulas.one_after_another, traced_layers.traced_once),

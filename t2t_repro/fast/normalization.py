@@ -19,8 +19,8 @@ def normalize_by_reductions(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     which its operands have to be written. A reduction is computed with what it reads.
     """
 
-    def normalized(*given: Tensor) -> tuple[Tensor, object]:
-        return _normalized(*given, by_reductions=True)
+    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
+        return _normalized(x, scale, bias, by_reductions=True)
 
     rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
