@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TextIO
 
@@ -73,10 +74,8 @@ class Monitor:
     def step_done(self, step: int, result: StepResult | None) -> None:
         """Takes the result of update number `step`, from 1; None: it was skipped."""
         if result is not None:
-            r = result
-            values = (r.loss, r.tokens, r.share, r.gradient_norm, r.rate)
-            self._results.append([float(value) for value in values])
-            self._counted += float(r.tokens)
+            self._results.append(list(astuple(result)))
+            self._counted += result.tokens
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
         elif not self._has_reported:

@@ -17,16 +17,16 @@ from t2t_repro.training.schedules import Schedule
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update reports, each float32 ().
+    """What one update reports.
 
     Where loss or gradient is not finite it is skipped: no weight or moment changes.
     """
 
-    loss: tf.Tensor  # The mean over the global batch's symbols, nats.
-    tokens: tf.Tensor  # Target symbols in the global batch, EOS included.
-    share: tf.Tensor  # Non-padding tokens over rows x (source + target).
-    gradient_norm: tf.Tensor  # Of the global gradient.
-    rate: tf.Tensor
+    loss: float  # The mean over the global batch's symbols, nats.
+    tokens: float  # Target symbols in the global batch, EOS included.
+    share: float  # Non-padding tokens over rows x (source + target).
+    gradient_norm: float  # Of the global gradient.
+    rate: float
 
 
 class TrainStep:
@@ -77,7 +77,7 @@ class TrainStep:
     def replica_step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        """Takes one replica's share in an update; returns a `StepResult`'s fields.
+        """Takes one replica's share in an update; returns a `StepResult` of float32 ().
 
         Every replica is given the whole batch (`parts.SIGNATURE`), a few hundred
         kilobytes, and takes its own share: there is no distributed iterator whose place
