@@ -30,6 +30,7 @@ _META = "checkpoint.json"
 _CHECKSUM = "sha256"
 _NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
+Arrays = dict[str, np.ndarray]
 # What TensorFlow's reader raises for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
 
@@ -118,15 +119,22 @@ class TensorFile:
             variable.assign(self.read(name))
 
 
+def copied(variables: Mapping[str, Any]) -> Arrays:
+    """Copies what variables hold now into the host's memory."""
+    # EagerTensor.numpy() copies, so that no later update shows in it.
+    return {name: tf.convert_to_tensor(v).numpy() for name, v in variables.items()}
+
+
 def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
     """Writes tensors of any dtype and shape; raises UserError where it cannot."""
     try:
-        tf.raw_ops.SaveV2(
-            prefix=str(prefix),
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
-        )
+        with tf.device("CPU"):  # Arrays would be copied to a GPU, and back.
+            tf.raw_ops.SaveV2(
+                prefix=str(prefix),
+                tensor_names=list(tensors),
+                shape_and_slices=[""] * len(tensors),
+                tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
+            )
     except tf.errors.OpError as error:
         raise UserError(f"cannot write {prefix}: {_first_line(error)}") from None
 

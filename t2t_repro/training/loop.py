@@ -17,6 +17,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints, retention
+from t2t_repro.system.background import Background
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.profile import Profile
@@ -62,6 +63,7 @@ class TrainingLoop:
         self._skipped_in_a_row = 0
         self.unreported: Unreported = []
         self._read_result: Callable[[], None] | None = None  # Of the last update.
+        self._writing = Background()
         self._saved_step = -1
         self._saved_time = time.monotonic()
 
@@ -137,24 +139,25 @@ class TrainingLoop:
         """Trains to the last step, or until asked to stop; says whether it got there.
 
         Ctrl-C and SIGTERM finish the current update (of several workers: up to
-        `UPDATES_BETWEEN_QUESTIONS`) and save; a second Ctrl-C interrupts at once.
-        `batches` gives the global batches from a step on.
-        `validate` is called every ``hparams.eval_steps`` and at the last step.
-        `pairs_of` gives the numbers of the sentence pairs that the update after a step
-        reads, for the message when it is skipped. Raises UserError if too many losses
-        or gradients in a row are not finite; WorkerGoneError if another worker is gone
-        (the chief has saved).
+        `UPDATES_BETWEEN_QUESTIONS`) and save; a second Ctrl-C interrupts at once
+        (a checkpoint that is being written is finished). `batches` gives the global
+        batches from a step on. `validate` is called every ``hparams.eval_steps`` and at
+        the last step. `pairs_of` gives the numbers of the sentence pairs that the
+        update after a step reads, for the message when it is skipped. Raises UserError
+        if too many losses or gradients in a row are not finite; WorkerGoneError if
+        another worker is gone (the chief has saved).
         """
         profile = profile or Profile(self.checkpoint_dir)
         self._saved_time = time.monotonic()
         self._skipped_in_a_row = 0
-        with _stop_requests() as stop_requested:
+        with _stop_requests() as stop_requested, self._writing.finished_at_end():
             if self.step and self._validation_is_due(self.step, monitor):
                 # The process before was killed while it validated.
                 with monitor.pause():
                     validate(self.step)
             try:
                 for begun, batch in enumerate(batches(self.step), self.step):
+                    self._writing.check()
                     at_end = begun >= self.hparams.train_steps
                     if at_end or self._shall_stop(begun, stop_requested()):
                         break
@@ -219,38 +222,49 @@ class TrainingLoop:
             self.read_result()
             with monitor.pause():
                 if save:
-                    self.save(monitor)
+                    # At the end there is nothing left to go on with meanwhile.
+                    self.save(monitor, wait=step == self.hparams.train_steps)
                 if validation:
                     validate(step)
 
-    def save(self, monitor: Monitor | None = None, planned: bool = True) -> None:
+    def save(
+        self, monitor: Monitor | None = None, planned: bool = True, wait: bool = True
+    ) -> None:
         """Writes the full state, unless that of this step is there already.
 
         What `monitor` has not reported yet is saved, too. `planned` says whether an
-        uninterrupted training would save here.
+        uninterrupted training would save here. Without `wait` a copy in the host's
+        memory is written while the training goes on.
         """
-        if self._saved_step == self.step:
-            return
-        if self.is_chief:
-            checkpoints.save(
-                self.checkpoint_dir,
-                self.step,
-                self.weights,
-                self.state,
-                meta={
-                    retention.SAVED_AT: round(time.time(), 3),
-                    "skipped": self.skipped,
-                    "unreported": monitor.unreported() if monitor else [],
-                    **({} if planned else {retention.UNPLANNED: True}),
-                },
-            )
-            retention.prune(
-                self.checkpoint_dir,
-                self.hparams.keep_checkpoints,
-                self.hparams.keep_every_hours,
-            )
+        if self._saved_step != self.step and self.is_chief:
+            self._writing.wait()  # One copy at a time.
+            meta = {
+                retention.SAVED_AT: round(time.time(), 3),
+                "skipped": self.skipped,
+                "unreported": monitor.unreported() if monitor else [],
+                **({} if planned else {retention.UNPLANNED: True}),
+            }
+            weights, state = map(checkpoints.copied, (self.weights, self.state))
+            write = partial(self._write, self.step, weights, state, meta)
+            self._writing.start(write)
         self._saved_step = self.step
         self._saved_time = time.monotonic()
+        if wait:
+            self._writing.wait()
+
+    def _write(
+        self,
+        step: int,
+        weights: checkpoints.Arrays,
+        state: checkpoints.Arrays,
+        meta: dict[str, object],
+    ) -> None:
+        checkpoints.save(self.checkpoint_dir, step, weights, state, meta)
+        retention.prune(
+            self.checkpoint_dir,
+            self.hparams.keep_checkpoints,
+            self.hparams.keep_every_hours,
+        )
 
     def _save_is_due(self, step: int) -> bool:
         every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes

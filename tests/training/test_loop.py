@@ -4,6 +4,8 @@ import io
 import os
 import shutil
 import signal
+import threading
+import time
 from itertools import count
 from types import SimpleNamespace
 
@@ -164,6 +166,78 @@ def test_checkpoints_by_minutes(tmp_path, monkeypatch):
     loop.run(batches, toy.monitor(), toy.never)
     # A minute has passed with the third update of 25 s; the seventh is the last.
     assert steps_saved(tmp_path) == [3, 6, 7]
+
+
+class SlowDisk:
+    """Saves when it is told to, and notes how many updates were saved."""
+
+    def __init__(self, monkeypatch):
+        self.may_write, self.began = threading.Event(), threading.Event()
+        self._save = checkpoints.save
+        monkeypatch.setattr(checkpoints, "save", self.save)
+
+    def save(self, *args):
+        self.began.set()
+        assert self.may_write.wait(60)
+        return self._save(*args)
+
+
+@pytest.mark.medium
+def test_a_checkpoint_is_written_while_the_training_goes_on(tmp_path, monkeypatch):
+    """It holds what was when it was due, with the real update going on meanwhile."""
+    alone = toy.loop(tmp_path / "alone", toy.HPARAMS.replace(train_steps=2))
+    alone.run(toy.batches, toy.monitor(), toy.never)
+    (expected,) = checkpoints.list_checkpoints(tmp_path / "alone")
+
+    disk = SlowDisk(monkeypatch)
+    loop = toy.loop(tmp_path / "c", toy.HPARAMS.replace(checkpoint_steps=2))
+
+    def batches(step):
+        for number in count(step):
+            if number == 3:  # An update was begun since.
+                assert disk.began.wait(60)
+                assert steps_saved(tmp_path / "c") == []
+                disk.may_write.set()
+            yield toy.batch(number)
+
+    assert loop.run(batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path / "c") == [2, 4, 6]
+    found = checkpoints.list_checkpoints(tmp_path / "c")[0].tensors()
+    for name in found.shapes():
+        wanted = expected.tensors().read(name)
+        np.testing.assert_array_equal(found.read(name), wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_what_is_being_written_is_finished_when_the_training_fails(
+    tmp_path, monkeypatch, error
+):
+    disk = SlowDisk(monkeypatch)
+    loop = untrained(tmp_path, checkpoint_steps=2)
+
+    def batches(step):
+        yield from (toy.batch(number) for number in range(3))
+        disk.may_write.set()
+        raise error
+
+    with pytest.raises(error):
+        loop.run(batches, toy.monitor(), toy.never)
+    assert steps_saved(tmp_path) == [2]
+
+
+def test_a_checkpoint_that_cannot_be_written_stops_the_training(tmp_path):
+    """At the next update, not at the next checkpoint."""
+    loop = untrained(tmp_path / "c", checkpoint_steps=5, train_steps=20)
+    (tmp_path / "c").write_text("no folder")
+    with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
+        loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
+    assert loop.step < 10
+
+
+def slowly(batch):
+    while True:
+        time.sleep(0.1)
+        yield batch
 
 
 def test_only_so_many_checkpoints_are_kept(tmp_path):
