@@ -83,13 +83,33 @@ class TrainingLoop:
     def restore(self, say: Callable[[str], None] = print) -> int:
         """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
-        A damaged one is set aside and the one before it is taken; `say` is told. Raises
-        UserError if none is whole, it belongs to another model or other workers have
-        restored another; WorkerGoneError if another worker is gone.
+        The chief reads it, and the other workers get it from there. A damaged one is
+        set aside and the one before it is taken; `say` is told. Raises UserError if
+        none is whole or it belongs to another model; WorkerGoneError if another worker
+        is gone.
         """
-        self._restore_newest(say)
-        self.workers.require_same_step(self.step)
+        if self.is_chief:
+            self._restore_newest(say)
+        if self.workers.are_many:
+            self._receive()
         return self.step
+
+    def _receive(self) -> None:
+        """Makes the chief's state that of all workers."""
+
+        def from_chief(values: list[float]) -> list[float]:
+            tensor = self.workers.from_chief(tf.constant(values, tf.float64))
+            return [float(value) for value in tensor]
+
+        fields = len(StepResult.__dataclass_fields__)
+        flat = [value for row in self.unreported for value in row]
+        counts = from_chief([self.step, self.skipped, len(flat)])
+        self.step, self.skipped, length = map(int, counts)
+        flat = from_chief((flat + [0.0] * length)[:length])
+        self.unreported = [flat[i : i + fields] for i in range(0, length, fields)]
+        for variable in (*self.weights.values(), *self.state.values()):
+            value = self.workers.from_chief(tf.convert_to_tensor(variable))
+            variable.assign(value)
 
     def _restore_newest(self, say: Callable[[str], None]) -> None:
         damaged = []
@@ -101,7 +121,7 @@ class TrainingLoop:
                 say(f"damaged: {error}")
                 damaged.append(checkpoint)
                 continue
-            for one in damaged if self.is_chief else ():
+            for one in damaged:
                 say(f"set aside as {checkpoints.set_aside(one)}")
             self.step = self._saved_step = checkpoint.step
             return
@@ -151,7 +171,8 @@ class TrainingLoop:
         self._saved_time = time.monotonic()
         self._skipped_in_a_row = 0
         with _stop_requests() as stop_requested, self._writing.finished_at_end():
-            if self.step and self._validation_is_due(self.step, monitor):
+            left = self.step > 0 and self._validation_is_due(self.step, monitor)
+            if self.workers.any(left):
                 # The process before was killed while it validated.
                 with monitor.pause():
                     validate(self.step)

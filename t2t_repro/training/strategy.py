@@ -72,14 +72,22 @@ def describe(strategy: tf.distribute.Strategy) -> str:
     return f"strategy {kind}: {count} replica{'s' if count > 1 else ''} on {device}"
 
 
-def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Says whether this process writes: the task "chief", or worker 0 without one."""
+def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
+    """Returns this process's number and how many there are; 0 is the chief.
+
+    That is the task "chief", or worker 0 without one.
+    """
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type is None:
-        return True
-    if "chief" in resolver.cluster_spec().jobs:
-        return bool(resolver.task_type == "chief")
-    return resolver.task_id == 0
+        return 0, 1
+    jobs = resolver.cluster_spec().as_dict()
+    before = "chief" in jobs and resolver.task_type != "chief"
+    return before + resolver.task_id, sum(map(len, jobs.values()))
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Says whether this process writes."""
+    return process_of(strategy)[0] == 0
 
 
 def _give_each_lane_cores() -> None:

@@ -1,5 +1,6 @@
 """Where a training runs is chosen as asked, and does not change what it learns."""
 
+import io
 import json
 import os
 import socket
@@ -18,6 +19,7 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
 from tests.training import toy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +46,7 @@ def uneven(step):
 
 
 def train(directory, name, replicas):
-    """Trains three steps twice, with one part a batch and with three.
+    """Trains three steps and three more, with one part a batch and with three.
 
     Under one strategy, for a process has just one.
     """
@@ -57,9 +59,16 @@ def train(directory, name, replicas):
     ):
         with chosen.scope():
             model = toy.model(hparams)
-        loop = TrainingLoop(model, hparams, chosen, directory / kind, chief)
-        assert loop.restore() == 0
-        assert loop.run(batches, toy.monitor(), toy.never)
+        for done in (0, 3):
+            changed = hparams.replace(train_steps=done + 3)
+            loop = TrainingLoop(model, changed, chosen, directory / kind, chief)
+            # Other weights: a worker has no folder, and gets all from the chief.
+            for variable in (*loop.weights.values(), *loop.state.values()):
+                variable.assign(variable + done * (1.5 - chief))
+            assert loop.restore() == done
+            assert len(loop.unreported) == done
+            monitor = Monitor(None, 100, done, io.StringIO(), loop.unreported)
+            assert loop.run(batches, monitor, toy.never)
 
 
 def process(directory, name, replicas, **environment):
@@ -94,10 +103,11 @@ def free_addresses(count):
 
 
 def assert_same(found, expected):
-    """The one checkpoint of either folder holds the same weights and moments."""
+    """The newest checkpoint of either folder holds the same weights and moments."""
     for kind, file in product(("whole", "parts"), ("weights", "optimizer")):
-        (one,) = checkpoints.list_checkpoints(expected / kind)
-        (two,) = checkpoints.list_checkpoints(found / kind)
+        one = checkpoints.list_checkpoints(expected / kind)[-1]
+        two = checkpoints.list_checkpoints(found / kind)[-1]
+        assert one.step == two.step == 6
         wanted, ours = one.tensors(file), two.tensors(file)
         assert wanted.shapes() == ours.shapes()
         for name in wanted.shapes():
