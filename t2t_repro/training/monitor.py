@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import TextIO
 
@@ -74,7 +73,7 @@ class Monitor:
     def step_done(self, step: int, result: StepResult | None) -> None:
         """Takes the result of update number `step`, from 1; None: it was skipped."""
         if result is not None:
-            self._results.append(list(astuple(result)))
+            self._results.append(list(vars(result).values()))
             self._counted += result.tokens
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
