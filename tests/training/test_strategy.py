@@ -218,6 +218,55 @@ def test_more_replicas_than_accelerators_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("name", "has_gpus", "expected"),
+    [
+        ("auto", True, "NCCL"),
+        ("auto", False, "RING"),
+        ("ring", True, "RING"),
+        ("nccl", True, "NCCL"),
+    ],
+)
+def test_gpus_communicate_by_nccl_unless_asked_otherwise(name, has_gpus, expected):
+    options = strategy._communication(name, has_gpus)
+    assert options.implementation.name == expected
+
+
+def test_nccl_without_a_gpu_is_refused():
+    with pytest.raises(UserError, match="--communication nccl: it is for GPUs"):
+        strategy._communication("nccl", has_gpus=False)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tasks", "nodes", "local", "expected"),
+    [
+        (8, 16, 2, 3, [3]),
+        (8, 8, 2, 1, [2, 3]),
+        (8, 2, 2, 0, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (1, 16, 2, 3, None),  # Slurm has given it one.
+    ],
+)
+def test_a_task_of_slurm_takes_its_own_gpus(
+    monkeypatch, gpus, tasks, nodes, local, expected
+):
+    taken = []
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [*range(gpus)])
+    monkeypatch.setattr(
+        tf.config, "set_visible_devices", lambda some, _: taken.append(some)
+    )
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", str(nodes))
+    monkeypatch.setenv("SLURM_LOCALID", str(local))
+    strategy._take_own_gpus(tasks)
+    assert taken == ([] if expected is None else [expected])
+
+
+def test_more_tasks_than_gpus_are_refused(monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [0, 1])
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
+    with pytest.raises(UserError, match=r"the 4 tasks .* on this machine see 2 GPUs"):
+        strategy._take_own_gpus(8)
+
+
+@pytest.mark.parametrize(
     ("kinds", "task_type", "task_id", "expected"),
     [
         ({"worker": 2}, "worker", 0, True),
