@@ -61,16 +61,21 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps a training from removing it meanwhile; raises UserError if gone."""
+        """Keeps a training from removing it meanwhile; raises UserError if gone.
+
+        A training on another machine may not see that it is held.
+        """
         with ExitStack() as stack:
             try:
                 stack.enter_context(reading_in(self.path))
-            except (FileNotFoundError, NotADirectoryError):
+                yield
+            except (FileNotFoundError, NotADirectoryError, DamagedCheckpointError):
+                if self.path.exists():
+                    raise
                 raise UserError(
                     f"{self.path} is gone: a training removed it, which keeps newer "
                     "ones; run the command again"
                 ) from None
-            yield
 
 
 class TensorFile:

@@ -127,7 +127,7 @@ def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Non
         yield
         return
     run.model_dir.make()
-    with run.model_dir.locked():
+    with run.model_dir.locked(run.say):
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
         yield
 
