@@ -71,6 +71,13 @@ def _parser() -> cli.ArgumentParser:
         help="with mirrored: how many devices; without a GPU, parts of the CPU",
     )
     parser.add_argument(
+        "--communication",
+        choices=("auto", "nccl", "ring"),
+        default="auto",
+        help="with multi_worker: how gradients are added up (default: nccl between "
+        "GPUs, a ring over gRPC between CPUs)",
+    )
+    parser.add_argument(
         "--profile",
         type=_range_of_steps,
         metavar="FIRST[:LAST]",
@@ -118,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         problem=problem,
         data_dir=Path(args.data_dir),
         model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
-        strategy=strategy.choose(args.strategy, args.replicas),
+        strategy=strategy.choose(args.strategy, args.replicas, args.communication),
         # With --json, standard output holds the result alone.
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,

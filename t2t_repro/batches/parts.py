@@ -2,7 +2,8 @@
 
 A dictionary: `inputs` and `targets` int32 (ids,), row after row and part after part,
 padded with 0 within each part; `shapes` int32 (parts, 3), rows, source width and
-target width of each part.
+target width of each part; `share` float32 (), of the positions that are not padding.
+Where several processes train together, parts that another one computes have no rows.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-Parts = dict[str, npt.NDArray[np.int32]]
+Parts = dict[str, npt.NDArray[Any]]
 
 SIGNATURE = {
     "inputs": tf.TensorSpec([None], tf.int32),
     "targets": tf.TensorSpec([None], tf.int32),
     "shapes": tf.TensorSpec([None, 3], tf.int32),
+    "share": tf.TensorSpec([], tf.float32),
 }
 
 BATCH_SIGNATURE = (
@@ -27,15 +29,40 @@ BATCH_SIGNATURE = (
 """A rectangle: `inputs` (rows, source) and `targets` (rows, target)."""
 
 
-def laid_flat(*rectangles: Mapping[str, Any]) -> Parts:
-    """Makes a batch of rectangles of `inputs` (rows, source), `targets` likewise."""
+def laid_flat(*rectangles: Mapping[str, Any], share: float | None = None) -> Parts:
+    """Makes a batch of rectangles of `inputs` (rows, source), `targets` likewise.
+
+    `share` is counted unless it is given.
+    """
     sides = [
         [np.asarray(r[side], np.int32) for r in rectangles]
         for side in ("inputs", "targets")
     ]
     shapes = [(*i.shape, t.shape[1]) for i, t in zip(*sides, strict=True)]
     inputs, targets = (np.concatenate([a.ravel() for a in side]) for side in sides)
-    return {"inputs": inputs, "targets": targets, "shapes": np.array(shapes, np.int32)}
+    if share is None:
+        symbols = np.count_nonzero(inputs) + np.count_nonzero(targets)
+        share = share_of(int(symbols), inputs.size + targets.size)
+    return {
+        "inputs": inputs,
+        "targets": targets,
+        "shapes": np.array(shapes, np.int32),
+        "share": np.array(share, np.float32),
+    }
+
+
+def share_of(symbols: int, positions: int) -> float:
+    """Returns the share of positions that hold a symbol, rounded as float32."""
+    return float(np.float32(symbols) / np.float32(positions))
+
+
+def parts_of(replicas: range, of: int, parts: int) -> set[int]:
+    """Returns which parts of a batch some replicas compute, out of so many replicas.
+
+    As `TrainStep` deals them: whole parts in turn; too few are cut.
+    """
+    cuts = max(of // parts, 1)
+    return {piece // cuts for piece in range(parts * cuts) if piece % of in replicas}
 
 
 def rectangle(

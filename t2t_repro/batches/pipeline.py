@@ -1,7 +1,8 @@
 """The tf.data pipeline: padded batches from encoded pairs, from any step on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +13,7 @@ from t2t_repro.batches.batching import (
     plan_epoch,
     plan_evaluation,
 )
-from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle
+from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle, share_of
 from t2t_repro.data.encoded_pairs import EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
@@ -20,6 +21,9 @@ PREFETCHED_BATCHES = 16
 # The memory of attention grows with the square: one line of a million characters
 # would exhaust any machine.
 LONGEST_EVALUATED = 4096
+
+OwnParts = Callable[[int], Collection[int]]
+"""Gives the numbers of a process's own parts, of a batch of so many."""
 
 _Place = tuple[IntArray, IntArray, IntArray]
 _PLACE = (
@@ -30,14 +34,19 @@ _PLACE = (
 
 
 def batches(
-    pairs: EncodedPairs, config: BatchingConfig, seed: int, start_step: int = 0
+    pairs: EncodedPairs,
+    config: BatchingConfig,
+    seed: int,
+    start_step: int = 0,
+    own: OwnParts = range,
 ) -> tf.data.Dataset:
     """Returns a training's batches, laid flat (`parts.SIGNATURE`), without end.
 
     The batch of a step is a function of the arguments and the step alone: a training
     that resumes passes its number of finished steps as `start_step`. Every epoch has
-    the same number of batches, so a division and one plan find the place. If no pair is
-    short enough to be used, that is a UserError.
+    the same number of batches, so a division and one plan find the place. Only the
+    parts that are the process's `own` are gathered; every process plans all, in a
+    thread. If no pair is short enough to be used, that is a UserError.
     """
     first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
 
@@ -56,25 +65,30 @@ def batches(
                 yield from _batch_places(plan, first)
                 plan, first = following.result(), 0
 
-    return _gathered(pairs, places)
+    return _gathered(pairs, places, own)
 
 
-def eval_batches(pairs: EncodedPairs, config: BatchingConfig) -> tf.data.Dataset:
+def eval_batches(
+    pairs: EncodedPairs, config: BatchingConfig, process: int = 0, of: int = 1
+) -> tf.data.Dataset:
     """Returns one pass over the pairs, shortest first, in batches of one part.
 
-    Pairs with a side of more than `LONGEST_EVALUATED` tokens are left out. Elements
-    are `inputs` int32 (rows, source) and `targets` int32 (rows, target).
+    Each of so many processes gets batches of its own. Pairs with a side of more than
+    `LONGEST_EVALUATED` tokens are left out. Elements are `inputs` int32 (rows, source)
+    and `targets` int32 (rows, target).
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
+
+    count = len(range(process, plan.batches, of))
 
     def only_part(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         inputs, targets = rectangle(batch, 0)
         return {"inputs": inputs, "targets": targets}
 
     return (
-        _gathered(pairs, lambda: _batch_places(plan))
+        _gathered(pairs, lambda: islice(_batch_places(plan), process, None, of), range)
         .map(only_part)
-        .apply(tf.data.experimental.assert_cardinality(plan.batches))
+        .apply(tf.data.experimental.assert_cardinality(count))
     )
 
 
@@ -95,14 +109,21 @@ def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
 
 
 def _gathered(
-    pairs: EncodedPairs, places: Callable[[], Iterator[_Place]]
+    pairs: EncodedPairs, places: Callable[[], Iterator[_Place]], own: OwnParts
 ) -> tf.data.Dataset:
     """Reads the batches ahead of their use, several at once, in order."""
 
     def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> list[np.ndarray]:
-        ends = np.cumsum(counts)[:-1]
-        parts = zip(np.split(indices, ends), shapes.tolist(), strict=True)
-        batch = laid_flat(*(pairs.gather(part, tuple(shape)) for part, shape in parts))
+        members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
+        rectangles = [
+            pairs.gather(members[part], (rows, *widths))
+            if part in ours
+            else pairs.gather(members[part][:0], (0, *widths))
+            for part, (rows, *widths) in enumerate(shapes.tolist())
+        ]
+        symbols = int(pairs.lengths[indices].sum(dtype=np.int64))
+        positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
+        batch = laid_flat(*rectangles, share=share_of(symbols, positions))
         return [batch[name] for name in SIGNATURE]
 
     def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -30,6 +30,7 @@ _META = "checkpoint.json"
 _CHECKSUM = "sha256"
 _NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
+Arrays = dict[str, np.ndarray]
 # What TensorFlow's reader raises for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
 
@@ -60,16 +61,21 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps a training from removing it meanwhile; raises UserError if gone."""
+        """Keeps a training from removing it meanwhile; raises UserError if gone.
+
+        A training on another machine may not see that it is held.
+        """
         with ExitStack() as stack:
             try:
                 stack.enter_context(reading_in(self.path))
-            except (FileNotFoundError, NotADirectoryError):
+                yield
+            except (FileNotFoundError, NotADirectoryError, DamagedCheckpointError):
+                if self.path.exists():
+                    raise
                 raise UserError(
                     f"{self.path} is gone: a training removed it, which keeps newer "
                     "ones; run the command again"
                 ) from None
-            yield
 
 
 class TensorFile:
@@ -118,15 +124,22 @@ class TensorFile:
             variable.assign(self.read(name))
 
 
+def copied(variables: Mapping[str, Any]) -> Arrays:
+    """Copies what variables hold now into the host's memory."""
+    # EagerTensor.numpy() copies, so that no later update shows in it.
+    return {name: tf.convert_to_tensor(v).numpy() for name, v in variables.items()}
+
+
 def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
     """Writes tensors of any dtype and shape; raises UserError where it cannot."""
     try:
-        tf.raw_ops.SaveV2(
-            prefix=str(prefix),
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
-        )
+        with tf.device("CPU"):  # Arrays would be copied to a GPU, and back.
+            tf.raw_ops.SaveV2(
+                prefix=str(prefix),
+                tensor_names=list(tensors),
+                shape_and_slices=[""] * len(tensors),
+                tensors=[tf.convert_to_tensor(t) for t in tensors.values()],
+            )
     except tf.errors.OpError as error:
         raise UserError(f"cannot write {prefix}: {_first_line(error)}") from None
 

@@ -2,15 +2,18 @@
 
 ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data), the
 vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv`` and ``tensorboard/``.
+``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv`` and ``tensorboard/``;
+while it is trained, ``training.lock``.
 """
 
 import json
+import os
 import random
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
@@ -29,7 +32,7 @@ from t2t_repro.runs.provenance import (
 )
 from t2t_repro.runs.retention import ranked
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in
+from t2t_repro.system.locks import SIGN, alone_in, only_machine_in, this_machine
 from t2t_repro.system.text_files import write_text_atomically
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -41,7 +44,7 @@ CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 # Beginnings of the files that are written under another name first.
 _WRITTEN_ASIDE = (
     *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
-    *("training_log.tsv", "validation_log.tsv", "left_out.tsv"),
+    *("training_log.tsv", "validation_log.tsv", "left_out.tsv", SIGN),
 )
 
 
@@ -155,16 +158,23 @@ class ModelDir:
         write_text_atomically(self.path / META_FILE, text)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Holds it for one training, else UserError; clears what a killed one left."""
+    def locked(self, say: Callable[[str], object] = print) -> Iterator[None]:
+        """Holds it for one training, else UserError; clears what a killed one left.
 
-        def taken() -> None:
+        Where one was killed on another machine, it takes half a minute to know, and
+        `say` is told.
+        """
+
+        def taken() -> NoReturn:
             raise UserError(
                 f"--model_dir {self.path}: another process trains in it; wait for it, "
                 "or name another directory"
             )
 
-        with alone_in(self.path, taken):
+        with ExitStack() as stack:
+            has_locks = stack.enter_context(alone_in(self.path, taken))
+            ours = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
+            stack.enter_context(only_machine_in(self.path, ours, say, taken))
             for name in _WRITTEN_ASIDE:
                 for left in self.path.glob(f".{name}.*"):
                     left.unlink()

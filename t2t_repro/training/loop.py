@@ -4,10 +4,12 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_repro.batches import parts
@@ -15,6 +17,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints, retention
+from t2t_repro.system.background import Background
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.profile import Profile
@@ -26,6 +29,9 @@ Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
 
 MOST_SKIPPED_IN_A_ROW = 10
+# Workers ask each other whether to stop before updates whose number this divides: often
+# enough for the minute or two that schedulers grant, too rarely to cost anything.
+UPDATES_BETWEEN_QUESTIONS = 10
 
 
 class TrainingLoop:
@@ -56,6 +62,8 @@ class TrainingLoop:
         self.skipped = 0
         self._skipped_in_a_row = 0
         self.unreported: Unreported = []
+        self._read_result: Callable[[], None] | None = None  # Of the last update.
+        self._writing = Background()
         self._saved_step = -1
         self._saved_time = time.monotonic()
 
@@ -63,37 +71,57 @@ class TrainingLoop:
             input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)],
             autograph=False,
         )
-        def update(
-            batch: dict[str, tf.Tensor], step_number: tf.Tensor
-        ) -> list[tf.Tensor]:
+        def update(batch: dict[str, tf.Tensor], step_number: tf.Tensor) -> tf.Tensor:
             results = strategy.run(step.replica_step, args=(batch, step_number))
-            # The same on every replica.
-            return [strategy.experimental_local_results(r)[0] for r in results]
+            # The same on every replica; as one, to be read from a device at once.
+            return tf.stack(
+                [strategy.experimental_local_results(r)[0] for r in results]
+            )
 
         self._update = update
 
     def restore(self, say: Callable[[str], None] = print) -> int:
         """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
-        A damaged one is set aside and the one before it is taken; `say` is told. Raises
-        UserError if none is whole, it belongs to another model or other workers have
-        restored another; WorkerGoneError if another worker is gone.
+        The chief reads it, and the other workers get it from there. A damaged one is
+        set aside and the one before it is taken; `say` is told. Raises UserError if
+        none is whole or it belongs to another model; WorkerGoneError if another worker
+        is gone.
         """
-        self._restore_newest(say)
-        self.workers.require_same_step(self.step)
+        if self.is_chief:
+            self._restore_newest(say)
+        if self.workers.are_many:
+            self._receive()
         return self.step
+
+    def _receive(self) -> None:
+        """Makes the chief's state that of all workers."""
+
+        def from_chief(values: list[float]) -> list[float]:
+            tensor = self.workers.from_chief(tf.constant(values, tf.float64))
+            return [float(value) for value in tensor]
+
+        fields = len(StepResult.__dataclass_fields__)
+        flat = [value for row in self.unreported for value in row]
+        counts = from_chief([self.step, self.skipped, len(flat)])
+        self.step, self.skipped, length = map(int, counts)
+        flat = from_chief((flat + [0.0] * length)[:length])
+        self.unreported = [flat[i : i + fields] for i in range(0, length, fields)]
+        for variable in (*self.weights.values(), *self.state.values()):
+            value = self.workers.from_chief(tf.convert_to_tensor(variable))
+            variable.assign(value)
 
     def _restore_newest(self, say: Callable[[str], None]) -> None:
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:
                 with checkpoint.held():
-                    self._read(checkpoint)
+                    self._restore(checkpoint)
             except checkpoints.DamagedCheckpointError as error:
                 say(f"damaged: {error}")
                 damaged.append(checkpoint)
                 continue
-            for one in damaged if self.is_chief else ():
+            for one in damaged:
                 say(f"set aside as {checkpoints.set_aside(one)}")
             self.step = self._saved_step = checkpoint.step
             return
@@ -104,7 +132,7 @@ class TrainingLoop:
                 "another --model_dir"
             )
 
-    def _read(self, checkpoint: checkpoints.Checkpoint) -> None:
+    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
         checkpoints.require_whole(checkpoint)
         checkpoint.tensors("weights").assign_to(self.weights)
         checkpoint.tensors("optimizer").assign_to(self.state)
@@ -130,105 +158,149 @@ class TrainingLoop:
     ) -> bool:
         """Trains to the last step, or until asked to stop; says whether it got there.
 
-        Ctrl-C and SIGTERM finish the current update and save; a second Ctrl-C
-        interrupts at once. `batches` gives the global batches from a step on.
-        `validate` is called every ``hparams.eval_steps`` and at the last step.
-        `pairs_of` gives the numbers of the sentence pairs that the update after a step
-        reads, for the message when it is skipped. Raises UserError if too many losses
-        or gradients in a row are not finite; WorkerGoneError if another worker is gone
-        (the chief has saved).
+        Ctrl-C and SIGTERM finish the current update (of several workers: up to
+        `UPDATES_BETWEEN_QUESTIONS`) and save; a second Ctrl-C interrupts at once
+        (a checkpoint that is being written is finished). `batches` gives the global
+        batches from a step on. `validate` is called every ``hparams.eval_steps`` and at
+        the last step. `pairs_of` gives the numbers of the sentence pairs that the
+        update after a step reads, for the message when it is skipped. Raises UserError
+        if too many losses or gradients in a row are not finite; WorkerGoneError if
+        another worker is gone (the chief has saved).
         """
         profile = profile or Profile(self.checkpoint_dir)
         self._saved_time = time.monotonic()
         self._skipped_in_a_row = 0
-        with _stop_requests() as stop_requested:
-            if self.step and self._validation_is_due(monitor):
+        with _stop_requests() as stop_requested, self._writing.finished_at_end():
+            left = self.step > 0 and self._validation_is_due(self.step, monitor)
+            if self.workers.any(left):
                 # The process before was killed while it validated.
                 with monitor.pause():
                     validate(self.step)
             try:
-                for batch in batches(self.step):
-                    at_end = self.step >= self.hparams.train_steps
-                    if at_end or self.workers.any(stop_requested()):
+                for begun, batch in enumerate(batches(self.step), self.step):
+                    self._writing.check()
+                    at_end = begun >= self.hparams.train_steps
+                    if at_end or self._shall_stop(begun, stop_requested()):
                         break
-                    with profile.update(self.step + 1):
-                        result = self._result(batch)
-                    self._after_update(result, monitor, validate, pairs_of)
+                    with profile.update(begun + 1):
+                        result = self._begin(batch, begun)
+                    self.read_result()
+                    self._read_result = partial(self._read, result, monitor, pairs_of)
+                    self._save_and_validate(begun + 1, monitor, validate)
+                self.read_result()
             except WorkerGoneError:
                 # What broke off has changed nothing yet.
-                self.save(monitor, planned=self._save_is_due())
+                with suppress(WorkerGoneError):
+                    self.read_result()
+                self.save(monitor, planned=self._save_is_due(self.step))
                 raise
             finally:
                 profile.close()
-        self.save(monitor, planned=self._save_is_due())
+        self.save(monitor, planned=self._save_is_due(self.step))
         return self.step >= self.hparams.train_steps
 
-    def _result(self, batch: dict[str, tf.Tensor]) -> StepResult:
-        with self.workers.gone_is_told():
-            return StepResult(*self._update(batch, tf.constant(self.step)))
+    def read_result(self) -> None:
+        """Waits for the last update and takes what it reports, unless that was done.
 
-    def _after_update(
+        The loop does so when it has begun the next one, so that a device never waits
+        for the host; and before it saves, validates or ends.
+        """
+        read, self._read_result = self._read_result, None
+        if read is not None:
+            read()
+
+    def _shall_stop(self, begun: int, asked: bool) -> bool:
+        if self.workers.are_many and begun % UPDATES_BETWEEN_QUESTIONS:
+            return False
+        return self.workers.any(asked)
+
+    def _begin(self, batch: dict[str, tf.Tensor], step: int) -> tf.Tensor:
+        """Begins the update after so many; a GPU computes on when this returns."""
+        with self.workers.gone_is_told():
+            return self._update(batch, tf.constant(step))
+
+    def _read(
         self,
-        result: StepResult,
+        result: tf.Tensor,
         monitor: Monitor,
-        validate: Validate,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
+        with self.workers.gone_is_told():
+            values = StepResult(*np.asarray(result).tolist())
         self.step += 1
-        finite = _is_finite(result)
+        finite = math.isfinite(values.loss) and math.isfinite(values.gradient_norm)
         self._skipped_in_a_row = 0 if finite else self._skipped_in_a_row + 1
         if not finite:
-            self._tell_skipped(result, monitor, pairs_of)
-        monitor.step_done(self.step, result if finite else None)
-        with monitor.pause():
-            if self._save_is_due():
-                self.save(monitor)
-            if self._validation_is_due():
-                validate(self.step)
+            self._tell_skipped(values, monitor, pairs_of)
+        monitor.step_done(self.step, values if finite else None)
 
-    def save(self, monitor: Monitor | None = None, planned: bool = True) -> None:
+    def _save_and_validate(
+        self, step: int, monitor: Monitor, validate: Validate
+    ) -> None:
+        """Does what is due after so many updates."""
+        save, validation = self._save_is_due(step), self._validation_is_due(step)
+        if save or validation:
+            self.read_result()
+            with monitor.pause():
+                if save:
+                    # At the end there is nothing left to go on with meanwhile.
+                    self.save(monitor, wait=step == self.hparams.train_steps)
+                if validation:
+                    validate(step)
+
+    def save(
+        self, monitor: Monitor | None = None, planned: bool = True, wait: bool = True
+    ) -> None:
         """Writes the full state, unless that of this step is there already.
 
         What `monitor` has not reported yet is saved, too. `planned` says whether an
-        uninterrupted training would save here.
+        uninterrupted training would save here. Without `wait` a copy in the host's
+        memory is written while the training goes on.
         """
-        if self._saved_step == self.step:
-            return
-        if self.is_chief:
-            checkpoints.save(
-                self.checkpoint_dir,
-                self.step,
-                self.weights,
-                self.state,
-                meta={
-                    retention.SAVED_AT: round(time.time(), 3),
-                    "skipped": self.skipped,
-                    "unreported": monitor.unreported() if monitor else [],
-                    **({} if planned else {retention.UNPLANNED: True}),
-                },
-            )
-            retention.prune(
-                self.checkpoint_dir,
-                self.hparams.keep_checkpoints,
-                self.hparams.keep_every_hours,
-            )
+        if self._saved_step != self.step and self.is_chief:
+            self._writing.wait()  # One copy at a time.
+            meta = {
+                retention.SAVED_AT: round(time.time(), 3),
+                "skipped": self.skipped,
+                "unreported": monitor.unreported() if monitor else [],
+                **({} if planned else {retention.UNPLANNED: True}),
+            }
+            weights, state = map(checkpoints.copied, (self.weights, self.state))
+            write = partial(self._write, self.step, weights, state, meta)
+            self._writing.start(write)
         self._saved_step = self.step
         self._saved_time = time.monotonic()
+        if wait:
+            self._writing.wait()
 
-    def _save_is_due(self) -> bool:
+    def _write(
+        self,
+        step: int,
+        weights: checkpoints.Arrays,
+        state: checkpoints.Arrays,
+        meta: dict[str, object],
+    ) -> None:
+        checkpoints.save(self.checkpoint_dir, step, weights, state, meta)
+        retention.prune(
+            self.checkpoint_dir,
+            self.hparams.keep_checkpoints,
+            self.hparams.keep_every_hours,
+        )
+
+    def _save_is_due(self, step: int) -> bool:
         every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
-        last = self.step == self.hparams.train_steps
-        due_by_step = last or (every > 0 and self.step % every == 0)
+        last = step == self.hparams.train_steps
+        due_by_step = last or (every > 0 and step % every == 0)
         return due_by_step or (
             minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
         )
 
-    def _validation_is_due(self, monitor: Monitor | None = None) -> bool:
+    def _validation_is_due(self, step: int, monitor: Monitor | None = None) -> bool:
         """Says whether to validate; given a monitor, unless that was told of it."""
         every = self.hparams.eval_steps
-        last = self.step == self.hparams.train_steps
-        due = last or (every > 0 and self.step % every == 0)
-        return due and not (monitor and monitor.was_validated(self.step))
+        last = step == self.hparams.train_steps
+        due = last or (every > 0 and step % every == 0)
+        return due and not (monitor and monitor.was_validated(step))
 
     def _tell_skipped(
         self,
@@ -239,8 +311,8 @@ class TrainingLoop:
         """Says which update was skipped; raises UserError after too many in a row."""
         self.skipped += 1
         what = (
-            f"the loss of step {self.step} is {float(result.loss)}, its gradient's "
-            f"norm {float(result.gradient_norm)}"
+            f"the loss of step {self.step} is {result.loss}, its gradient's norm "
+            f"{result.gradient_norm}"
         )
         if self._skipped_in_a_row == MOST_SKIPPED_IN_A_ROW:
             raise UserError(
@@ -253,11 +325,6 @@ class TrainingLoop:
         if self.hparams.precision == "float16":
             told += " (float16 overflows now and then; its loss scale is halved)"
         monitor.say(told + (f"; sentence pairs {pairs}" if pairs else ""))
-
-
-def _is_finite(result: StepResult) -> bool:
-    """Says whether an update was made; else it was skipped."""
-    return math.isfinite(result.loss) and math.isfinite(result.gradient_norm)
 
 
 @contextmanager

@@ -73,10 +73,8 @@ class Monitor:
     def step_done(self, step: int, result: StepResult | None) -> None:
         """Takes the result of update number `step`, from 1; None: it was skipped."""
         if result is not None:
-            r = result
-            values = (r.loss, r.tokens, r.share, r.gradient_norm, r.rate)
-            self._results.append([float(value) for value in values])
-            self._counted += float(r.tokens)
+            self._results.append(list(vars(result).values()))
+            self._counted += result.tokens
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
         elif not self._has_reported:

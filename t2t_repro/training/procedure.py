@@ -127,7 +127,7 @@ def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Non
         yield
         return
     run.model_dir.make()
-    with run.model_dir.locked():
+    with run.model_dir.locked(run.say):
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
         yield
 
@@ -150,7 +150,7 @@ def _train(
     config = batching_of(hparams)
     say(strategies.describe(run.strategy))
     start = loop.restore(say)
-    if _is_done(run, start):
+    if loop.workers.any(chief and _is_done(run, start)):
         say(
             f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
             "a larger --train_steps trains on"
@@ -178,10 +178,11 @@ def _train(
         pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
         return line_numbers(pairs, not_encoded)
 
+    own = loop.workers.own_parts
     done = loop.run(
-        lambda step: pipeline.batches(data.train, config, hparams.seed, step),
+        lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
         monitor,
-        _validation(run, data, model, loop, monitor) if chief else lambda step: None,
+        _validation(run, data, model, loop, monitor),
         lines_of,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
@@ -223,14 +224,17 @@ def _validation(
     loop: TrainingLoop,
     monitor: Monitor,
 ) -> Validate:
-    hparams, say = run.hparams, run.say
+    hparams, say, workers = run.hparams, run.say, loop.workers
     config = batching_of(hparams)
-    validation_loss = ValidationLoss(model)
+    validation_loss = ValidationLoss(model, workers)
     translator = Translator(model, data.tokenizer, search_of(hparams, beam_size=1))
     sample = _first(run.problem, "val", VALIDATION_SENTENCES)
 
     def validate(step: int) -> None:
-        loss = validation_loss(pipeline.eval_batches(data.val, config))
+        batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
+        loss = validation_loss(batches)
+        if not loop.is_chief:
+            return
         told = f"step {step:,}: validation loss {loss:.4f}"
         reached = None
         if not _still_warming_up(hparams, step):

@@ -17,16 +17,16 @@ from t2t_repro.training.schedules import Schedule
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update reports, each float32 ().
+    """What one update reports.
 
     Where loss or gradient is not finite it is skipped: no weight or moment changes.
     """
 
-    loss: tf.Tensor  # The mean over the global batch's symbols, nats.
-    tokens: tf.Tensor  # Target symbols in the global batch, EOS included.
-    share: tf.Tensor  # Non-padding tokens over rows x (source + target).
-    gradient_norm: tf.Tensor  # Of the global gradient.
-    rate: tf.Tensor
+    loss: float  # The mean over the global batch's symbols, nats.
+    tokens: float  # Target symbols in the global batch, EOS included.
+    share: float  # Non-padding tokens over rows x (source + target).
+    gradient_norm: float  # Of the global gradient.
+    rate: float
 
 
 class TrainStep:
@@ -77,11 +77,12 @@ class TrainStep:
     def replica_step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        """Takes one replica's share in an update; returns a `StepResult`'s fields.
+        """Takes one replica's share in an update; returns a `StepResult` of float32 ().
 
-        Every replica is given the whole batch (`parts.SIGNATURE`), a few hundred
-        kilobytes, and takes its own share: there is no distributed iterator whose place
-        is lost on a restart. `step`, int32 (), is the number of updates done before.
+        Every replica is given its process's parts of a batch (`parts.SIGNATURE`), a few
+        hundred kilobytes, and takes its own share (`parts.parts_of`): there is no
+        distributed iterator whose place is lost on a restart. `step`, int32 (), is the
+        number of updates done before.
         """
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
@@ -107,7 +108,7 @@ class TrainStep:
         rate = self.schedule(step)
         self.optimizer.apply(gradients, step, rate, finite)
         self.loss_scale.update(finite)
-        return total / count, tokens, _share_of_tokens(batch), norm, rate
+        return total / count, tokens, batch["share"], norm, rate
 
     def _gradients(
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
@@ -188,11 +189,3 @@ def _rows(side: tf.Tensor, cut: tf.Tensor, cuts: tf.Tensor | int) -> tf.Tensor:
     each = (rows + cuts - 1) // cuts
     whole = tf.pad(side, [[0, each * cuts - rows], [0, 0]])
     return whole[cut * each : (cut + 1) * each]
-
-
-def _share_of_tokens(batch: dict[str, tf.Tensor]) -> tf.Tensor:
-    """Returns the share of positions that are not padding, float32 ()."""
-    sides = batch["inputs"], batch["targets"]
-    symbols = tf.add_n([tf.math.count_nonzero(side) for side in sides])
-    positions = tf.add_n([tf.size(side) for side in sides])
-    return tf.cast(symbols, tf.float32) / tf.cast(positions, tf.float32)

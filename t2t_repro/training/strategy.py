@@ -16,16 +16,22 @@ _TF_CONFIG = (
 NAMES = ("auto", "one_device", "mirrored", "multi_worker")
 
 _CPU_LANES = 2
+# Base's gradients between two processes on one machine: half the time of one pack.
+_RING_PACK_BYTES = 4 * 2**20
 
 
-def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
+def choose(
+    name: str, replicas: int = 0, communication: str = "auto"
+) -> tf.distribute.Strategy:
     """Returns a strategy by name; to be called before TensorFlow is used.
 
     "one_device", "mirrored" (this machine's GPUs; without one, the CPU split into
     `replicas` devices), "multi_worker" (the machines of TF_CONFIG, or the tasks of a
     Slurm step), or "auto": multi_worker where there are several of those, mirrored with
-    several GPUs, else one_device. Raises UserError for an unknown name, replicas that
-    the machine does not have, or a cluster that is not described.
+    several GPUs, else one_device. Workers add gradients up by NCCL or, without GPUs, in
+    a ring over gRPC, unless `communication` says otherwise. Raises UserError for an
+    unknown name, replicas that the machine does not have, or a cluster that is not
+    described.
     """
     if name not in NAMES:
         raise UserError(f"--strategy {name}: use one of {', '.join(NAMES)}")
@@ -46,7 +52,9 @@ def choose(name: str, replicas: int = 0) -> tf.distribute.Strategy:
                 "--strategy multi_worker: neither TF_CONFIG nor Slurm names several "
                 f"workers; set {_TF_CONFIG} for each, or start them with srun"
             )
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        return tf.distribute.MultiWorkerMirroredStrategy(
+            communication_options=_communication(communication, bool(gpus))
+        )
     if name == "mirrored":
         return _mirrored(len(gpus), replicas)
     return tf.distribute.get_strategy()
@@ -72,14 +80,22 @@ def describe(strategy: tf.distribute.Strategy) -> str:
     return f"strategy {kind}: {count} replica{'s' if count > 1 else ''} on {device}"
 
 
-def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Says whether this process writes: the task "chief", or worker 0 without one."""
+def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
+    """Returns this process's number and how many there are; 0 is the chief.
+
+    That is the task "chief", or worker 0 without one.
+    """
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type is None:
-        return True
-    if "chief" in resolver.cluster_spec().jobs:
-        return bool(resolver.task_type == "chief")
-    return resolver.task_id == 0
+        return 0, 1
+    jobs = resolver.cluster_spec().as_dict()
+    before = "chief" in jobs and resolver.task_type != "chief"
+    return before + resolver.task_id, sum(map(len, jobs.values()))
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Says whether this process writes."""
+    return process_of(strategy)[0] == 0
 
 
 def _give_each_lane_cores() -> None:
@@ -88,6 +104,21 @@ def _give_each_lane_cores() -> None:
         tf.config.threading.set_intra_op_parallelism_threads(
             max(1, usable_cores() // _CPU_LANES)
         )
+
+
+def _communication(
+    name: str, has_gpus: bool
+) -> tf.distribute.experimental.CommunicationOptions:
+    """Returns how workers add up; TensorFlow by itself takes gRPC even with GPUs."""
+    if name == "auto":
+        name = "nccl" if has_gpus else "ring"
+    if name == "nccl" and not has_gpus:
+        raise UserError("--communication nccl: it is for GPUs, and there is none here")
+    kinds = tf.distribute.experimental.CommunicationImplementation
+    return tf.distribute.experimental.CommunicationOptions(
+        implementation=kinds[name.upper()],
+        bytes_per_pack=_RING_PACK_BYTES if name == "ring" else 0,
+    )
 
 
 def _automatic(gpus: int) -> str:
@@ -110,8 +141,8 @@ def _tasks() -> int:
 def _take_cluster_from_slurm() -> None:
     """Sets TF_CONFIG for the tasks of a Slurm step, unless it is set.
 
-    GPUs are left to Slurm (srun --gpus-per-task), which knows what it gave to whom; the
-    resolver fails where there is none, so it is told of one a task.
+    The resolver fails where there is no GPU, so it is told of one a task; `_own_gpus`
+    chooses among those that Slurm lets the task see.
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
     if os.environ.get("TF_CONFIG") or tasks == "1":
@@ -132,6 +163,26 @@ def _take_cluster_from_slurm() -> None:
         ) from None
     task = {"type": kind, "index": index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+    _take_own_gpus(int(tasks))
+
+
+def _take_own_gpus(tasks: int) -> None:
+    """Takes a task's part of the GPUs that all tasks of its machine see.
+
+    NCCL reaches a sibling's GPU directly only where each sees both. A single one is
+    what Slurm itself has given to the task (srun --gpus-per-task=1).
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    if len(gpus) < 2:
+        return
+    here = tasks // int(os.environ.get("SLURM_STEP_NUM_NODES", "1"))
+    local, each = int(os.environ.get("SLURM_LOCALID", "0")), len(gpus) // max(here, 1)
+    if each == 0:
+        raise UserError(
+            f"the {here} tasks of the Slurm step on this machine see {len(gpus)} GPUs; "
+            "start no more tasks than GPUs (--ntasks-per-node, --gpus-per-node)"
+        )
+    tf.config.set_visible_devices(gpus[local * each : (local + 1) * each], "GPU")
 
 
 def _mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:

@@ -5,16 +5,20 @@ import tensorflow as tf
 from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.workers import Workers
 
 
 class ValidationLoss:
     """Computes the cross entropy per target symbol, EOS included, over a split.
 
     Not comparable with the training loss: tensor2tensor too switches dropout and label
-    smoothing off in evaluation (t2t_model.py:set_mode).
+    smoothing off in evaluation (t2t_model.py:set_mode). Each of several `workers`
+    computes it of batches of its own, all at the same time.
     """
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Transformer, workers: Workers | None = None) -> None:
+        self._workers = workers
+
         @tf.function(input_signature=BATCH_SIGNATURE)
         def sums(inputs: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             logits = model({"inputs": inputs, "targets": targets})
@@ -29,4 +33,6 @@ class ValidationLoss:
             part, count = self._sums(batch["inputs"], batch["targets"])
             total += float(part)
             tokens += float(count)
+        if self._workers is not None:
+            total, tokens = self._workers.sums([total, tokens])
         return total / max(tokens, 1.0)

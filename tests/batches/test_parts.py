@@ -1,8 +1,9 @@
 """A batch of parts comes apart as it was put together."""
 
 import numpy as np
+import pytest
 
-from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle
+from t2t_repro.batches.parts import SIGNATURE, laid_flat, parts_of, rectangle
 
 RECTANGLES = (
     {"inputs": [[2, 3, 1], [4, 1, 0]], "targets": [[5, 1], [6, 1]]},
@@ -16,7 +17,9 @@ def test_parts_are_laid_flat_one_after_another():
     assert batch["targets"].tolist() == [5, 1, 6, 1, 7, 8, 9, 1]
     assert batch["shapes"].tolist() == [[2, 3, 2], [1, 1, 4]]
     assert batch.keys() == SIGNATURE.keys()
-    assert {array.dtype for array in batch.values()} == {np.dtype(np.int32)}
+    for name, array in batch.items():
+        assert array.dtype == SIGNATURE[name].dtype.as_numpy_dtype
+    assert batch["share"] == np.float32(14 / 15)
 
 
 def test_each_part_is_found_again():
@@ -25,3 +28,15 @@ def test_each_part_is_found_again():
         inputs, targets = rectangle(batch, number)
         assert inputs.numpy().tolist() == wanted["inputs"]
         assert targets.numpy().tolist() == wanted["targets"]
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7, 8])
+@pytest.mark.parametrize("processes", [1, 2, 4, 8])
+def test_processes_share_out_the_parts_as_the_replicas_take_them(parts, processes):
+    """Of eight replicas; the loops of `TrainStep`, written out."""
+    cuts = max(8 // parts, 1)
+    taken = {r: {p // cuts for p in range(r, parts * cuts, 8)} for r in range(8)}
+    each = 8 // processes
+    for process in range(processes):
+        own = range(process * each, (process + 1) * each)
+        assert parts_of(own, 8, parts) == set().union(*(taken[r] for r in own))

@@ -79,6 +79,41 @@ def test_the_pair_numbers_of_a_step_are_those_of_its_batch(pairs, parts):
     assert found == numbers.tolist()
 
 
+def test_a_process_reads_its_own_parts_and_the_share_of_the_whole(pairs):
+    config = BatchingConfig(400, tokens_per_part=100)
+    whole, own = (
+        pipeline.batches(pairs, config, 9, own=parts).take(20).as_numpy_iterator()
+        for parts in (range, lambda parts: {1, parts - 1})
+    )
+    for batch, found in zip(whole, own, strict=True):
+        ids = np.concatenate([batch["inputs"], batch["targets"]])
+        assert batch["share"] == np.float32(np.count_nonzero(ids)) / np.float32(
+            ids.size
+        )
+        assert found["share"] == batch["share"]
+        parts = len(batch["shapes"])
+        assert len(found["shapes"]) == parts > 2
+        for part in range(parts):
+            for wanted, ours in zip(
+                rectangle(batch, part), rectangle(found, part), strict=True
+            ):
+                if part not in (1, parts - 1):
+                    wanted = wanted[:0]
+                np.testing.assert_array_equal(ours, wanted)
+
+
+def test_processes_evaluate_every_pair_once(pairs):
+    config = BatchingConfig(400, tokens_per_part=100)
+    firsts = []
+    for process in range(3):
+        dataset = pipeline.eval_batches(pairs, config, process, 3)
+        elements = list(dataset.as_numpy_iterator())
+        assert len(elements) == int(dataset.cardinality()) > 1
+        firsts += [element["inputs"][:, 0] for element in elements]
+    firsts = np.concatenate(firsts)
+    assert sorted(firsts[firsts > 0] - 2) == list(range(200))
+
+
 def test_batches_are_laid_flat_and_those_of_evaluation_are_matrices(pairs):
     config = BatchingConfig(400, tokens_per_part=100)
     assert pipeline.batches(pairs, config, seed=1).element_spec == SIGNATURE

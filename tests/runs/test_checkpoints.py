@@ -278,3 +278,15 @@ def test_a_checkpoint_is_not_replaced_while_somebody_reads_it(small, tmp_path):
         replaced.result(timeout=60)
     assert saved.meta()["step"] == 6
     assert [path.name for path in tmp_path.iterdir()] == ["averaged"]
+
+
+def test_one_that_another_machine_removes_is_not_called_damaged(tmp_path):
+    """Its lock was not seen there."""
+    saved = checkpoints.save(tmp_path, 1, {"w": np.zeros([2])})
+    with pytest.raises(UserError, match="is gone: a training removed it"), saved.held():
+        shutil.rmtree(saved.path)
+        saved.tensors()
+    saved = checkpoints.save(tmp_path, 2, {"w": np.zeros([2])})
+    with pytest.raises(checkpoints.DamagedCheckpointError), saved.held():
+        (saved.path / "weights.index").unlink()
+        saved.tensors()

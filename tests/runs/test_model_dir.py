@@ -8,9 +8,10 @@ import pytest
 from t2t_repro.hparams import HParams
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.files import FilesProblem
-from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs import checkpoints, model_dir, retention
 from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
+from t2t_repro.system import locks
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -299,8 +300,29 @@ def test_a_second_training_in_the_same_directory_is_refused(begun):
         again = ModelDir(directory.path).locked()
         with pytest.raises(UserError, match="another process trains in it"), again:
             pass
+    assert not (directory.path / "training.lock").exists()
     with directory.locked():
         pass
+
+
+def test_a_training_on_another_machine_is_refused_and_one_that_died_is_not(
+    begun, monkeypatch
+):
+    """This machine's locks are not seen there."""
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 0.2)
+    monkeypatch.setattr(locks.fcntl, "flock", lambda *_: None)
+    names, said = iter(["here 1", "there 2", "there 2"]), []
+    monkeypatch.setattr(model_dir, "this_machine", lambda: next(names))
+    with (
+        begun.locked(said.append),
+        pytest.raises(UserError, match="another process trains in it"),
+        ModelDir(begun.path).locked(said.append),
+    ):
+        pass
+    assert len(said) == 1
+    (begun.path / "training.lock").write_text("here 1")
+    with begun.locked(said.append):
+        assert said[1].startswith(f"here holds {begun.path}; looking for ")
 
 
 def test_what_changed_can_be_accepted_by_name(begun, tokenizers):
@@ -392,4 +414,4 @@ def test_what_a_killed_process_left_half_written_is_removed(begun):
         (begun.path / name).write_text("half")
     before = contents(begun).keys() - {*left}
     with begun.locked():
-        assert contents(begun).keys() == before
+        assert contents(begun).keys() - {"training.lock"} == before

@@ -1,12 +1,17 @@
 """Who holds a folder keeps others out of it, until the process ends."""
 
+import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from t2t_repro.system.locks import alone_in, if_unread, reading_in
+from t2t_repro.system import locks
+from t2t_repro.system.locks import alone_in, if_unread, only_machine_in, reading_in
 from tests.run_command import ROOT
 
 HOLD = """
@@ -87,6 +92,76 @@ def test_where_there_are_no_locks_folders_are_read_and_removed_all_the_same(
     monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", refused)
     with reading_in(tmp_path):
         pass
+    with alone_in(tmp_path, pytest.fail) as has_locks:
+        assert not has_locks
     with if_unread(tmp_path) as free:
         assert free
         shutil.rmtree(tmp_path)
+
+
+class TakenError(Exception):
+    """The folder is another machine's."""
+
+
+def taken():
+    raise TakenError
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What is told; files are renewed five times a second."""
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 0.2)
+    return []
+
+
+def test_another_machine_is_kept_out_while_one_is_there(tmp_path, said):
+    with only_machine_in(tmp_path, "one 1", said.append, taken):
+        with pytest.raises(TakenError), only_machine_in(tmp_path, "two", print, taken):
+            pass
+        another = only_machine_in(tmp_path, "two 2", said.append, taken)
+        with pytest.raises(TakenError), another:
+            pass
+    assert said == [f"one holds {tmp_path}; looking for 1 s whether it is still there"]
+    assert list(tmp_path.iterdir()) == []
+    with only_machine_in(tmp_path, "two 2", said.append, taken):
+        pass
+    assert len(said) == 1
+
+
+def test_what_a_dead_machine_left_is_taken_over_and_its_own_at_once(tmp_path, said):
+    (tmp_path / locks.SIGN).write_text("one 1")
+    with only_machine_in(tmp_path, "one 1", said.append, taken):
+        assert said == []
+        (tmp_path / locks.SIGN).write_text("another has it now")
+    assert (tmp_path / locks.SIGN).exists()
+    with only_machine_in(tmp_path, "two 2", said.append, taken):
+        assert len(said) == 1
+        assert (tmp_path / locks.SIGN).read_text() == "two 2"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [None, "dead 0"])
+def test_of_many_machines_at_the_same_moment_one_gets_in(tmp_path, said, left):
+    if left is not None:
+        (tmp_path / locks.SIGN).write_text(left)
+    start, inside = threading.Barrier(12), []
+
+    def come(number):
+        start.wait()
+        try:
+            with only_machine_in(tmp_path, f"machine {number}", said.append, taken):
+                inside.append(number)
+                time.sleep(2)
+                assert inside == [number]
+        except TakenError:
+            return
+
+    with ThreadPoolExecutor(12) as threads:
+        list(threads.map(come, range(12)))
+    assert len(inside) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_has_one_name_until_it_starts_anew():
+    assert locks.this_machine() == locks.this_machine()
+    assert locks.this_machine().startswith(os.uname().nodename)

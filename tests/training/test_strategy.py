@@ -1,5 +1,6 @@
 """Where a training runs is chosen as asked, and does not change what it learns."""
 
+import io
 import json
 import os
 import socket
@@ -18,6 +19,7 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
 from tests.training import toy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +46,7 @@ def uneven(step):
 
 
 def train(directory, name, replicas):
-    """Trains three steps twice, with one part a batch and with three.
+    """Trains three steps and three more, with one part a batch and with three.
 
     Under one strategy, for a process has just one.
     """
@@ -57,9 +59,16 @@ def train(directory, name, replicas):
     ):
         with chosen.scope():
             model = toy.model(hparams)
-        loop = TrainingLoop(model, hparams, chosen, directory / kind, chief)
-        assert loop.restore() == 0
-        assert loop.run(batches, toy.monitor(), toy.never)
+        for done in (0, 3):
+            changed = hparams.replace(train_steps=done + 3)
+            loop = TrainingLoop(model, changed, chosen, directory / kind, chief)
+            # Other weights: a worker has no folder, and gets all from the chief.
+            for variable in (*loop.weights.values(), *loop.state.values()):
+                variable.assign(variable + done * (1.5 - chief))
+            assert loop.restore() == done
+            assert len(loop.unreported) == done
+            monitor = Monitor(None, 100, done, io.StringIO(), loop.unreported)
+            assert loop.run(batches, monitor, toy.never)
 
 
 def process(directory, name, replicas, **environment):
@@ -94,10 +103,11 @@ def free_addresses(count):
 
 
 def assert_same(found, expected):
-    """The one checkpoint of either folder holds the same weights and moments."""
+    """The newest checkpoint of either folder holds the same weights and moments."""
     for kind, file in product(("whole", "parts"), ("weights", "optimizer")):
-        (one,) = checkpoints.list_checkpoints(expected / kind)
-        (two,) = checkpoints.list_checkpoints(found / kind)
+        one = checkpoints.list_checkpoints(expected / kind)[-1]
+        two = checkpoints.list_checkpoints(found / kind)[-1]
+        assert one.step == two.step == 6
         wanted, ours = one.tensors(file), two.tensors(file)
         assert wanted.shapes() == ours.shapes()
         for name in wanted.shapes():
@@ -205,6 +215,55 @@ def test_more_replicas_than_accelerators_are_refused(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * 2)
     with pytest.raises(UserError, match="--replicas 3: this machine has 2 GPUs"):
         strategy.choose("mirrored", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "has_gpus", "expected"),
+    [
+        ("auto", True, "NCCL"),
+        ("auto", False, "RING"),
+        ("ring", True, "RING"),
+        ("nccl", True, "NCCL"),
+    ],
+)
+def test_gpus_communicate_by_nccl_unless_asked_otherwise(name, has_gpus, expected):
+    options = strategy._communication(name, has_gpus)
+    assert options.implementation.name == expected
+
+
+def test_nccl_without_a_gpu_is_refused():
+    with pytest.raises(UserError, match="--communication nccl: it is for GPUs"):
+        strategy._communication("nccl", has_gpus=False)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tasks", "nodes", "local", "expected"),
+    [
+        (8, 16, 2, 3, [3]),
+        (8, 8, 2, 1, [2, 3]),
+        (8, 2, 2, 0, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (1, 16, 2, 3, None),  # Slurm has given it one.
+    ],
+)
+def test_a_task_of_slurm_takes_its_own_gpus(
+    monkeypatch, gpus, tasks, nodes, local, expected
+):
+    taken = []
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [*range(gpus)])
+    monkeypatch.setattr(
+        tf.config, "set_visible_devices", lambda some, _: taken.append(some)
+    )
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", str(nodes))
+    monkeypatch.setenv("SLURM_LOCALID", str(local))
+    strategy._take_own_gpus(tasks)
+    assert taken == ([] if expected is None else [expected])
+
+
+def test_more_tasks_than_gpus_are_refused(monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [0, 1])
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
+    with pytest.raises(UserError, match=r"the 4 tasks .* on this machine see 2 GPUs"):
+        strategy._take_own_gpus(8)
 
 
 @pytest.mark.parametrize(

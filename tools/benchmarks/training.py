@@ -78,6 +78,7 @@ def train_in_turn(hparams: HParams, pairs: EncodedPairs, vocab_size: int) -> Non
         source = iter(pipeline.batches(pairs, config, hparams.seed, step))
         for count, answer in turns(before):
             yield from islice(source, count)
+            loop.read_result()
             answer |= recorder.taken()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +104,8 @@ class Recorder(Monitor):
         """Returns what was reported since the last time."""
         made, self._made = self._made, []
         return {
-            "losses": [float(result.loss) for result in made],
-            "target_tokens": sum(round(float(result.tokens)) for result in made),
+            "losses": [result.loss for result in made],
+            "target_tokens": sum(round(result.tokens) for result in made),
         }
 
 

@@ -1,0 +1,112 @@
+"""The example for Slurm restarts itself: its own script, with Slurm's commands played.
+
+`srun` starts two tasks on this machine with the variables that Slurm sets, sends what
+`--signal` would, and ends with the highest status, as Slurm documents it; `scontrol`
+notes that it was called.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import run_command, tiny
+
+SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
+STEPS = 150
+SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
+
+SRUN = f"""#!{sys.executable}
+import os, signal, subprocess, sys
+at = sys.argv.index("python")
+assert sys.argv[1:at] == ["--cpus-per-task=4", "--kill-on-bad-exit=0"], sys.argv
+tasks = []
+for task in ("0", "1"):
+    step = dict(STEP_NUM_TASKS="2", STEP_NUM_NODES="1", STEP_NODELIST="localhost",
+                STEP_TASKS_PER_NODE="2", PROCID=task, LOCALID=task)
+    environment = os.environ | {{f"SLURM_{{name}}": v for name, v in step.items()}}
+    command = [sys.executable, *sys.argv[at + 1:]]
+    pipe = subprocess.PIPE if task == "0" else None
+    tasks.append(subprocess.Popen(command, env=environment, stdout=pipe, text=True))
+number, which, text = os.environ["DISTURB"].split(",")
+for line in tasks[0].stdout:
+    print(line, end="", flush=True)
+    if text and text in line:
+        for task in which:
+            tasks[int(task)].send_signal(getattr(signal, number))
+ends = [task.wait() for task in tasks]
+sys.exit(max(end if end >= 0 else 128 - end for end in ends))
+"""
+SCONTROL = """#!/bin/bash
+echo "$@" >> "$REQUEUED"
+"""
+
+
+def in_slurm(folder, script, srun):
+    """Returns what runs a script as Slurm would; that gives status, requeues, text."""
+    for name, text in (("script", script), ("srun", srun), ("scontrol", SCONTROL)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    requeued = folder / "requeued"
+    requeued.touch()
+
+    def batch(restarts, disturb=""):
+        environment = os.environ | {
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "PYTHONPATH": str(run_command.ROOT),
+            "SLURM_JOB_ID": str(os.getpid() % 10_000),
+            "SLURM_CPUS_PER_TASK": "4",
+            "SLURM_RESTART_COUNT": str(restarts),
+            "DISTURB": disturb,
+            "REQUEUED": str(requeued),
+        }
+        done = subprocess.run(
+            ["bash", "script"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        calls = len(requeued.read_text().splitlines())
+        return done.returncode, calls, done.stdout + done.stderr
+
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("status", "restarts", "calls"),
+    [(0, 0, 0), (2, 0, 0), (130, 0, 1), (137, 99, 1), (137, 100, 0)],
+)
+def test_only_what_can_go_on_is_requeued_and_not_for_ever(
+    tmp_path, status, restarts, calls
+):
+    srun = f"#!/bin/bash\nexit {status}\n"
+    batch = in_slurm(tmp_path, SCRIPT.read_text(encoding="utf-8"), srun)
+    assert batch(restarts)[:2] == (status, calls)
+
+
+@pytest.mark.medium
+def test_the_example_goes_on_after_its_time_is_up_and_after_its_chief_was_killed(
+    tmp_path,
+):
+    tiny.write_corpus(tmp_path / "data")
+    hparams = tiny.write_hparams(tmp_path)
+    text = SCRIPT.read_text(encoding="utf-8").replace("/shared/models/big", "model")
+    text = text.replace("/shared/data", "data").replace(
+        "--hparams big", f"--hparams {hparams},{SETTINGS}"
+    )
+    batch = in_slurm(tmp_path, text, SRUN)
+    # What --signal=TERM@180 sends to all tasks.
+    status, calls, told = batch(0, f"SIGTERM,01,step 50/{STEPS}")
+    assert (status, calls) == (130, 1), told
+    assert "all is saved; the same command goes on" in told
+    status, calls, told = batch(1, f"SIGKILL,0,step 100/{STEPS}")
+    assert (status, calls) == (137, 2), told
+    assert "going on from step" in told
+    assert "error: another worker of this training is gone" in told
+    status, calls, told = batch(2, "SIGTERM,,")
+    assert (status, calls) == (0, 2), told
+    assert f"step {STEPS}/{STEPS}" in told
+    assert "Traceback" not in told

@@ -1,0 +1,112 @@
+"""Several processes, each of which reads its own parts, learn what one learns."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from t2t_repro.batches import pipeline
+from t2t_repro.data.encoded_pairs import EncodedPairs
+from t2t_repro.training import strategy
+from t2t_repro.training.loop import TrainingLoop
+from t2t_repro.training.monitor import Monitor
+from t2t_repro.training.procedure import batching_of
+from t2t_repro.training.validation import ValidationLoss
+from tests.run_command import ROOT
+from tests.training import toy
+from tests.training.test_strategy import finish, free_addresses
+
+# With dropout: whole parts have the same masks wherever they are computed.
+HPARAMS = toy.HPARAMS.replace(
+    tokens_per_batch=256, max_tokens_per_device=16, train_steps=5, batching="sorted"
+)
+TRAIN = """
+import sys
+from pathlib import Path
+from tests.training.test_processes import train
+train(Path(sys.argv[1]))
+"""
+
+
+def pairs():
+    """Sixty pairs of 2 to 8 symbols a side, EOS included."""
+    lengths = np.random.default_rng(1).integers(2, 9, [60, 2], np.int32)
+    ids = np.random.default_rng(2).integers(2, toy.VOCAB_SIZE, lengths.sum(), np.int32)
+    ids[np.cumsum(lengths.ravel()) - 1] = 1
+    return EncodedPairs([ids], [lengths])
+
+
+def train(path):
+    """Writes all that five updates and a validation report, and the last weights."""
+    chosen = strategy.choose("auto")
+    with chosen.scope():
+        model = toy.model(HPARAMS)
+    chief = strategy.is_chief(chosen)
+    loop = TrainingLoop(model, HPARAMS, chosen, path.parent / "checkpoints", chief)
+    monitor = Monitor(None, 100, 0, io.StringIO())
+    config, gathered = batching_of(HPARAMS), []
+
+    def batches(step):
+        own = loop.workers.own_parts
+        for batch in pipeline.batches(pairs(), config, 1, step, own):
+            gathered.append(
+                [int(np.count_nonzero(batch["shapes"][:, 0])), len(batch["shapes"])]
+            )
+            yield batch
+
+    def validate(step):
+        ours = pipeline.eval_batches(
+            pairs(), config, loop.workers.number, loop.workers.count
+        )
+        found["validation"] = ValidationLoss(model, loop.workers)(ours)
+
+    found = {"gathered": gathered}
+    assert loop.run(batches, monitor, validate)
+    found["results"] = monitor.unreported()
+    found["weights"] = {n: w.numpy().tolist() for n, w in loop.weights.items()}
+    path.write_text(json.dumps(found), encoding="utf-8")
+    loop.workers.wait()
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param(2, marks=pytest.mark.medium),
+        pytest.param(8, marks=pytest.mark.slow),
+    ],
+)
+def test_the_batches_of_one_process_are_those_of_several(tmp_path, workers):
+    addresses = free_addresses(workers)
+    started = []
+    for index in range(workers):
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        arguments = [sys.executable, "-c", TRAIN, str(tmp_path / f"{index}.json")]
+        environment = os.environ | {"TF_CONFIG": config}
+        started.append(
+            subprocess.Popen(
+                arguments, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+            )
+        )
+    train(tmp_path / "one.json")
+    finish(*started)
+    one = json.loads((tmp_path / "one.json").read_text())
+    assert len(one["results"]) == 5
+    for index in range(workers):
+        found = json.loads((tmp_path / f"{index}.json").read_text())
+        for key in ("results", "validation"):
+            np.testing.assert_allclose(found[key], one[key], rtol=1e-5, err_msg=key)
+        for name, weights in one["weights"].items():
+            np.testing.assert_allclose(
+                found["weights"][name], weights, atol=3e-5, err_msg=name
+            )
+        # Of some twenty parts each gathers its share.
+        for (ours, of), (everything, parts) in zip(
+            found["gathered"], one["gathered"], strict=True
+        ):
+            assert of == parts == everything > workers
+            assert ours in (parts // workers, parts // workers + 1)
