@@ -113,6 +113,8 @@ class HyperParameters(_Written):
                 allowed += f" from {rule.minimum:g}"
                 if rule.below is not None:
                     allowed += f", below {rule.below:g}"
+            if rule.plain is not None:
+                allowed += " or auto"
             default = "null" if field.default is None else field.default
             yield from _row(
                 f"``{field.name}``",

@@ -52,12 +52,22 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16", "float16"),
+        choices=("auto", "float32", "bfloat16", "float16"),
         help="of products and activations; weights, softmax, layer norm and loss are "
-        "float32 in each; the set has its own",
+        "float32 in each; auto: bfloat16 on a GPU that has it; the set has its own",
     )
     parser.add_argument(
-        "--xla", action="store_true", help="compile loss and gradient with XLA"
+        "--xla",
+        nargs="?",
+        const="true",
+        choices=("auto", "true", "false"),
+        help="compile loss and gradient with XLA; auto: on a GPU that has bfloat16; "
+        "the set has its own",
+    )
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="the same bits again and again on a GPU, at some cost in speed",
     )
     parser.add_argument(
         "--strategy",
@@ -107,7 +117,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = {name: getattr(args, name) for name in names}
     chosen = chosen.replace(**{k: v for k, v in given.items() if v is not None})
     if args.xla:
-        chosen = chosen.replace(xla=True)
+        chosen = chosen.replace(
+            xla={"true": True, "false": False}.get(args.xla, "auto")
+        )
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
@@ -115,10 +127,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.evaluation.split_scores import figures_of
     from t2t_repro.fast.memory import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.training import strategy
+    from t2t_repro.training import devices, strategy
     from t2t_repro.training.procedure import Run, train_and_score
 
     keep_freed_memory()
+    if args.deterministic:
+        devices.compute_the_same_bits()
     name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"
     run = Run(
         hparams=chosen,

@@ -31,7 +31,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not args.golden_dir.is_dir():
         raise UserError(f"--golden_dir {args.golden_dir}: no such folder")
     cli.start_tensorflow(args.verbose)
+    import tensorflow as tf
     from golden_checks.folder import checked
+
+    # Products of float32 are else rounded to ten bits on a GPU since Ampere.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
 
     findings = []
     for sheet in checked(args.golden_dir):

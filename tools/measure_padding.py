@@ -183,7 +183,7 @@ def _parser() -> cli.ArgumentParser:
     add("--target_file", required=True, nargs="+", help="its translation, as many")
     add("--vocab_file", help="the vocabulary; without it one is learned")
     add("--vocab_size", type=cli.at_least(3), default=16_000, help="of that one")
-    defaults = HParams()
+    defaults = HParams().settled()
     for name, text, least in (
         ("tokens_per_batch", "positions a side of a batch", 1),
         ("max_tokens_per_device", "the most of a part; 0: no bound", 0),

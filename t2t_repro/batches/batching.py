@@ -43,6 +43,9 @@ class BatchingConfig:
         parts_per_shape: with kind `buckets`, at least so many full parts for every
             shape, whose last part is not full: else a small corpus in many shapes
             would be trained on in parts much smaller than the bound. 0: no bound.
+        rows_multiple: above 1, for devices that work side by side: a part has a
+            multiple of so many rows if as many fit, shapes are chosen that are full at
+            it, and a batch has no more parts than its bound is divided into.
     """
 
     tokens_per_batch: int
@@ -51,6 +54,7 @@ class BatchingConfig:
     tokens_per_part: int = 0
     max_shapes: int = 48
     parts_per_shape: int = 2
+    rows_multiple: int = 1
 
     def __post_init__(self) -> None:
         """Raises UserError for an unknown kind or a number that is too small."""
@@ -59,7 +63,7 @@ class BatchingConfig:
             raise UserError(
                 f"batching kind {self.kind!r} is unknown: use one of {known}"
             )
-        for name in ("tokens_per_batch", "max_length", "max_shapes"):
+        for name in ("tokens_per_batch", "max_length", "max_shapes", "rows_multiple"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give 1 or more")
         if self.tokens_per_part < 0:
@@ -179,6 +183,9 @@ def plan_epoch(
     else:
         sizes = _wider(groups.shapes)
         batches = fewest_batches(sizes, config.tokens_per_batch)
+        if config.rows_multiple > 1:
+            whole = config.tokens_per_batch // config.part_bound
+            batches = max(batches, -(-len(sizes) // whole))
         parts, firsts = deal(sizes, batches, rng)
     return EpochPlan(
         order=groups.order,
@@ -232,15 +239,18 @@ def _group(
 ) -> Groups:
     """Cuts shuffled pairs, int64 (pairs used,), into parts of the chosen kind."""
     if config.kind == "sorted" and config.is_one_part:
-        return sort_and_cut(shuffled, lengths, config.part_bound)
+        return sort_and_cut(shuffled, lengths, config.part_bound, config.rows_multiple)
     used = lengths[shuffled]
     bucket, widths = chosen_buckets(
         used,
         config.longest_usable,
         _shapes_for(used, config),
-        0 if config.is_one_part else config.part_bound,
+        config.part_bound if config.rows_multiple > 1 or not config.is_one_part else 0,
+        config.rows_multiple,
     )
-    return fill_buckets(shuffled, bucket, widths, config.part_bound)
+    return fill_buckets(
+        shuffled, bucket, widths, config.part_bound, config.rows_multiple
+    )
 
 
 def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_repro.batches.grouping import stable_order
+from t2t_repro.batches.grouping import rows_and_parts, stable_order, whole_rows
 from t2t_repro.batches.static_shapes import choose_widths
 from t2t_repro.data.encoded_pairs import IntArray
 
@@ -28,7 +28,11 @@ def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]
 
 
 def chosen_buckets(
-    shuffled: IntArray, longest: int, max_shapes: int, tokens_per_part: int = 0
+    shuffled: IntArray,
+    longest: int,
+    max_shapes: int,
+    tokens_per_part: int = 0,
+    rows_multiple: int = 1,
 ) -> tuple[IntArray, IntArray]:
     """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
 
@@ -36,7 +40,8 @@ def chosen_buckets(
     pairs, new ones every epoch, go to the second narrowest bucket that holds them. How
     many do is fixed, and so is every shape. `tokens_per_part`, positions of the wider
     side of a full part, moves more where `fill_buckets` would leave filler rows; 0
-    moves none for that, as in the trainings whose results are published.
+    moves none for that, as in the trainings whose results are published. With a
+    `rows_multiple` buckets are as wide as that many rows, in multiples, allow.
 
     `shuffled` is int (pairs, 2), source and target lengths in random order. Returns the
     bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
@@ -44,14 +49,18 @@ def chosen_buckets(
     side = longest + 1
     point = shuffled[:, 0].astype(np.int64) * side + shuffled[:, 1]
     counts = np.bincount(point, minlength=side * side)
-    widths = choose_widths(counts.reshape(side, side), max_shapes)
+    table: IntArray = counts.reshape(side, side)
+    if rows_multiple > 1:
+        table = _widened(table, tokens_per_part, rows_multiple)
+    widths = choose_widths(table, max_shapes)
     first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
     # Pairs that agree in both choices cost the same to move, so any of them may.
     choices = first * len(widths) + np.where(second >= 0, second, first)
     sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
     moved = _moved(sizes, widths.sum(axis=1))
     if tokens_per_part:
-        _fill_rows(sizes, moved, tokens_per_part // widths.max(axis=1))
+        most_rows = tokens_per_part // widths.max(axis=1)
+        _fill_rows(sizes, moved, most_rows, rows_multiple)
     return np.where(_rank(choices) < moved.ravel()[choices], second, first), widths
 
 
@@ -79,7 +88,30 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     return moved
 
 
-def _fill_rows(sizes: IntArray, moved: IntArray, most_rows: IntArray) -> None:
+def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
+    """Lengthens the wider side of pairs as far as it costs a part no rows.
+
+    Else parts of some shapes would be much smaller than others, and devices that got
+    them would wait. `counts` is int (longest + 1, longest + 1), pairs at each source
+    and target length; so is the result.
+    """
+    lengths = np.arange(len(counts))
+    most = whole_rows(tokens_per_part // np.maximum(lengths, 1), rows_multiple)
+    widest = np.minimum(tokens_per_part // most, len(counts) - 1)
+    widest[0] = 0
+    source, target = np.nonzero(counts)
+    wide = (
+        np.where(source >= target, widest[source], source),
+        np.where(target >= source, widest[target], target),
+    )
+    found = np.zeros_like(counts)
+    np.add.at(found, wide, counts[source, target])
+    return found
+
+
+def _fill_rows(
+    sizes: IntArray, moved: IntArray, most_rows: IntArray, rows_multiple: int
+) -> None:
     """Moves more pairs to their second choice, into what would be filler rows there.
 
     `sizes` and `moved` (which grows) are as in `_moved`; `most_rows` is int (buckets,),
@@ -89,8 +121,9 @@ def _fill_rows(sizes: IntArray, moved: IntArray, most_rows: IntArray) -> None:
     # A second choice is the wider one: the pairs that leave a bucket are known when
     # its turn comes.
     for second in reversed(range(len(held))):
-        parts = max(1, -(-int(held[second]) // int(most_rows[second])))
-        missing = -int(held[second]) % parts
+        one = slice(second, second + 1)
+        rows, parts = rows_and_parts(held[one], most_rows[one], rows_multiple)
+        missing = int((rows * parts - held[one])[0])
         left = sizes[:second, second] - moved[:second, second]
         for first in np.flatnonzero(left)[::-1]:  # The cheapest moves first.
             more = min(missing, int(left[first]))

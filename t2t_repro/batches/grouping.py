@@ -30,21 +30,25 @@ class Groups:
         return np.concatenate([self.rows[:, None], self.widths], axis=1)
 
 
-def sort_and_cut(pairs: IntArray, lengths: IntArray, tokens_per_part: int) -> Groups:
+def sort_and_cut(
+    pairs: IntArray, lengths: IntArray, tokens_per_part: int, rows_multiple: int = 1
+) -> Groups:
     """Sorts pairs by their longer side, ties in the order given, and cuts them.
 
     `pairs` is int (pairs used,), `lengths` int (all pairs, 2) in tokens; rows x longer
-    side is at most `tokens_per_part`.
+    side is at most `tokens_per_part`; rows are a multiple if as many fit.
     """
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)
     order = pairs[by_length]
-    starts, rows = cut_sorted(longer[by_length], tokens_per_part)
+    starts, rows = cut_sorted(longer[by_length], tokens_per_part, rows_multiple)
     widths = np.maximum.reduceat(lengths[order].astype(np.int64), starts)
     return Groups(order, starts, rows, widths)
 
 
-def cut_sorted(longer: IntArray, tokens_per_part: int) -> tuple[IntArray, IntArray]:
+def cut_sorted(
+    longer: IntArray, tokens_per_part: int, rows_multiple: int = 1
+) -> tuple[IntArray, IntArray]:
     """Cuts pairs sorted by length into parts that are as full as the bound allows.
 
     `longer` is int (pairs,), ascending; rows x longest is at most `tokens_per_part` but
@@ -56,26 +60,51 @@ def cut_sorted(longer: IntArray, tokens_per_part: int) -> tuple[IntArray, IntArr
         window = longer[start : start + most].astype(np.int64)
         fits = np.arange(1, len(window) + 1) * window <= tokens_per_part
         starts.append(start)
-        rows.append(max(1, int(np.count_nonzero(fits))))
+        most_rows = whole_rows(np.array([np.count_nonzero(fits)]), rows_multiple)
+        rows.append(max(1, int(most_rows[0])))
         start += rows[-1]
     return np.array(starts, np.int64), np.array(rows, np.int64)
 
 
+def whole_rows(most: IntArray, rows_multiple: int) -> IntArray:
+    """Returns int (shapes,) numbers of rows, cut to a multiple where one is left."""
+    return np.where(most < rows_multiple, most, most // rows_multiple * rows_multiple)
+
+
+def rows_and_parts(
+    sizes: IntArray, most: IntArray, rows_multiple: int
+) -> tuple[IntArray, IntArray]:
+    """Returns rows and number of equal parts of each bucket, int64 (buckets,) each.
+
+    `sizes` is int (buckets,), pairs of each; `most` its rows that fit into a part. A
+    bucket without pairs has one part of no rows.
+    """
+    most = whole_rows(most, rows_multiple)
+    rows = -(-sizes // np.maximum(1, -(-sizes // most)))
+    rows = np.minimum(most, -(-rows // rows_multiple) * rows_multiple)
+    return rows, np.maximum(1, -(-sizes // np.maximum(1, rows)))
+
+
 def fill_buckets(
-    pairs: IntArray, bucket: IntArray, widths: IntArray, tokens_per_part: int
+    pairs: IntArray,
+    bucket: IntArray,
+    widths: IntArray,
+    tokens_per_part: int,
+    rows_multiple: int = 1,
 ) -> Groups:
     """Cuts each bucket into equally full parts of one static shape.
 
     A bucket of n pairs becomes ceil(n / most rows) parts of n over that number of rows,
-    rounded up: none is nearly empty, none has more than one filler row. `pairs` is int
-    (pairs,), shuffled; `bucket` int (pairs,); `widths` int (buckets, 2).
+    rounded up: none is nearly empty, none has more than one filler row. With a
+    `rows_multiple` a bucket has less than one part's filler rows in all, spread evenly.
+    `pairs` is int (pairs,), shuffled; `bucket` int (pairs,); `widths` int (buckets, 2).
     """
     order = pairs[stable_order(bucket)]
     sizes = np.bincount(bucket, minlength=len(widths))
-    parts = -(-sizes // (tokens_per_part // widths.max(axis=1)))
+    most = tokens_per_part // widths.max(axis=1)
+    rows, parts = rows_and_parts(sizes, most, rows_multiple)
     firsts = np.cumsum(sizes) - sizes
     used = np.flatnonzero(sizes)
-    rows = -(-sizes[used] // parts[used])
     starts = [
         firsts[b] + np.arange(parts[b], dtype=np.int64) * sizes[b] // parts[b]
         for b in used
@@ -83,7 +112,7 @@ def fill_buckets(
     return Groups(
         order=order,
         starts=np.concatenate(starts),
-        rows=np.repeat(rows, parts[used]),
+        rows=np.repeat(rows[used], parts[used]),
         widths=np.repeat(widths[used], parts[used], axis=0),
     )
 

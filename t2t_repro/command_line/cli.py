@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
+from t2t_repro.system import gpus
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.gpus import why_unused
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
@@ -28,6 +28,7 @@ EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
 _VERBOSE = "T2T_REPRO_VERBOSE"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OUT_OF_MEMORY = re.compile(r"OOM when allocating|[Oo]ut of memory")
 _TENSORFLOW_DISK_FULL = re.compile(
     r"(?:(?P<file>[^\s;:]*/[^\s;:]*)[;:] )?(?:No space left on device|Disk quota exc)"
 )
@@ -230,11 +231,13 @@ def start_tensorflow(verbose: bool = False) -> None:
     """Imports TensorFlow without the lines that it logs, unless asked to be verbose.
 
     They precede any setting, so descriptor 2 is turned aside; a failed import shows
-    them.
+    them. Where a GPU is there, later errors are shown, and a line if it is unused.
     """
     if verbose or os.environ.get(_VERBOSE):
         return
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Without a GPU TensorFlow calls it an error that there is none.
+    level = "2" if gpus.are_there() else "3"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
     sys.stderr.flush()
     kept = os.dup(2)
     # What the import makes stays: to look for garbage among it only takes time. Later
@@ -256,21 +259,19 @@ def start_tensorflow(verbose: bool = False) -> None:
             if is_first:
                 gc.freeze()
                 gc.enable()
+    if is_first and (told := gpus.why_unused()):
+        print(told, file=sys.stderr, flush=True)
 
 
 def start_models(verbose: bool = False, device: str | None = None) -> None:
     """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
 
-    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has. A
-    GPU that is there and cannot be used is told.
+    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has.
     """
     start_tensorflow(verbose)
     from t2t_repro import fast
 
     fast.install(device)
-    unused = why_unused()
-    if unused:
-        print(unused, file=sys.stderr, flush=True)
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
@@ -299,6 +300,12 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     if type(error).__module__.startswith("tensorflow."):
+        if _OUT_OF_MEMORY.search(str(error)):
+            return (
+                f"the device's memory is full ({str(error).splitlines()[0][:200]}); "
+                "train with a smaller max_tokens_per_device (--hparams SET,"
+                "max_tokens_per_device=N), translate with a smaller --batch_size"
+            )
         match = _TENSORFLOW_DISK_FULL.search(str(error))
         return _disk_full(match["file"]) if match else None
     return None

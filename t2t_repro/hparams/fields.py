@@ -9,12 +9,12 @@ import dataclasses
 import functools
 import os
 import textwrap
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
-from t2t_repro.hparams.settings import check_keys, checked, rule_of, setting
-from t2t_repro.system.errors import UserError
+from t2t_repro.hparams.consistency import check_together
+from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
 from t2t_repro.system.text_files import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -205,22 +205,37 @@ class HParams:
     max_length: int = setting(
         256, "Longest training sentence, subwords with the end mark.", _T2T, minimum=2
     )
-    max_tokens_per_device: int = setting(
-        4096,
+    max_tokens_per_device: int | Literal["auto"] = setting(
+        AUTO,
         "Most positions per side that a device takes at once; a larger batch is made "
-        "of equal parts that are accumulated; 0: no bound.",
-        "tensor2tensor transformer_base_v1 batch_size",
+        "of equal parts that are accumulated; 0: no bound; auto: as many as a GPU's "
+        "memory holds, in as many parts as keep all devices busy; 4,096 on a CPU.",
+        "4,096: tensor2tensor transformer_base_v1 batch_size",
         minimum=0,
+        plain=4096,
+    )
+    rows_multiple: int | Literal["auto"] = setting(
+        AUTO,
+        "Sentences of a part are a multiple of this, and parts are full at it; auto: "
+        "8 on a GPU, whose matrix units take eights; 1 on a CPU.",
+        _OWN,
+        minimum=1,
+        plain=1,
     )
     precision: str = setting(
-        "float32",
+        AUTO,
         "Of products and activations in training; weights, softmax, layer norm and "
-        "loss are float32 in each.",
+        "loss are float32 in each; auto: bfloat16 on a GPU that has it, else float32.",
         "Micikevicius et al. 2018, arXiv:1710.03740",
         choices=("float32", "bfloat16", "float16"),
+        plain="float32",
     )
-    xla: bool = setting(
-        False, "Compile loss and gradient with XLA, once for every shape.", _OWN
+    xla: bool | Literal["auto"] = setting(
+        AUTO,
+        "Compile loss and gradient with XLA, once for every shape; auto: on a GPU "
+        "that has bfloat16.",
+        _OWN,
+        plain=False,
     )
     train_steps: int = _free_setting(
         100_000, "Updates in the whole training.", "paper section 5.2", minimum=1
@@ -280,7 +295,7 @@ class HParams:
         for field in dataclasses.fields(self):
             value = checked(HParams, field.name, getattr(self, field.name), "hparams")
             object.__setattr__(self, field.name, value)
-        _check_together(self)
+        check_together(self)
 
     @property
     def key_size(self) -> int:
@@ -311,8 +326,9 @@ class HParams:
         As few equal parts as `max_tokens_per_device` allows; where these could not
         hold every sentence, parts of just as many.
         """
-        whole = self.tokens_per_batch
-        most = min(self.max_tokens_per_device or whole, whole)
+        whole, bound = self.tokens_per_batch, self.settled().max_tokens_per_device
+        assert isinstance(bound, int)
+        most = min(bound or whole, whole)
         equal = whole // -(-whole // most)
         return equal if equal >= self.max_length else most
 
@@ -320,6 +336,15 @@ class HParams:
     def decoder_layers(self) -> int:
         """The number of layers in the decoder."""
         return self.num_decoder_layers or self.num_layers
+
+    def settled(self, **chosen: Any) -> HParams:
+        """Returns this set with each "auto" replaced: as chosen, else as on a CPU."""
+        autos = self.autos()
+        return self.replace(**{name: chosen.get(name, autos[name]) for name in autos})
+
+    def autos(self) -> dict[str, Any]:
+        """Returns which values are "auto", each with what it is on a CPU."""
+        return {n: p for n, p in PLAIN.items() if getattr(self, n) == AUTO}
 
     def replace(self, **changes: Any) -> HParams:
         """Returns this set with values changed; UserError if one is not allowed."""
@@ -345,43 +370,15 @@ class HParams:
         write_text_atomically(path, self.to_yaml())
 
 
+PLAIN = {
+    field.name: rule_of(field).plain
+    for field in dataclasses.fields(HParams)
+    if rule_of(field).plain is not None
+}
+"""What may be "auto", with what it is on a CPU and was before there was "auto"."""
+
+
 def that_change(what: str) -> frozenset[str]:
     """Returns the names of the hyper-parameters whose `Rule.changes` is `what`."""
     fields = dataclasses.fields(HParams)
     return frozenset(f.name for f in fields if rule_of(f).changes == what)
-
-
-def _check_together(hparams: HParams) -> None:
-    """Raises UserError where two values contradict each other."""
-    for name in ("d_k", "d_v"):
-        if getattr(hparams, name) is None and hparams.d_model % hparams.num_heads:
-            raise UserError(
-                f"hparams: d_model={hparams.d_model} is not a multiple of "
-                f"num_heads={hparams.num_heads}; change one of them or set {name}"
-            )
-    if hparams.max_relative_position and hparams.key_size != hparams.value_size:
-        raise UserError(
-            f"hparams: max_relative_position={hparams.max_relative_position} needs d_k "
-            f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
-        )
-    if hparams.position == "sinusoid_paper" and hparams.d_model % 2:
-        raise UserError(
-            f"hparams: d_model={hparams.d_model} must be even for position="
-            "sinusoid_paper, which pairs each sine with a cosine"
-        )
-    for name in ("tokens_per_batch", "max_tokens_per_device"):
-        if 0 < getattr(hparams, name) < hparams.max_length:
-            raise UserError(
-                f"hparams: {name}={getattr(hparams, name)} holds no sentence of "
-                f"max_length={hparams.max_length}; raise it or lower max_length"
-            )
-    if hparams.average_last > hparams.keep_checkpoints:
-        raise UserError(
-            f"hparams: average_last={hparams.average_last} needs keep_checkpoints "
-            f"of at least as many, not {hparams.keep_checkpoints}"
-        )
-    if not hparams.checkpoint_steps and not hparams.checkpoint_minutes:
-        raise UserError(
-            "hparams: checkpoint_steps and checkpoint_minutes are both 0, so "
-            "nothing would ever be saved; set one of them"
-        )

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.hparams.fields import HParams
+from t2t_repro.hparams.fields import PLAIN, HParams
 from t2t_repro.hparams.settings import (
     check_keys,
     checked,
@@ -53,10 +53,10 @@ def load(spec: str) -> HParams:
 def read(path: str | os.PathLike[str]) -> HParams:
     """Returns the resolved set that `HParams.save` wrote; UserError if it cannot.
 
-    A missing key keeps its default, so that a model directory outlives the addition of
-    a hyper-parameter.
+    A missing key keeps its default, or what that was before it could be "auto", so that
+    a model directory outlives the addition of a hyper-parameter.
     """
-    return HParams(**_values(Path(path)))
+    return HParams(**(PLAIN | _values(Path(path))))
 
 
 def _configs() -> Path:

@@ -18,6 +18,9 @@ from typing import Any, Literal
 
 from t2t_repro.system.errors import UserError
 
+AUTO = "auto"
+"""The word that leaves a value to the device that a training begins on."""
+
 INT32_MAX = 2**31 - 1
 """The largest whole number that TensorFlow's graphs are given here."""
 
@@ -33,6 +36,9 @@ class Rule:
     maximum: float | None = None
     below: float | None = None  # Every allowed number is less than this, or None.
     choices: tuple[str, ...] = ()  # The allowed strings; empty when any is.
+    # What the word "auto" stands for on a CPU, and what a file holds that was written
+    # before the field could be "auto"; None: the field has no "auto".
+    plain: Any = None
     # What another value changes of a model that was begun: its "function", so that its
     # weights mean nothing; its "training", which goes on only if that is asked for; or
     # "nothing".
@@ -76,13 +82,13 @@ def rule_of(field: dataclasses.Field[Any]) -> Rule:
 def field_types(owner: type) -> dict[str, tuple[type, bool]]:
     """Returns field name -> (type, whether None is allowed), in declared order.
 
-    `owner` is a dataclass whose fields are int, float, bool or str, or optional.
+    `owner` is a dataclass whose fields are int, float, bool or str, or optional; a
+    field with a `Rule.plain` may be `AUTO` as well.
     """
     found: dict[str, tuple[type, bool]] = {}
     for name, hint in typing.get_type_hints(owner).items():
         members = typing.get_args(hint) or (hint,)
-        plain = [member for member in members if member is not types.NoneType]
-        found[name] = (plain[0], len(plain) < len(members))
+        found[name] = (members[0], types.NoneType in members)
     return found
 
 
@@ -110,17 +116,18 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
     A whole number is welcome where a float is wanted; nothing else is converted.
     """
     wanted, optional = field_types(owner)[name]
-    if value is None and optional:
-        return None
+    rule = _rule(owner, name)
+    has_auto = rule.plain is not None
+    if (value is None and optional) or (value == AUTO and has_auto):
+        return value
     if wanted is float and type(value) is int:
         value = float(value)
     if type(value) is not wanted:
         raise UserError(
-            f"{where}: {name} must be {_type_name(wanted, optional)}, "
+            f"{where}: {name} must be {_type_name(wanted, optional, has_auto)}, "
             f"not {value!r} ({type(value).__name__})"
         )
-    field = next(f for f in dataclasses.fields(owner) if f.name == name)
-    complaint = rule_of(field).complaint(value)
+    complaint = rule.complaint(value)
     if complaint:
         raise UserError(f"{where}: {name}={value!r} {complaint}")
     return value
@@ -146,19 +153,27 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
 def _parsed(owner: type, name: str, text: str, where: str) -> Any:
     """Reads one value as it is written on a command line."""
     wanted, optional = field_types(owner)[name]
+    has_auto = _rule(owner, name).plain is not None
     if optional and text.lower() in ("none", "null"):
         return None
+    if has_auto and text.lower() == AUTO:
+        return AUTO
     try:
         if wanted is bool:
             return {"true": True, "false": False}[text.lower()]
         return wanted(text)
     except (KeyError, ValueError):
         raise UserError(
-            f"{where}: {name} must be {_type_name(wanted, optional)}, not {text!r}"
+            f"{where}: {name} must be {_type_name(wanted, optional, has_auto)}, "
+            f"not {text!r}"
         ) from None
 
 
-def _type_name(wanted: type, optional: bool) -> str:
+def _rule(owner: type, name: str) -> Rule:
+    return rule_of(next(f for f in dataclasses.fields(owner) if f.name == name))
+
+
+def _type_name(wanted: type, optional: bool, has_auto: bool) -> str:
     """Names a type as a person would."""
     name = {
         int: "a whole number",
@@ -166,4 +181,4 @@ def _type_name(wanted: type, optional: bool) -> str:
         bool: "true or false",
         str: "a word",
     }[wanted]
-    return f"{name} or null" if optional else name
+    return name + " or null" * optional + f" or {AUTO}" * has_auto

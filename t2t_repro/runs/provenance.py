@@ -70,6 +70,7 @@ class Change:
 
 def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
     """Compares settings; of an `unknown` training only what decides the function."""
+    before, now = before.settled(), now.settled()
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
     if before.tokens_per_part == now.tokens_per_part:

@@ -1,49 +1,54 @@
-"""A GPU that is there, but not for TensorFlow."""
+"""A GPU that is there and cannot be used is told, with the cause and what helps."""
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
+from glob import glob
 
-DRIVER_FILES = (Path("/dev/nvidia0"), Path("/proc/driver/nvidia/version"))
-"""What NVIDIA's driver makes where there is a GPU."""
+DEVICE_FILES = "/dev/nvidia[0-9]*"
+"""Where NVIDIA's driver shows its GPUs; tests name other files."""
 
-# What TensorFlow says of a library, or of a driver, that it cannot use.
-_CAUSE = re.compile(
-    r"[^\]]*(?:dynamic library|dlopen|cuda drivers|cuInit|CUDA_ERROR).*", re.IGNORECASE
-)
-_LONGEST_CAUSE = 300
+_LIST = "import tensorflow as tf; tf.config.list_physical_devices('GPU')"
+# What TensorFlow 2.21 logs -> what helps.
+_CAUSES = {
+    "Cannot dlopen some GPU libraries": 'pip install "t2t_repro[cuda]"',
+    "Could not find cuda drivers": "install NVIDIA's driver (in a container, run it "
+    "with --gpus all)",
+    "failed call to cuInit": "NVIDIA's driver does not answer; see nvidia-smi",
+}
+
+
+def are_there() -> bool:
+    """Says whether the machine shows GPUs that nobody hid from CUDA."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+    return visible not in ("", "-1") and bool(glob(DEVICE_FILES))
 
 
 def why_unused() -> str | None:
-    """Says in one line why TensorFlow uses no GPU, where the driver has one.
+    """Returns a line on a GPU that TensorFlow, imported already, cannot use, or None.
 
-    None: there is none, it is hidden on purpose, or TensorFlow uses it.
+    The cause is in what a process of its own logs, for here such lines are not shown.
     """
     import tensorflow as tf
 
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    there = next((path for path in DRIVER_FILES if path.exists()), None)
-    if hidden or there is None or tf.config.list_physical_devices("GPU"):
+    if not are_there() or tf.config.list_physical_devices("GPU"):
         return None
-    # TensorFlow reads how much to say when it is imported, so another process asks.
-    asked = subprocess.run(
-        [
-            *(sys.executable, "-c"),
-            "import tensorflow as tf; tf.config.list_physical_devices('GPU')",
-        ],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    # Behind the place in TensorFlow's source: "... cudart_stub.cc:31] Could not ...".
-    said = [line.rpartition("] ")[2] for line in asked.stderr.splitlines()]
-    causes = dict.fromkeys(line.strip() for line in said if _CAUSE.fullmatch(line))
-    cause = " ".join(causes)[:_LONGEST_CAUSE] or "TensorFlow does not say why"
-    return (
-        f"no GPU is used although there is one ({there}): {cause} "
-        '(pip install "t2t_repro[cuda]" brings the libraries; the driver is the '
-        "system's)"
-    )
+    if not tf.test.is_built_with_cuda():
+        cause, remedy = "TensorFlow was built without CUDA", "pip install tensorflow"
+    else:
+        logged = subprocess.run(
+            [sys.executable, "-c", _LIST],
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "0"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        ).stderr
+        found = [sign for sign in _CAUSES if sign in logged]
+        cause = next(
+            (line for line in logged.splitlines() if found and found[0] in line),
+            "TensorFlow does not say why",
+        ).rpartition("] ")[2]
+        remedy = _CAUSES[found[0]] if found else "see what --verbose shows"
+    names = ", ".join(sorted(glob(DEVICE_FILES)))
+    return f"a GPU is there ({names}) but not used: {cause.rstrip('. ')}; {remedy}"

@@ -15,6 +15,7 @@ from t2t_repro.data.left_out import LEFT_OUT_FILE, line_numbers, read_left_out, 
 from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
 from t2t_repro.hparams import HParams
+from t2t_repro.hparams.fields import PLAIN
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -26,11 +27,13 @@ from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.training import devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop, Validate
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
 from t2t_repro.training.profile import Profile
 from t2t_repro.training.validation import ValidationLoss
+from t2t_repro.training.workers import Workers
 from t2t_repro.translation.loading import search_of
 from t2t_repro.translation.translator import Translator
 
@@ -71,6 +74,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         problem_fingerprint=run.problem.fingerprint(),
         vocabulary_fingerprint="",
     )
+    run = _settled(run)
     run.model_dir.check(run.hparams, provenance, run.accepted)
     # Unusable test data is noticed here, not when days of training are over.
     fingerprints = {
@@ -91,7 +95,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         vocabulary_fingerprint=data.tokenizer.fingerprint,
         vocabulary_given=vocab_file is not None,
     )
-    with _begun(run, provenance, data):
+    with _begun(run, provenance, data) as run:
         model = _build(run, data, run.hparams.precision)
         loop = TrainingLoop(
             model,
@@ -114,31 +118,58 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         return result
 
 
+def _settled(run: Run) -> Run:
+    """Leaves nothing to the device: what the training began with, or is chosen now."""
+    return replace(
+        run,
+        hparams=devices.settled(
+            run.hparams,
+            run.model_dir.hparams() if run.model_dir.exists() else None,
+            run.accepted,
+            run.strategy.num_replicas_in_sync,
+            run.say,
+            devices.gpus(),
+        ),
+    )
+
+
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
     with run.strategy.scope(), mixed_precision(precision):
         return build_model(run.hparams, data.tokenizer.vocab_size)
 
 
 @contextmanager
-def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[None]:
-    """Describes the model, and keeps a second training out; both are the chief's."""
+def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Run]:
+    """Describes the model, and keeps a second training out; both are the chief's.
+
+    What the chief's device decided holds for the others, so they wait for it.
+    """
+    workers = Workers(run.strategy)
     if not strategies.is_chief(run.strategy):
+        workers.wait()
+        kept = run.model_dir.hparams()
+        chosen = {name: getattr(kept, name) for name in PLAIN}
+        run = replace(run, hparams=run.hparams.replace(**chosen))
         run.model_dir.check(run.hparams, provenance, run.accepted)
-        yield
+        yield run
         return
     run.model_dir.make()
     with run.model_dir.locked(run.say):
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
-        yield
+        workers.wait()
+        yield run
 
 
 def batching_of(hparams: HParams) -> BatchingConfig:
     """Returns how batches are made, wherever the training runs."""
+    rows_multiple = hparams.settled().rows_multiple
+    assert isinstance(rows_multiple, int)
     return BatchingConfig(
         tokens_per_batch=hparams.tokens_per_batch,
         kind=hparams.batching,
         max_length=hparams.max_length,
         tokens_per_part=hparams.tokens_per_part,
+        rows_multiple=rows_multiple,
     )
 
 

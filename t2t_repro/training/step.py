@@ -41,6 +41,7 @@ class TrainStep:
     def __init__(
         self, model: Transformer, hparams: HParams, accumulate: bool, lanes: int = 1
     ) -> None:
+        hparams = hparams.settled()
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate

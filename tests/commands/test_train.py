@@ -17,7 +17,8 @@ def test_json_is_one_object_on_standard_output_and_progress_on_the_other(trained
     assert trained.done.out.count("\n") == 1
     assert trained.result.keys() >= KEYS
     lines = trained.done.err.splitlines()
-    assert lines[0] == "building a vocabulary of 300 subwords"
+    assert lines[0].endswith("precision float32, xla false: chosen for a CPU")
+    assert lines[1] == "building a vocabulary of 300 subwords"
     assert any(line.startswith("step 4/4  loss ") for line in lines)
     assert lines[-1] == "translating test.en and test.de, 6 lines"
 
@@ -52,6 +53,32 @@ def test_a_second_run_is_told_as_text(trained_copy):
     assert paper_bleu.startswith("the paper's BLEU ")
     assert split == "on test.en and test.de, 6 lines"
     assert place == f"the model is in {trained_copy.model_dir}"
+
+
+def test_what_a_training_began_with_is_kept_on_another_device(tmp_path):
+    tiny.write_corpus(tmp_path / "data")
+    tiny.write_hparams(tmp_path)
+    begun = tiny.Trained(tmp_path, None)
+    arguments = begun.arguments()
+    on_gpu = ",rows_multiple=2,max_tokens_per_device=64"
+    of_gpu = [a + on_gpu if a.endswith(".yaml") else a for a in arguments]
+    flags = ("--precision", "bfloat16", "--xla", "--train_steps")
+    done = run_command.run("train", *of_gpu, *flags, "1")
+    assert done.status == 0, done.err
+    written = (begun.model_dir / "hparams.yaml").read_text(encoding="utf-8")
+    for line in ("precision: bfloat16", "xla: true", "rows_multiple: 2"):
+        assert f"\n{line}\n" in written
+    # Here "auto" alone would be float32 without XLA.
+    done = run_command.run("train", *arguments, "--train_steps", "2")
+    assert done.status == 0, done.err
+    kept = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
+    assert done.err.splitlines()[0] == f"{kept}: as this training began"
+    assert "going on from step 1 in" in done.err
+    again = (begun.model_dir / "hparams.yaml").read_text(encoding="utf-8")
+    assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")
+    done = run_command.run("train", *arguments, "--xla", "false")
+    assert done.status == 2
+    assert "xla=True there, False here" in done.err
 
 
 def test_a_vocabulary_can_be_given(trained, tmp_path):

@@ -44,6 +44,9 @@ def test_a_whole_number_is_welcome_where_a_float_is_wanted():
         ({"average_last": 21}, "average_last=21 needs keep_checkpoints"),
         ({"tokens_per_batch": 255}, "holds no sentence of max_length=256"),
         ({"max_tokens_per_device": 255}, "holds no sentence of max_length=256"),
+        ({"max_tokens_per_device": "all"}, "a whole number or auto, not 'all' (str)"),
+        ({"xla": "yes"}, "xla must be true or false or auto, not 'yes' (str)"),
+        ({"d_model": "auto"}, "d_model must be a whole number, not 'auto' (str)"),
         ({"checkpoint_minutes": 0.0}, "nothing would ever be saved"),
         (
             {"d_model": 9, "num_heads": 3, "position": "sinusoid_paper"},
@@ -63,6 +66,7 @@ def test_a_bad_value_is_refused_by_name(changes, words):
     [
         {"d_model": 100, "d_k": 16, "d_v": 16},
         {"max_tokens_per_device": 0},
+        {"max_tokens_per_device": "auto", "precision": "auto", "xla": "auto"},
         {"checkpoint_minutes": 0.0, "checkpoint_steps": 100},
         {"position": "none", "num_decoder_layers": 2},
         {"d_model": 9, "num_heads": 3, "position": "sinusoid"},
@@ -71,3 +75,19 @@ def test_a_bad_value_is_refused_by_name(changes, words):
 def test_an_unusual_value_is_allowed(changes):
     found = HParams().replace(**changes)
     assert {key: getattr(found, key) for key in changes} == changes
+
+
+def test_what_is_auto_is_settled_once_and_what_is_given_stays():
+    asked = HParams(xla=True)
+    assert asked.autos().keys() == {
+        "max_tokens_per_device",
+        "rows_multiple",
+        "precision",
+    }
+    settled = asked.settled(precision="bfloat16", max_tokens_per_device=3125, xla=False)
+    assert settled == HParams(
+        max_tokens_per_device=3125, rows_multiple=1, precision="bfloat16", xla=True
+    )
+    assert settled.settled(precision="float16") == settled
+    # Until then batches are a CPU's: seven parts of 25,000 / 7.
+    assert asked.tokens_per_part == 3571

@@ -30,6 +30,8 @@ def values_of(field):
         found = st.integers(math.ceil(low or 0), math.ceil(below or 2**40) - 1)
     else:
         found = st.floats(low or 0, below, exclude_max=below is not None)
+    if rule.plain is not None:
+        found |= st.just("auto")
     return found | st.none() if optional else found
 
 

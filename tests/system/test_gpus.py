@@ -1,47 +1,53 @@
-"""A GPU that is there and cannot be used, as far as that can be had without one."""
+"""A GPU that is there and cannot be used is told in one line, in a real process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
+# The command as it is, but for the place where the driver shows its GPUs.
+RUN = """
+import sys
 from t2t_repro.system import gpus
-from tests import run_command
+gpus.DEVICE_FILES = sys.argv.pop(1)
+from t2t_repro import train
+from t2t_repro.command_line import cli
+cli.run(train.main)
+"""
 
 
-@pytest.fixture
-def driver(tmp_path, monkeypatch):
-    """A file where NVIDIA's driver would have one; its library is not there."""
-    file = tmp_path / "nvidia0"
-    file.touch()
-    monkeypatch.setattr(gpus, "DRIVER_FILES", (tmp_path / "absent", file))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return file
-
-
-@pytest.mark.medium
-def test_the_cause_is_told_as_tensorflow_names_it(driver):
-    told = gpus.why_unused()
-    assert told is not None
-    assert "\n" not in told
-    assert (
-        f"there is one ({driver}): Could not find cuda drivers on your machine" in told
-    )
-    assert 'pip install "t2t_repro[cuda]"' in told
+def run(device_files, **environment):
+    """Trains with a strategy that is none: TensorFlow starts, nothing else."""
+    arguments = ["--hparams", "tiny", "--strategy", "none"]
+    return subprocess.run(
+        [sys.executable, "-c", RUN, str(device_files), *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stderr.splitlines()
 
 
 @pytest.mark.medium
-def test_commands_tell_it_once_and_go_on(driver, trained):
-    model = str(trained.model_dir)
-    done = run_command.run("translate", "--model_dir", model, stdin=b"one two\n")
-    assert done.status == 0
-    assert done.out.count("\n") == 1
-    assert done.err.count("no GPU is used although there is one") == 1
+def test_a_gpu_that_cannot_be_used_is_told_with_the_cause(tmp_path):
+    (tmp_path / "nvidia0").touch()
+    pattern = tmp_path / "nvidia[0-9]*"
+    first, *others = run(pattern)
+    assert first.startswith(f"a GPU is there ({tmp_path}/nvidia0) but not used: ")
+    assert "Could not find cuda drivers on your machine" in first
+    assert "install NVIDIA's driver" in first
+    assert not any("a GPU is there" in line for line in others)
+    # Who hides the GPU knows of it.
+    hidden = run(pattern, CUDA_VISIBLE_DEVICES="-1")
+    assert len(hidden) == 1
+    assert hidden[0].startswith("error: ")
 
 
-@pytest.mark.parametrize("devices", ["", "-1"])
-def test_one_that_is_hidden_on_purpose_is_not_spoken_of(driver, monkeypatch, devices):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
-    assert gpus.why_unused() is None
-
-
-def test_where_there_is_none_nothing_is_said(driver):
-    driver.unlink()
-    assert gpus.why_unused() is None
+@pytest.mark.medium
+def test_without_a_gpu_nothing_is_said(tmp_path):
+    (said,) = run(tmp_path / "nvidia[0-9]*")
+    assert said.startswith("error: ")

@@ -1,0 +1,43 @@
+"""Hyper-parameters that are fine one by one and contradict each other."""
+
+from typing import Any
+
+from t2t_repro.hparams.settings import AUTO
+from t2t_repro.system.errors import UserError
+
+
+def check_together(hparams: Any) -> None:
+    """Raises UserError where two values of an `HParams` contradict each other."""
+    for name in ("d_k", "d_v"):
+        if getattr(hparams, name) is None and hparams.d_model % hparams.num_heads:
+            raise UserError(
+                f"hparams: d_model={hparams.d_model} is not a multiple of "
+                f"num_heads={hparams.num_heads}; change one of them or set {name}"
+            )
+    if hparams.max_relative_position and hparams.key_size != hparams.value_size:
+        raise UserError(
+            f"hparams: max_relative_position={hparams.max_relative_position} needs d_k "
+            f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
+        )
+    if hparams.position == "sinusoid_paper" and hparams.d_model % 2:
+        raise UserError(
+            f"hparams: d_model={hparams.d_model} must be even for position="
+            "sinusoid_paper, which pairs each sine with a cosine"
+        )
+    for name in ("tokens_per_batch", "max_tokens_per_device"):
+        value = getattr(hparams, name)
+        if value != AUTO and 0 < value < hparams.max_length:
+            raise UserError(
+                f"hparams: {name}={value} holds no sentence of "
+                f"max_length={hparams.max_length}; raise it or lower max_length"
+            )
+    if hparams.average_last > hparams.keep_checkpoints:
+        raise UserError(
+            f"hparams: average_last={hparams.average_last} needs keep_checkpoints "
+            f"of at least as many, not {hparams.keep_checkpoints}"
+        )
+    if not hparams.checkpoint_steps and not hparams.checkpoint_minutes:
+        raise UserError(
+            "hparams: checkpoint_steps and checkpoint_minutes are both 0, so "
+            "nothing would ever be saved; set one of them"
+        )
