@@ -4,8 +4,6 @@ import io
 import os
 import shutil
 import signal
-import threading
-import time
 from itertools import count
 from types import SimpleNamespace
 
@@ -18,7 +16,6 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training import loop as loop_module
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
-from t2t_repro.training.workers import WorkerGoneError
 from tests.training import toy
 
 
@@ -168,78 +165,6 @@ def test_checkpoints_by_minutes(tmp_path, monkeypatch):
     assert steps_saved(tmp_path) == [3, 6, 7]
 
 
-class SlowDisk:
-    """Saves when it is told to, and notes how many updates were saved."""
-
-    def __init__(self, monkeypatch):
-        self.may_write, self.began = threading.Event(), threading.Event()
-        self._save = checkpoints.save
-        monkeypatch.setattr(checkpoints, "save", self.save)
-
-    def save(self, *args):
-        self.began.set()
-        assert self.may_write.wait(60)
-        return self._save(*args)
-
-
-@pytest.mark.medium
-def test_a_checkpoint_is_written_while_the_training_goes_on(tmp_path, monkeypatch):
-    """It holds what was when it was due, with the real update going on meanwhile."""
-    alone = toy.loop(tmp_path / "alone", toy.HPARAMS.replace(train_steps=2))
-    alone.run(toy.batches, toy.monitor(), toy.never)
-    (expected,) = checkpoints.list_checkpoints(tmp_path / "alone")
-
-    disk = SlowDisk(monkeypatch)
-    loop = toy.loop(tmp_path / "c", toy.HPARAMS.replace(checkpoint_steps=2))
-
-    def batches(step):
-        for number in count(step):
-            if number == 3:  # An update was begun since.
-                assert disk.began.wait(60)
-                assert steps_saved(tmp_path / "c") == []
-                disk.may_write.set()
-            yield toy.batch(number)
-
-    assert loop.run(batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path / "c") == [2, 4, 6]
-    found = checkpoints.list_checkpoints(tmp_path / "c")[0].tensors()
-    for name in found.shapes():
-        wanted = expected.tensors().read(name)
-        np.testing.assert_array_equal(found.read(name), wanted, err_msg=name)
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_what_is_being_written_is_finished_when_the_training_fails(
-    tmp_path, monkeypatch, error
-):
-    disk = SlowDisk(monkeypatch)
-    loop = untrained(tmp_path, checkpoint_steps=2)
-
-    def batches(step):
-        yield from (toy.batch(number) for number in range(3))
-        disk.may_write.set()
-        raise error
-
-    with pytest.raises(error):
-        loop.run(batches, toy.monitor(), toy.never)
-    assert steps_saved(tmp_path) == [2]
-
-
-def test_a_checkpoint_that_cannot_be_written_stops_the_training(tmp_path):
-    """At the next update, not at the next checkpoint."""
-    loop = untrained(tmp_path / "c", checkpoint_steps=5, train_steps=20)
-    (tmp_path / "c").write_text("no folder")
-    with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
-        loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
-    assert loop.step < 10
-
-
-def slowly(batch):
-    while True:
-        time.sleep(0.1)
-        yield batch
-
-
 def test_only_so_many_checkpoints_are_kept(tmp_path):
     loop = untrained(
         tmp_path, checkpoint_steps=1, keep_checkpoints=2, average_last=2, train_steps=5
@@ -327,82 +252,6 @@ def test_ten_skipped_updates_in_a_row_stop_the_training(tmp_path):
     with pytest.raises(UserError, match=r"step 25 is inf.*diverged"):
         loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [5, 10, 15, 20]
-
-
-def test_a_result_is_read_when_the_next_update_has_begun(tmp_path):
-    """But before a checkpoint, a validation and the end."""
-    settings = {"checkpoint_steps": 3, "eval_steps": 5, "train_steps": 7}
-    loop, told = untrained(tmp_path, **settings), []
-    save = loop.save
-
-    class Result:
-        def __init__(self, step):
-            self.step = step
-
-        def __array__(self, *args, **options):
-            told.append(f"read {self.step}")
-            return np.ones(5, np.float32)
-
-    def begin(batch, step):
-        told.append(f"begin {int(step) + 1}")
-        return Result(int(step) + 1)
-
-    def saved(*args, **options):
-        told.append(f"save {loop.step}")
-        save(*args, **options)
-
-    loop._update, loop.save = begin, saved
-    loop.run(toy.batches, toy.monitor(), lambda step: told.append(f"validate {step}"))
-    assert told == [
-        *("begin 1", "begin 2", "read 1", "begin 3", "read 2", "read 3", "save 3"),
-        *("begin 4", "begin 5", "read 4", "read 5", "validate 5"),
-        *("begin 6", "read 6", "save 6"),
-        *("begin 7", "read 7", "save 7", "validate 7", "save 7"),
-    ]
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_when_a_worker_is_gone_all_that_was_done_is_saved(tmp_path, late):
-    """Noticed when the sixth update begins, or when its result is read."""
-    loop = untrained(tmp_path, train_steps=30)
-    loop.workers.are_many, loop.workers.any = True, lambda flag: flag
-    gone = tf.errors.UnavailableError(None, None, "aborted by: nobody there")
-
-    class Broken:
-        def __array__(self, *args, **options):
-            raise gone
-
-    def update(batch, step):
-        if int(step) == 5 and not late:
-            raise gone
-        return Broken() if int(step) >= 5 else [1.0, 9.0, 0.9, 1.0, 0.1]
-
-    loop._update = update
-    monitor = toy.monitor()
-    with pytest.raises(WorkerGoneError, match=r"\(nobody there\)"):
-        loop.run(toy.batches, monitor, toy.never)
-    assert steps_saved(tmp_path) == [5]
-    assert len(monitor.unreported()) == 5
-
-
-@pytest.mark.parametrize("start", [0, 4])
-def test_workers_ask_each_other_before_every_tenth_update(tmp_path, start):
-    """Of the same numbers wherever they begin; one asks, and all stop there."""
-    loop = untrained(tmp_path, train_steps=40)
-    loop.step, asked = start, []
-    loop.workers.are_many = True
-
-    def another_asks(flag):
-        asked.append((int(loop.step), flag))
-        return len(asked) == 3
-
-    loop.workers.any = another_asks
-    batches = signalled(15 - start, signal.SIGTERM)
-    assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
-    expected = [(0, False), (9, False), (19, True), (29, True)]
-    first = 0 if start == 0 else 1
-    assert asked == expected[first : first + 3]
-    assert steps_saved(tmp_path) == [20 if start == 0 else 30]
 
 
 def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
