@@ -25,8 +25,11 @@ class Background:
     def wait(self) -> None:
         """Waits until the task, if any, has ended."""
         task, self._task = self._task, None
-        if task is not None:
-            task.result()
+        try:
+            if task is not None:
+                task.result()
+        finally:
+            del task  # Else its error would hold this frame, and so itself.
 
     @contextmanager
     def finished_at_end(self) -> Iterator[None]:

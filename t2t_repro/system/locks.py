@@ -83,6 +83,9 @@ def only_machine_in(
             file.write(name)
     except FileExistsError:
         taken()
+    except OSError:  # The disk is full.
+        sign.unlink(missing_ok=True)
+        raise
     ended = threading.Event()
 
     def beat() -> None:

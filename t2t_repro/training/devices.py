@@ -6,7 +6,7 @@ and kept on resume, wherever that runs.
 
 import ctypes
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -83,10 +83,9 @@ def settled(
     kept: HParams | None,
     accepted: Collection[str],
     replicas: int,
-    say: Callable[[str], None],
     found: Gpus | None,
-) -> HParams:
-    """Returns a set without "auto", and says in one line what was chosen and why.
+) -> tuple[HParams, list[str]]:
+    """Returns a set without "auto", and what to tell of what was chosen and why.
 
     What a training began with (`kept`) stays, unless a change of it is `accepted`; the
     rest is chosen for `found`, None on a CPU, and `replicas` devices in all.
@@ -111,12 +110,13 @@ def settled(
             part = part.replace(
                 max_tokens_per_device=tokens_for(part, found.memory, replicas)
             )
+    lines = []
     if autos:
         told = ", ".join(f"{name} {_told(getattr(part, name))}" for name in autos)
-        say(f"{told}: {_reason(before, autos, found)}")
+        lines.append(f"{told}: {_reason(before, autos, found)}")
     if found and found.has_bfloat16 and part.precision == "float32":
-        say("products of float32 are TF32 on this GPU, TensorFlow's default")
-    return part
+        lines.append("products of float32 are TF32 on this GPU, TensorFlow's default")
+    return part, lines
 
 
 def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:

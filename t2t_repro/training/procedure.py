@@ -74,8 +74,18 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         problem_fingerprint=run.problem.fingerprint(),
         vocabulary_fingerprint="",
     )
-    run = _settled(run)
+    # Nothing is left to the device: what the training began with, or is chosen now.
+    hparams, chosen = devices.settled(
+        run.hparams,
+        run.model_dir.hparams() if run.model_dir.exists() else None,
+        run.accepted,
+        run.strategy.num_replicas_in_sync,
+        devices.gpus(),
+    )
+    run = replace(run, hparams=hparams)
     run.model_dir.check(run.hparams, provenance, run.accepted)
+    for line in chosen:
+        run.say(line)
     # Unusable test data is noticed here, not when days of training are over.
     fingerprints = {
         "train": provenance.problem_fingerprint or "",
@@ -116,21 +126,6 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
             run.say("the chief averages the checkpoints and scores")
         loop.workers.wait()
         return result
-
-
-def _settled(run: Run) -> Run:
-    """Leaves nothing to the device: what the training began with, or is chosen now."""
-    return replace(
-        run,
-        hparams=devices.settled(
-            run.hparams,
-            run.model_dir.hparams() if run.model_dir.exists() else None,
-            run.accepted,
-            run.strategy.num_replicas_in_sync,
-            run.say,
-            devices.gpus(),
-        ),
-    )
 
 
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:

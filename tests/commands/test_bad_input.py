@@ -1,6 +1,7 @@
 """Whatever a person gets wrong ends in one clear line, and nothing half-written."""
 
 import json
+import gc
 import os
 import subprocess
 from collections import Counter
@@ -196,6 +197,7 @@ def small_disk(tmp_path):
         return folder
 
     yield mount
+    gc.collect()  # What the command left open is closed with its process, else here.
     while os.path.ismount(folder):
         subprocess.run(["umount", str(folder)], check=True)
 

@@ -26,17 +26,17 @@ def test_the_kubernetes_job_starts_workers_of_one_training():
     assert (job["kind"], container["name"]) == ("TFJob", "tensorflow")
     args = flags_of(container["command"])
     assert args.strategy == "multi_worker"
-    (mount,) = container["volumeMounts"]
-    (volume,) = worker["template"]["spec"]["volumes"]
-    assert mount["name"] == volume["name"]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    volumes = [each["name"] for each in worker["template"]["spec"]["volumes"]]
+    assert sorted(mounts) == sorted(volumes)
     for folder in (args.model_dir, args.data_dir):
-        assert folder.startswith(mount["mountPath"] + "/")
+        assert folder.startswith(mounts["shared"] + "/")
 
 
 def test_the_slurm_script_starts_one_worker_for_each_task():
     lines = (HOW_TO / "big.sbatch").read_text(encoding="utf-8").splitlines()
     options = [line.removeprefix("#SBATCH ") for line in lines if "#SBATCH" in line]
-    assert {"--nodes=2", "--ntasks-per-node=8", "--gpus-per-task=1"} <= set(options)
+    assert {"--nodes=2", "--ntasks-per-node=8", "--gpus-per-node=8"} <= set(options)
     (line,) = [line for line in lines if line.startswith("srun ")]
     assert flags_of(shlex.split(line)).strategy == "multi_worker"
 
