@@ -1,7 +1,7 @@
 """Whatever a person gets wrong ends in one clear line, and nothing half-written."""
 
-import json
 import gc
+import json
 import os
 import subprocess
 from collections import Counter
