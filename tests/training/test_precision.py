@@ -12,7 +12,9 @@ from t2t_repro.training.step import TrainStep
 from tests.training import toy
 
 # Masks of other precisions are drawn otherwise, so without dropout.
-HPARAMS = toy.HPARAMS.replace(dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0)
+HPARAMS = toy.HPARAMS.settled().replace(
+    dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
+)
 
 
 def loop(directory, hparams):
