@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def train(directory, name, kill_at):
     def batches(step):
         for number in count(step):
             if number == kill_at:
+                # The checkpoint of step 6 is written while the training goes on.
+                while not (loop.checkpoint_dir / "step-00000006").exists():
+                    time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGKILL)
             yield toy.batch(number, parts=3)
 
