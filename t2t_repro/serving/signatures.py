@@ -128,7 +128,7 @@ class Answers:
         check_pairs(text, translation)
         longest = self.best.max_input_length + self.best.search.extra_length
         inputs = self.best.encode(beginning(text))
-        targets = self.best.tokenizer.encode(beginning(translation))
+        targets = self.best.tokenizer.target.encode(beginning(translation))
         targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (found,) = in_parts(

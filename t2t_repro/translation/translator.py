@@ -150,13 +150,14 @@ class Translator(tf.Module):
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes how translations begin: int32 (batch, prefix), 0-padded."""
-        ids = self.tokenizer.encode(tf.constant(prefixes))
+        ids = self.tokenizer.target.encode(tf.constant(prefixes))
         return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Decodes translations, int32 (batch, target): string (batch,), a line each."""
         # A line break that a model spells would shift every line that follows.
-        return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
+        text = self.tokenizer.target.decode(ids)
+        return tf.strings.regex_replace(text, r"[\r\n]", " ")
 
     def translate_batches(
         self,
