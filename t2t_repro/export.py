@@ -52,6 +52,12 @@ def _parser() -> cli.ArgumentParser:
         "(default: 512)",
     )
     parser.add_argument(
+        "--with_terms",
+        action="store_true",
+        help="a signature more, terms, which takes terms that must stand in the "
+        "translation beside each text",
+    )
+    parser.add_argument(
         "--model_name",
         help="the name under which it is served (default: MODEL_DIR's own)",
     )
@@ -107,7 +113,9 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         precision=args.precision,
         licence=args.licence,
     )
-    module = ServingModule(loaded.models, loaded.tokenizer, search, longest)
+    module = ServingModule(
+        loaded.models, loaded.tokenizer, search, longest, args.with_terms
+    )
     version = export(module, export_dir, model_name=name, model_card=model_card(facts))
     kept = server_files.write_server_files(export_dir, name)
     return {

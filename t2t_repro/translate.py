@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from t2t_repro.command_line.translate_text import add_text_flags, translate_text
 from t2t_repro.runs.provenance import require_model
 
 if TYPE_CHECKING:
+    from t2t_repro.translation.terms import TermTranslator
     from t2t_repro.translation.translation_files import Align
     from t2t_repro.translation.translator import Translator
 
@@ -37,7 +39,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose)
-    translate_text(args, _load)
+    made: list[TermTranslator] = []
+
+    def load(args: Any) -> tuple[Translator | TermTranslator, Align | None]:
+        if args.terms is None:
+            return _load(args)
+        from t2t_repro.translation.terms import TermTranslator, read_terms
+
+        terms = read_terms(Path(args.terms))
+        translator, align = _load(args)
+        made.append(TermTranslator(translator, terms))
+        return made[0], align
+
+    translate_text(args, load)
+    for translator in made:
+        print(
+            f"{translator.met:,} of {translator.needed:,} terms that the lines ask for "
+            "stand in the translations",
+            file=sys.stderr,
+        )
 
 
 def _load(args: Any) -> tuple[Translator, Align | None]:

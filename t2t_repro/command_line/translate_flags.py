@@ -19,6 +19,14 @@ _EXCLUDED = {
     "alignment": ("nbest",),
     "nbest": ("scores",),
     "xla": ("sampling", "tensor2tensor_rules", "prefix_file"),
+    "terms": (
+        "sampling",
+        "tensor2tensor_rules",
+        "prefix_file",
+        "min_length",
+        "no_repeat_ngram",
+        "xla",
+    ),
 }
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -45,6 +53,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--prefix_file",
         help="what each translation begins with, a line for every line; empty lines "
         "leave the model free",
+    )
+    parser.add_argument(
+        "--terms",
+        help="file of terms, in each line a source term, a tab and a target term: the "
+        "one stands in the translation where the other stands in the line",
     )
     parser.add_argument(
         "--nbest",

@@ -14,10 +14,12 @@ from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
     from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.terms import TermTranslator
     from t2t_repro.translation.translation_files import Align, InputText, Output, Record
     from t2t_repro.translation.translator import Translator
 
-    Load = Callable[[Any], tuple[Translator | Parser, Align | None]]
+    AnyTranslator = Translator | Parser | TermTranslator
+    Load = Callable[[Any], tuple[AnyTranslator, Align | None]]
 
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
@@ -134,7 +136,7 @@ def _identity(
     args: Any,
     text: InputText,
     prefixes: InputText | None,
-    translator: Translator | Parser,
+    translator: AnyTranslator,
 ) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
     identity = {

@@ -21,6 +21,8 @@ from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.stopping import T2T
+from t2t_repro.decoding.term_search import TermMethod, TermsAsked
+from t2t_repro.decoding.terms import Terms
 
 
 def beam_search(
@@ -41,6 +43,7 @@ def beam_search(
     tensor2tensor_rules: bool = False,
     algorithm: str = T2T,
     word_penalty: float = 0.0,
+    terms: Terms | None = None,
 ) -> BeamSearchResult:
     """Searches the best translations of a batch of sentences.
 
@@ -69,6 +72,8 @@ def beam_search(
             ends when a full beam of finished hypotheses seems better than the rest.
             Both have another score, see `Scoring`.
         word_penalty: of each symbol, EOS counted; for Marian's algorithm.
+        terms: what the results must hold, see `term_search`; one that is cut at the
+            limit may lack some.
 
     Raises:
         ValueError: beam_size, nbest or alpha is out of range, or constraints are asked
@@ -94,11 +99,13 @@ def beam_search(
     if tensor2tensor_rules:
         limits = tf.broadcast_to(columns, [batch_size])
     wishes = constraints.wishes(batch_size, pad_id) if constraints else ()
-    method = BeamMethod(decoder, rules)
+    plain, asked = BeamMethod(decoder, rules), Asked(limits, wishes)
+    method: BeamMethod | TermMethod = plain
+    wanted: Asked | TermsAsked = asked
+    if terms is not None:
+        method, wanted = TermMethod(plain, terms), TermsAsked(asked, terms.ids)
     progress = method.start(state, limits, columns, start_id)
-    ids, scores, length = decode_batch(
-        method, progress, Asked(limits, wishes), leave_at
-    )
+    ids, scores, length = decode_batch(method, progress, wanted, leave_at)
     if width is None:
         ids = ids[:, :, :length]
     return as_result(ids, scores, pad_id)

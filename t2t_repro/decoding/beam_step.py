@@ -120,35 +120,17 @@ class BeamMethod:
         logits, state = self.decoder.step(
             beams.last_ids, progress.length, progress.state
         )
-        length = progress.length + 1
-        at_limit = (length >= asked.limits)[:, None]
         candidates = _candidates(logits, progress, asked, rules)
         ends = tf.equal(candidates.ids, rules.eos_id)
         candidates = _looked_at(candidates, ends, beams.scores, rules)
         log_probs, alive = tf.math.top_k(
             tf.where(ends, NEVER, candidates.log_probs), beam
         )
-        parents = tf.gather(candidates.parents, alive, batch_dims=1)
-        ids = tf.gather(candidates.ids, alive, batch_dims=1)
-        if rules.algorithm == MARIAN:  # What is cut is finished, too.
-            ends |= at_limit
-        finished = _finish(beams.scores, candidates, ends, length, rules)
-        done = _done(length, asked.limits, log_probs, finished.scores, rules)
-        unfinished = _Results(log_probs, parents, ids)
-        finished = _cut(done, length, unfinished, finished, rules)
-        beams = Beams(
-            last_ids=ids,
-            log_probs=tf.where(done, NEVER, log_probs),
-            scores=finished.scores,
-            hypotheses=_append(
-                beams.hypotheses,
-                tf.concat([parents, finished.sources], axis=1),
-                tf.concat([ids, finished.endings], axis=1),
-                progress.length,
-            ),
+        beams, done, parents = next_beams(
+            beams, candidates, log_probs, alive, progress.length, asked, rules
         )
         return Progress(
-            length=length,
+            length=progress.length + 1,
             searching=tf.math.count_nonzero(~done, dtype=tf.int32),
             sentences=beams,
             state=self.decoder.select_beams(state, parents) if beam > 1 else state,
@@ -161,6 +143,54 @@ class BeamMethod:
     def results(self, sentences: Beams) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the finished hypotheses and their scores."""
         return sentences.hypotheses[:, self.rules.beam_size :], sentences.scores
+
+
+def next_beams(
+    beams: Beams,
+    candidates: Candidates,
+    log_probs: tf.Tensor,
+    alive: tf.Tensor,
+    column: tf.Tensor,
+    asked: Asked,
+    rules: Rules,
+) -> tuple[Beams, tf.Tensor, tf.Tensor]:
+    """Follows the chosen candidates, and lets those with EOS finish.
+
+    Args:
+        beams: before the step.
+        candidates: of the step.
+        log_probs: float32 (rows, beam), of the chosen, best first.
+        alive: int32 (rows, beam), their places among the candidates.
+        column: int32 (), symbols of a hypothesis before the step.
+        asked: of these sentences.
+        rules: of the search.
+
+    Returns:
+        The beams after the step; which sentences are done, bool (rows, 1); and the
+        parents of the unfinished hypotheses, int32 (rows, beam).
+    """
+    length = column + 1
+    ends = tf.equal(candidates.ids, rules.eos_id)
+    if rules.algorithm == MARIAN:  # What is cut is finished, too.
+        ends |= (length >= asked.limits)[:, None]
+    parents = tf.gather(candidates.parents, alive, batch_dims=1)
+    ids = tf.gather(candidates.ids, alive, batch_dims=1)
+    finished = _finish(beams.scores, candidates, ends, length, rules)
+    done = _done(length, asked.limits, log_probs, finished.scores, rules)
+    unfinished = _Results(log_probs, parents, ids)
+    finished = _cut(done, length, unfinished, finished, rules)
+    found = Beams(
+        last_ids=ids,
+        log_probs=tf.where(done, NEVER, log_probs),
+        scores=finished.scores,
+        hypotheses=_append(
+            beams.hypotheses,
+            tf.concat([parents, finished.sources], axis=1),
+            tf.concat([ids, finished.endings], axis=1),
+            column,
+        ),
+    )
+    return found, done, parents
 
 
 class _Results(NamedTuple):

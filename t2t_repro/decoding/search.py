@@ -12,6 +12,7 @@ from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.sampling import sample
 from t2t_repro.decoding.stopping import T2T, Scoring
+from t2t_repro.decoding.terms import Terms
 
 # Multiplies the hash of a sentence at each symbol; odd, so that no symbol is lost.
 _HASH_BASE = 0x5851F42D4C957F2D
@@ -115,6 +116,7 @@ class Search:
         inputs: tf.Tensor,
         prefixes: tf.Tensor | None = None,
         width: int | None = None,
+        terms: Terms | None = None,
     ) -> BeamSearchResult:
         """Finds the hypotheses of a batch of sentences.
 
@@ -123,12 +125,18 @@ class Search:
             state: the decoder's, before the first step.
             inputs: int32 (batch, source), ending in EOS, 0-padded.
             prefixes: int32 (batch, prefix), 0-padded: what each output begins with.
+            terms: what each output must hold; of the constraints only `never` goes
+                with it.
             width: the length of the result, at least that of any output; then no shape
                 changes from step to step, as XLA needs.
 
         Raises:
-            ValueError: a width is asked of sampling or tensor2tensor's rules.
+            ValueError: a width is asked of sampling or tensor2tensor's rules, or terms
+                together with what they exclude.
         """
+        others = prefixes is not None or self.min_length or self.no_repeat_ngram
+        if terms is not None and (self.sampling or self.tensor2tensor_rules or others):
+            raise ValueError("terms are of beam search without other constraints")
         if width is not None and (self.sampling or self.tensor2tensor_rules):
             raise ValueError("only beam search by its own rules has a fixed width")
         lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
@@ -149,6 +157,7 @@ class Search:
                 tensor2tensor_rules=self.tensor2tensor_rules,
                 algorithm=self.algorithm,
                 word_penalty=self.word_penalty,
+                terms=terms,
             )
         return sample(
             decoder,

@@ -13,6 +13,7 @@ from keras import ops
 
 from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.terms import Terms
 from t2t_repro.fast import few_rows
 from t2t_repro.fast.columns import ColumnCache, Columns, ColumnState
 from t2t_repro.fast.folded import biased_softmax
@@ -152,6 +153,7 @@ def find(
     inputs: tf.Tensor,
     prefixes: tf.Tensor | None = None,
     width: int | None = None,
+    terms: Terms | None = None,
 ) -> BeamSearchResult:
     """Stands in for `searching.find`, with the products of all steps prepared."""
     one_or_more = (
@@ -161,7 +163,7 @@ def find(
         for each in one_or_more:
             if isinstance(each, ColumnDecoder):
                 stack.enter_context(each.quick_steps(tf.shape(inputs)[0]))
-        return searching.find.plain(search, decoder, inputs, prefixes, width)
+        return searching.find.plain(search, decoder, inputs, prefixes, width, terms)
 
 
 def project_all(

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.terms import Terms
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
 from t2t_repro.models.transformer import Transformer
@@ -30,6 +31,7 @@ def find(
     inputs: tf.Tensor,
     prefixes: tf.Tensor | None = None,
     width: int | None = None,
+    terms: Terms | None = None,
 ) -> BeamSearchResult:
     """Finds the translations of encoded sentences.
 
@@ -39,5 +41,7 @@ def find(
         inputs: int32 (batch, source), ending in EOS, 0-padded.
         prefixes: int32 (batch, prefix), 0-padded, what each begins with; or None.
         width: of the result, where it has to be known; see `Search.run`.
+        terms: what each must hold; or None.
     """
-    return search.run(decoder, decoder.start(inputs), inputs, prefixes, width)
+    state = decoder.start(inputs)
+    return search.run(decoder, state, inputs, prefixes, width, terms)

@@ -25,10 +25,13 @@ from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 # With a base model and a beam of 4 they are at most 0.8 GB of caches (6 layers of keys
 # and values, 512 channels of 4 bytes each), twice that while they are copied.
 _SEARCH_POSITIONS = 8192
+# Terms that a text may ask for.
+MOST_TERMS = 64
 # Positions that are scored at once, each with a logit for every symbol.
 _SCORE_POSITIONS = 2048
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
+_TERMS = tf.TensorSpec([None, None], tf.string, name="terms")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
@@ -42,11 +45,13 @@ class ServingModule(tf.Module):
         tokenizer: their vocabulary.
         search: how translations are found; its `nbest` is 1.
         max_input_length: longer texts are cut to as many subwords, EOS included.
+        with_terms: whether there is a signature ``terms``, too.
 
     Attributes:
         functions: the signatures by name, each from string tensors (batch,) to tensors
             (batch, ...) by name: ``serving_default``, ``nbest`` and ``score`` (see
-            `Answers`) and, of a single model, ``attention`` (see `AttentionAnswer`).
+            `Answers`) and, of a single model, ``attention`` (see `AttentionAnswer`);
+            ``terms``, if it is asked for.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class ServingModule(tf.Module):
         tokenizer: Tokenizer,
         search: Search | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
+        with_terms: bool = False,
     ) -> None:
         super().__init__()
         answers = Answers(models, tokenizer, search or Search(), max_input_length)
@@ -66,6 +72,8 @@ class ServingModule(tf.Module):
             "nbest": _graph(answers.nbest, _TEXT),
             "score": _graph(answers.score, _TEXT, _TRANSLATION),
         }
+        if with_terms:
+            self.functions["terms"] = _graph(answers.with_terms, _TEXT, _TERMS)
         if len(models) == 1:
             attention = AttentionAnswer(models[0], answers.best)
             self.functions["attention"] = _graph(attention, _TEXT, _TRANSLATION)
@@ -114,6 +122,24 @@ class Answers:
         texts, scores = _search(self._list, text)
         return {"translations": texts, "scores": scores}
 
+    def with_terms(self, text: tf.Tensor, terms: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Translates sentences so that given terms stand in the translations.
+
+        Args:
+            text: string (batch,), UTF-8.
+            terms: string (batch, terms), UTF-8, at most `MOST_TERMS`, of the target
+                language; an empty one asks for nothing.
+
+        Returns:
+            As `translate`.
+        """
+        check_pairs(text, terms)
+        tf.debugging.assert_less_equal(
+            tf.shape(terms)[1], MOST_TERMS, f"at most {MOST_TERMS} terms for a text"
+        )
+        texts, scores = _search(self.best, text, terms)
+        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+
     def score(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
         """Scores given translations.
 
@@ -154,14 +180,17 @@ def _graph(
     return tf.function(function, input_signature=inputs, autograph=False)
 
 
-def _search(translator: Translator, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _search(
+    translator: Translator, text: tf.Tensor, terms: tf.Tensor | None = None
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Translates: string (batch,) -> string and float32 (batch, nbest)."""
     nbest = translator.search.nbest
     text = beginning(text)
     inputs = translator.encode(text)
 
-    def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ids, scores = translator.translate_ids(inputs)
+    def search(inputs: tf.Tensor, *terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        find = translator.translate_with_terms if terms else translator.translate_ids
+        ids, scores = find(inputs, *terms)
         ids = ids[:, :nbest]
         rows, length = tf.shape(ids)[0], tf.shape(ids)[2]
         # (rows, nbest, target) -> (rows * nbest, target)
@@ -171,7 +200,7 @@ def _search(translator: Translator, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     width = translator.search.longest(tf.shape(inputs)[1])
     texts, scores = in_parts(
         search,
-        [inputs],
+        [inputs] if terms is None else [inputs, translator.encode_terms(terms)],
         rows_within(_SEARCH_POSITIONS, width),
         [
             tf.TensorSpec([None, nbest], tf.string),

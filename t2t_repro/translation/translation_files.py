@@ -23,6 +23,7 @@ from t2t_repro.system.text_files import (
     new_text_file,
 )
 from t2t_repro.translation.parser import Parser
+from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
     ScoredText,
@@ -192,7 +193,7 @@ class Done:
 
 
 def translate_windows(
-    translator: Translator | Parser,
+    translator: Translator | Parser | TermTranslator,
     lines: Iterable[str],
     done: Done,
     *,

@@ -13,10 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.terms import Terms
 from t2t_repro.models.searching import as_one, decoder_of, find
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
+from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
@@ -27,6 +29,7 @@ MOST_CHARACTERS = 65_536
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
+_TERMS = tf.TensorSpec([None, None, None], tf.int32)
 
 
 class ScoredText(NamedTuple):
@@ -137,10 +140,24 @@ class Translator(tf.Module):
         """
         return self._find(inputs, prefixes)
 
-    def _find(
-        self, inputs: tf.Tensor, prefixes: tf.Tensor | None = None
+    @tf.function(input_signature=[_IDS, _TERMS], autograph=False)
+    def translate_with_terms(
+        self, inputs: tf.Tensor, terms: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        found = find(self.search, self._decoder, inputs, prefixes)
+        """Does as `translate_ids`; each result holds its terms.
+
+        They are int32 (batch, terms, length), 0-padded, as `encode_terms` returns them.
+        """
+        joins = word_joins(self.tokenizer.target, self._decoder.vocab_size)
+        return self._find(inputs, terms=Terms(terms, *map(tf.constant, joins)))
+
+    def _find(
+        self,
+        inputs: tf.Tensor,
+        prefixes: tf.Tensor | None = None,
+        terms: Terms | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        found = find(self.search, self._decoder, inputs, prefixes, terms=terms)
         return found.ids, found.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
@@ -152,6 +169,25 @@ class Translator(tf.Module):
         ids = self.tokenizer.target.encode(tf.constant(prefixes))
         return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
 
+    def encode_terms(self, terms: tf.Tensor) -> tf.Tensor:
+        """Encodes terms, string (batch, terms), "" for none.
+
+        Returns:
+            int32 (batch, terms, length), 0-padded.
+        """
+        rows, count = tf.unstack(tf.shape(terms))
+        ids = self.tokenizer.target.encode(tf.reshape(terms, [-1]))[:, :-1].to_tensor()
+        # (batch * terms, length) -> (batch, terms, length), of at least one symbol.
+        ids = tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]])
+        return tf.reshape(ids, [rows, count, tf.shape(ids)[1]])
+
+    def _encode_terms(self, terms: Sequence[Sequence[str]]) -> tf.Tensor:
+        """Encodes the terms of each sentence, of which there may be none."""
+        most = max([1, *map(len, terms)])
+        return self.encode_terms(
+            tf.constant([[*row, *[""] * (most - len(row))] for row in terms])
+        )
+
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Decodes translations, int32 (batch, target): string (batch,), a line each."""
         # A line break that a model spells would shift every line that follows.
@@ -162,13 +198,16 @@ class Translator(tf.Module):
         self,
         batches: Iterable[tf.Tensor],
         prefixes: Iterable[tf.Tensor] | None = None,
+        terms: Iterable[tf.Tensor] | None = None,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """Yields what `translate_ids`, or `complete_ids`, returns for each batch.
+        """Yields what `translate_ids`, or its like, returns for each batch.
 
         On a CPU several batches are searched at once (see `side_by_side`).
         """
         with ThreadPoolExecutor(batches_at_once()) as pool:
-            if prefixes is None:
+            if terms is not None:
+                yield from pool.map(self.translate_with_terms, batches, terms)
+            elif prefixes is None:
                 yield from pool.map(self._translate_batch, batches)
             else:
                 yield from pool.map(self.complete_ids, batches, prefixes)
@@ -199,6 +238,7 @@ class Translator(tf.Module):
         batch_size: int = 32,
         progress: Callable[[int, int], object] | None = None,
         prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[str]] | None = None,
     ) -> list[Translation]:
         """Translates a list of lines, the longest first.
 
@@ -208,6 +248,7 @@ class Translator(tf.Module):
             progress: called after each batch with the number of lines translated
                 since the last call, and of subwords of their translations.
             prefixes: how each translation begins; None: as it likes.
+            terms: what each translation must hold; not together with prefixes.
 
         Returns:
             One translation per line, in their order; blank lines stay empty.
@@ -230,7 +271,10 @@ class Translator(tf.Module):
         begun = None
         if prefixes is not None:
             begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)
-        batches = self.translate_batches(inputs, begun)
+        held = None
+        if terms is not None:
+            held = (self._encode_terms([terms[n] for n in g]) for g in groups)
+        batches = self.translate_batches(inputs, begun, held)
         for places, found in zip(groups, batches, strict=True):
             tokens = 0
             for n, (best, *others) in zip(places, self._read(*found), strict=True):

@@ -69,6 +69,26 @@ def test_scores_of_pairs_are_teacher_forced(module, model, tokenizer):
 
 
 @pytest.mark.medium
+def test_terms_stand_in_the_translations(model, tokenizer):
+    search = Search(small.BEAM_SIZE, extra_length=20)
+    module = ServingModule([model], tokenizer, search, 24, with_terms=True)
+    texts = ["one two", "three", "", "four five six"]
+    terms = [["acht", ""], ["zwei", "neun"], ["acht", ""], ["", ""]]
+    found = ask(module, "terms", texts, terms)
+    plain = ask(module, "serving_default", texts)
+    lines = [text.decode().split() for text in found["translations"]]
+    assert "acht" in lines[0]
+    assert {"zwei", "neun"} <= {*lines[1]}
+    assert lines[2] == []
+    assert found["scores"][2] == 0
+    # Nothing was asked of the last; the best may be another, never a worse one.
+    assert found["scores"][3] >= plain["scores"][3] - 1e-4
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
+        ask(module, "terms", ["one"], [["zwei"] * 65])
+    assert "terms" not in ServingModule([model], tokenizer, search, 24).functions
+
+
+@pytest.mark.medium
 def test_a_batch_is_computed_in_parts_without_a_trace(
     model, tokenizer, module, monkeypatch
 ):

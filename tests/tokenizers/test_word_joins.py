@@ -1,0 +1,33 @@
+"""Pieces that are not the end, or the beginning, of a word."""
+
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.piece_names import piece_names
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.tokenizers.word_joins import word_joins
+
+LINES = ["the dog, the dogs: and a doghouse!", "a (small) hotdog"] * 20
+
+
+def test_word_pieces_end_in_an_underscore(tmp_path):
+    path = tmp_path / "v.subwords"
+    build_vocabulary("wordpiece", LINES, 60, path)
+    tokenizer = load_tokenizer(path)
+    joins_next, joins_last = word_joins(tokenizer, tokenizer.vocab_size + 3)
+    assert len(joins_next) == len(joins_last) == tokenizer.vocab_size + 3
+    assert not any(joins_last)
+    names = piece_names(tokenizer)
+    ends = {name for n, name in enumerate(names) if n > 1 and not joins_next[n]}
+    assert "the_" in ends
+    assert all(name.endswith("_") for name in ends)
+    assert "d" in {name for n, name in enumerate(names) if joins_next[n]}
+
+
+def test_sentencepiece_begins_words_with_a_mark(tmp_path):
+    path = tmp_path / "v.model"
+    build_vocabulary("sentencepiece", LINES, 300, path)
+    tokenizer = load_tokenizer(path)
+    joins_next, joins_last = word_joins(tokenizer, tokenizer.vocab_size)
+    assert not any(joins_next)
+    inside = dict(zip(piece_names(tokenizer), joins_last, strict=True))
+    assert inside["d"] and inside["<0xC3>"]
+    assert not inside["\u2581the"] and not inside["!"] and not inside["</s>"]

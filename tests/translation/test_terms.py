@@ -1,0 +1,95 @@
+"""Terms that must stand in translations: their file, and who has to hold them."""
+
+import re
+
+import pytest
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.system.errors import UserError
+from t2t_repro.translation.terms import TermTranslator, read_terms, whole_words
+from t2t_repro.translation.translator import Translator
+from tests import tiny
+
+LINES = [source for source, _ in tiny.pairs("test")]
+LINES += ["", "one", "nine one nine", "nobody asks", "seven eight"]
+TERMS = {"one": "acht", "three four": "fünf zehn", "three": "vier", "nine": "sechs"}
+
+
+@pytest.fixture(scope="module", params=["tokenizer", "word_pieces"])
+def translator(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    if request.param == "tokenizer":
+        tokenizer = tiny.tokenizer(folder)
+        model = tiny.random_model()
+    else:
+        from t2t_repro.tokenizers.load import load_tokenizer
+        from t2t_repro.tokenizers.vocabulary import build_vocabulary
+
+        path = folder / "vocab.subwords"
+        lines = [side for pair in tiny.pairs("train") for side in pair]
+        build_vocabulary("wordpiece", lines, 120, path)
+        tokenizer = load_tokenizer(path)
+        model = tiny.random_model()
+    search = Search(beam_size=6, extra_length=20, nbest=2)
+    return Translator(model, tokenizer, search)
+
+
+@pytest.mark.medium
+def test_every_line_has_its_terms_and_the_others_are_as_ever(translator):
+    held = TermTranslator(translator, TERMS)
+    found = held.translate_window(LINES, batch_size=4)
+    plain = translator.translate_window(LINES, batch_size=4)
+    needed = 0
+    for line, with_terms, without in zip(LINES, found, plain, strict=True):
+        # Each source word by itself, the pair before its parts.
+        words = re.findall("three four|one|three|nine", line)
+        asked = {TERMS[word] for word in words}
+        needed += len(asked)
+        for each in (with_terms, *with_terms.others):
+            assert all(re.search(rf"\b{term}\b", each.text) for term in asked)
+        if not asked:
+            assert with_terms.text == without.text
+            assert abs(with_terms.score - without.score) < 1e-4
+    assert held.needed == held.met == needed > 5
+    missing = TermTranslator(translator, TERMS)
+    missed = sum(
+        not re.search(rf"\b{term}\b", each.text)
+        for line, each in zip(LINES, plain, strict=True)
+        for term in missing.asked_of(line)
+    )
+    assert missed > 0
+
+
+def test_what_a_line_asks_for_is_found_in_whole_words():
+    held = TermTranslator.__new__(TermTranslator)
+    held._terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
+    held._pattern = whole_words(held._terms)
+    assert held.asked_of("A dog, a hot  dog and dogs.") == ["Hund", "Wurst"]
+    assert held.asked_of("hotdog dogged Dog") == []
+    assert held.asked_of("C++!") == ["Zeh"]
+    assert held.asked_of("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("dog\tHund\ncat\n", ":2: 'cat' is not a source term"),
+        ("dog\tHund\n\n", ":2: '' is not a source term"),
+        ("dog\tHund\tTier\n", ":1: "),
+        ("dog\t \n", ":1: "),
+        ("dog\tHund\ndog\tKöter\n", ":2: the source term 'dog' comes twice"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_line(tmp_path, text, message):
+    path = tmp_path / "terms.tsv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(message)) as raised:
+        read_terms(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_of_terms_is_read(tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("hot  dog\t Wurst\ncat\tKatze \n", encoding="utf-8")
+    assert read_terms(path) == {"hot dog": "Wurst", "cat": "Katze"}
