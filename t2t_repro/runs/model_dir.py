@@ -237,7 +237,10 @@ class ModelDir:
 
     def model(self, checkpoint: Checkpoint) -> Transformer:
         """Builds the model with a checkpoint's weights; UserError unless they fit."""
-        model = build_model(self.hparams(), self.tokenizer().vocab_size)
+        tokenizer = self.tokenizer()
+        model = build_model(
+            self.hparams(), tokenizer.vocab_size, tokenizer.target_vocab_size
+        )
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))
         return model
@@ -253,9 +256,14 @@ class ModelDir:
                 )
 
 
-def build_model(hparams: HParams, vocab_size: int) -> Transformer:
-    """Builds a model, its weights drawn from ``hparams.seed``."""
-    model = Transformer.from_hparams(hparams, vocab_size)
+def build_model(
+    hparams: HParams, vocab_size: int, target_vocab_size: int | None = None
+) -> Transformer:
+    """Builds a model, its weights drawn from ``hparams.seed``.
+
+    The target has a vocabulary of its own where its size is given.
+    """
+    model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
     random.seed(hparams.seed)  # from which Keras' initialisers draw their seeds
     model.build()
     return model

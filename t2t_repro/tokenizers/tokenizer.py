@@ -28,6 +28,7 @@ class Tokenizer(tf.Module):
         vocab_size: how many ids there are.
 
     Attributes:
+        target_vocab_size: how many the target has, where its ids are others; or None.
         fingerprint: SHA-256 of the vocabulary file, in hexadecimal.
     """
 
@@ -36,6 +37,7 @@ class Tokenizer(tf.Module):
         super().__init__()
         self.file_name = file_name
         self.vocab_size = vocab_size
+        self.target_vocab_size: int | None = None
         self.fingerprint = hashlib.sha256(contents).hexdigest()
         self._contents = contents
 

@@ -130,7 +130,10 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
 
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
     with run.strategy.scope(), mixed_precision(precision):
-        return build_model(run.hparams, data.tokenizer.vocab_size)
+        tokenizer = data.tokenizer
+        return build_model(
+            run.hparams, tokenizer.vocab_size, tokenizer.target_vocab_size
+        )
 
 
 @contextmanager
