@@ -33,7 +33,8 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument("--source_lang", help="language to translate from, e.g. en")
     parser.add_argument("--target_lang", help="language to translate into, e.g. de")
     parser.add_argument(
-        "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
+        "--vocab_file",
+        help="use this vocabulary (*.model, *.subwords, *.marian), build none",
     )
     return parser
 

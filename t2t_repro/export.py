@@ -88,7 +88,6 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.serving.model_card import facts_of, model_card
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
-    from t2t_repro.translation.loading import search_of
     from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
     export_dir = Path(args.export_dir)
@@ -99,7 +98,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     server_files.kept_files(export_dir, name)
     loaded = _load(directory, args, args.precision)
     longest = args.max_input_length or MAX_INPUT_LENGTH
-    search = search_of(loaded.hparams, beam_size=args.beam_size, alpha=args.alpha)
+    search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     facts = facts_of(
         loaded,
         search,

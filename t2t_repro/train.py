@@ -37,7 +37,8 @@ def _parser() -> cli.ArgumentParser:
         "--model_dir", help="folder of the model (default: models/SET.PROBLEM)"
     )
     parser.add_argument(
-        "--vocab_file", help="use this vocabulary (*.model, *.subwords), build none"
+        "--vocab_file",
+        help="use this vocabulary (*.model, *.subwords, *.marian), build none",
     )
     parser.add_argument(
         "--accept_changes",

@@ -40,19 +40,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models, search_of
+    from t2t_repro.translation.loading import load_models
 
     check_sentence(args.text, "--text")
     if args.translation is not None:
         check_sentence(args.translation, "--translation")
     directory = ModelDir(Path(args.model_dir))
-    search = search_of(directory.hparams(), beam_size=args.beam_size, alpha=args.alpha)
-    if search.beam_size > MOST_HYPOTHESES:
+    beam_size = args.beam_size or directory.hparams().beam_size
+    if beam_size > MOST_HYPOTHESES:
         raise UserError(
-            f"a beam of {search.beam_size} is more than a page can show; give "
+            f"a beam of {beam_size} is more than a page can show; give "
             f"--beam_size {MOST_HYPOTHESES} or less"
         )
     loaded = load_models(directory, [args.checkpoint])
+    search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     seen = look(loaded.models[0], loaded.tokenizer, args.text, args.translation, search)
     home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
     name = f"{home.resolve().name} ({checkpoint.name})"

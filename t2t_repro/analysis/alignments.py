@@ -67,38 +67,18 @@ class Aligner:
                 f"{len(sources):,} sources but {len(targets):,} targets: each target "
                 "must translate the source beside it"
             )
-        source_ids, target_ids = self._encode(sources), self._encode(targets)
+        source, target = self.tokenizer, self.tokenizer.target
+        source_ids, target_ids = _encode(source, sources), _encode(target, targets)
         lines = [""] * len(sources)
         batches = pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH)
         for places, batch in batches:
             weights = self._weights(batch["inputs"], batch["targets"]).numpy()
-            source_words = self._words(source_ids, sources, places)
-            target_words = self._words(target_ids, targets, places)
+            source_words = _words(source, source_ids, sources, places)
+            target_words = _words(target, target_ids, targets, places)
             for row, n in enumerate(places):
                 pairs = align_words(weights[row], source_words[row], target_words[row])
                 lines[n] = pharaoh(pairs)
         return lines
-
-    def _encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encodes lines, each ending in EOS and cut to what can be attended to."""
-        rows = self.tokenizer.encode(tf.constant(lines, tf.string))
-        return cut_rows(rows, _MOST_TOKENS).to_list()
-
-    def _words(
-        self,
-        ids: list[list[int]],
-        lines: Sequence[str],
-        places: npt.NDArray[np.integer],
-    ) -> list[Words]:
-        """Finds the words of the tokens of some lines, EOS left out."""
-        spelled = spell_tokens(self.tokenizer, [ids[n][:-1] for n in places])
-        return [
-            # Of a line that was cut only the tokens are known.
-            words_of_tokens(
-                tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
-            )
-            for tokens, n in zip(spelled, places, strict=True)
-        ]
 
 
 def align_words(
@@ -127,3 +107,26 @@ def align_words(
 def pharaoh(pairs: set[tuple[int, int]]) -> str:
     """Writes an alignment in Pharaoh format: `0-0 1-2`, source-target, ascending."""
     return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
+
+
+def _encode(tokenizer: Tokenizer, lines: Sequence[str]) -> list[list[int]]:
+    """Encodes lines, each ending in EOS and cut to what can be attended to."""
+    rows = tokenizer.encode(tf.constant(lines, tf.string))
+    return cut_rows(rows, _MOST_TOKENS).to_list()
+
+
+def _words(
+    tokenizer: Tokenizer,
+    ids: list[list[int]],
+    lines: Sequence[str],
+    places: npt.NDArray[np.integer],
+) -> list[Words]:
+    """Finds the words of the tokens of some lines, EOS left out."""
+    spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in places])
+    return [
+        # Of a line that was cut only the tokens are known.
+        words_of_tokens(
+            tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
+        )
+        for tokens, n in zip(spelled, places, strict=True)
+    ]

@@ -12,7 +12,7 @@ from t2t_repro.decoding.batch import Progress
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
 from t2t_repro.decoding.decoder import State
 from t2t_repro.decoding.search import Search
-from t2t_repro.decoding.stopping import length_penalty
+from t2t_repro.decoding.stopping import Scoring
 from t2t_repro.models.ensemble import ModelDecoder
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
@@ -54,6 +54,7 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
     """
     if search.sampling or search.min_length or search.no_repeat_ngram:
         raise ValueError("only a beam search without constraints is traced")
+    constraints = search.constraints()
     rules = Rules(
         search.beam_size,
         search.alpha,
@@ -61,11 +62,15 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
         EOS_ID,
         PAD_ID,
         tensor2tensor=False,
+        constraints=constraints,
+        algorithm=search.algorithm,
+        word_penalty=search.word_penalty,
     )
     recorder = _Recorder(decoder)
     method = BeamMethod(recorder, rules)
-    limit = len(inputs) + search.extra_length
-    asked = Asked(tf.constant([limit]), ())
+    limit = search.longest(len(inputs))
+    wishes = constraints.wishes(1, PAD_ID) if constraints else ()
+    asked = Asked(tf.constant([limit]), wishes)
     state = decoder.start(tf.constant([inputs], tf.int32))
     progress = method.start(state, asked.limits, limit, _START_ID)
     alive: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0),)
@@ -77,12 +82,12 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
             before.ids: before.log_prob + recorder.log_probs[place]
             for place, before in enumerate(alive)
         }
-        found = _results(progress, search.alpha)
+        found = _results(progress, search.scoring)
         ended = tuple(
             each for each in found if each.ids[-1] == EOS_ID and each.ids not in known
         )
         known.update(each.ids for each in ended)
-        alive = _alive(progress, log_probs, search.alpha)
+        alive = _alive(progress, log_probs, search.scoring)
         steps.append(BeamStep(alive, ended))
     return BeamTrace(tuple(steps), found)
 
@@ -112,7 +117,7 @@ class _Recorder:
 
 
 def _alive(
-    progress: Progress, log_probs: dict[Ids, npt.NDArray[np.float32]], alpha: float
+    progress: Progress, log_probs: dict[Ids, npt.NDArray[np.float32]], scoring: Scoring
 ) -> tuple[Hypothesis, ...]:
     """Returns the hypotheses that may be continued after a step.
 
@@ -129,12 +134,12 @@ def _alive(
         if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
             continue
         log_prob = float(log_probs[tuple(before)][last])
-        score = log_prob / length_penalty(length, alpha)
+        score = scoring.score(log_prob, length)
         found.append(Hypothesis((*before, last), log_prob, score))
     return tuple(found)
 
 
-def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
+def _results(progress: Progress, scoring: Scoring) -> tuple[Hypothesis, ...]:
     """Returns the result so far, best first."""
     beams: Beams = progress.sentences
     scores = beams.scores[0].numpy()
@@ -144,6 +149,6 @@ def _results(progress: Progress, alpha: float) -> tuple[Hypothesis, ...]:
     ):
         if np.isfinite(score):
             ids = tuple(int(symbol) for symbol in row if symbol != PAD_ID)
-            log_prob = float(score) * length_penalty(len(ids), alpha)
+            log_prob = scoring.log_prob(float(score), len(ids))
             found.append(Hypothesis(ids, log_prob, float(score)))
     return tuple(found)

@@ -36,7 +36,8 @@ class Look:
     beam: BeamTrace  # The model's own search for a translation of the sentence.
     found: str  # The text of the search's result.
     search: Search  # How it was searched.
-    names: list[str]  # The vocabulary's name of every id.
+    source_names: list[str]  # The vocabulary's name of every id of the source.
+    names: list[str]  # And of the target.
     cuts: list[str]  # What was left out, a sentence each.
 
     def name(self, symbol: int) -> str:
@@ -74,14 +75,14 @@ def look(
     decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
-    found = tokenizer.decode(tf.constant([best]))[0].numpy().decode()
+    found = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
     if translation is None:
         target = best[:MOST_SUBWORDS]
         if len(best) > MOST_SUBWORDS:
             cuts.append(_cut("the translation", len(best)))
     else:
         check_sentence(translation, "--translation")
-        target = _encoded(tokenizer, translation, "the translation", cuts)
+        target = _encoded(tokenizer.target, translation, "the translation", cuts)
     return Look(
         text=text,
         translation=found if translation is None else translation,
@@ -92,7 +93,8 @@ def look(
         beam=beam,
         found=found,
         search=search,
-        names=piece_names(tokenizer),
+        source_names=piece_names(tokenizer),
+        names=piece_names(tokenizer.target),
         cuts=cuts,
     )
 

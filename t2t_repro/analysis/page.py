@@ -65,7 +65,7 @@ def page_data(look: Look, tokenizer: Tokenizer) -> dict[str, Any]:
     """
     maps = look.attention._asdict()
     return {
-        "source": [look.name(symbol) for symbol in look.source],
+        "source": [look.source_names[symbol] for symbol in look.source],
         "target": [look.name(symbol) for symbol in look.target],
         "maps": {kind: _packed(weights) for kind, weights in maps.items()},
         "beam": {
@@ -103,7 +103,7 @@ def _nodes(look: Look, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    texts = tokenizer.decode(_padded(list(at)))
+    texts = tokenizer.target.decode(_padded(list(at)))
     for node, text in zip(nodes, texts.numpy(), strict=True):
         node["text"] = text.decode()
     return nodes

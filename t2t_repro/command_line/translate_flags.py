@@ -114,6 +114,11 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     if args.sampling:
         chosen = {name: getattr(args, name) for name in _OF_SAMPLING}
         sampling = Sampling(**{k: v for k, v in chosen.items() if v is not None})
+    if args.tensor2tensor_rules and hparams.search != "t2t":
+        raise UserError(
+            f"--tensor2tensor_rules: the model searches as {hparams.search} does "
+            "(search in its hparams.yaml); leave the flag out"
+        )
     beam_size = args.beam_size or hparams.beam_size
     if sampling is None and (args.nbest or 1) > beam_size:
         raise UserError(

@@ -150,6 +150,7 @@ def _identity(
         "--xla": args.xla,
     }
     search = asdict(translator.search)
+    search["never"] = list(search["never"])  # As JSON gives it back.
     # --nbest decides the format, too.
     return {f"--{name}": value for name, value in search.items()} | identity
 

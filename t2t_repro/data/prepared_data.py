@@ -195,7 +195,12 @@ def _vocabulary(
     vocab_file: Path | None,
 ) -> Tokenizer:
     """Loads the folder's vocabulary, built or copied before if there is none."""
-    suffix = vocab_file.suffix if vocab_file else SUFFIXES[hparams.tokenizer]
+    suffix = vocab_file.suffix if vocab_file else SUFFIXES.get(hparams.tokenizer)
+    if suffix is None:
+        raise UserError(
+            f"hparams: tokenizer={hparams.tokenizer} is never built from text; give "
+            "the file of an imported model (--vocab_file M/vocab.marian)"
+        )
     path = directory / f"vocab{suffix}"
     if path.exists():
         say(f"reusing {path}")

@@ -27,6 +27,10 @@ class ShardTokenizer(Protocol):
     def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Encodes string (batch,) to ragged int32 (batch, None), EOS at each end."""
 
+    @property
+    def target(self) -> "ShardTokenizer":
+        """What encodes targets; itself, or another."""
+
 
 def encode_pairs(
     pairs: Iterable[tuple[str, str]],
@@ -38,9 +42,14 @@ def encode_pairs(
     The tokenizer's operations release Python's lock, so each core encodes a chunk; at
     most two chunks a core are held.
     """
-    encode = tf.function(
-        tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)]
-    )
+    texts = tf.TensorSpec([None], tf.string)
+
+    @tf.function(input_signature=[texts, texts], autograph=False)
+    def encode(sources: tf.Tensor, targets: tf.Tensor) -> tf.RaggedTensor:
+        sides = [tokenizer.encode(sources), tokenizer.target.encode(targets)]
+        # Source, target, source, target: the flat ids are in the order of the file.
+        return tf.stack(sides, axis=1).merge_dims(0, 1)
+
     workers = usable_cores()
     pending: deque[tuple[Future[Encoded], int]] = deque()
     numbered = enumerate(pairs, start=1)
@@ -71,13 +80,13 @@ def _without_empty(
 
 
 def _encode(
-    encode: Callable[[tf.Tensor], tf.RaggedTensor], pairs: list[tuple[str, str]]
+    encode: Callable[[tf.Tensor, tf.Tensor], tf.RaggedTensor],
+    pairs: list[tuple[str, str]],
 ) -> Encoded:
     """Returns ids int32 (tokens,) and lengths int32 (pairs, 2) of a chunk."""
     if not pairs:
         return np.zeros(0, np.int32), np.zeros((0, 2), np.int32)
-    # Source, target, source, target: the flat ids come out in the order of the file.
-    lines = [side for pair in pairs for side in pair]
-    ragged = encode(tf.constant(lines))
+    sources, targets = zip(*pairs, strict=True)
+    ragged = encode(tf.constant(sources), tf.constant(targets))
     sizes = ragged.row_lengths().numpy().astype(np.int32)
     return ragged.flat_values.numpy(), sizes.reshape(len(pairs), 2)

@@ -53,7 +53,8 @@ def write_shards(
     final = Path(directory)
     _refuse_foreign(final)
     with whole_folder(final) as aside:
-        writer = ShardWriter(aside, split, tokenizer.vocab_size, pairs_per_shard)
+        ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
+        writer = ShardWriter(aside, split, ids, pairs_per_shard)
         for encoded, read in encode_pairs(pairs, tokenizer, writer.left_out):
             writer.add(*encoded)
             if progress is not None:

@@ -9,7 +9,9 @@ each sentence has its own limit; its search ends by its own stop rule, and nothi
 changes after that; an unfinished hypothesis at the limit is scored as a finished one
 (tensor2tensor returns its plain log probability); PAD is never produced; with a beam
 of 1 only the single best continuation counts, which is greedy search.
-`tensor2tensor_rules=True` restores the first four.
+`tensor2tensor_rules=True` restores the first four. Marian's and Transformers' searches
+differ in a few places and are options of the same step; sources: Marian's
+translator/beam_search.cpp, Transformers' generation/utils.py:_beam_search.
 """
 
 import tensorflow as tf
@@ -18,6 +20,7 @@ from t2t_repro.decoding.batch import BeamSearchResult, as_result, decode_batch
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
+from t2t_repro.decoding.stopping import T2T
 
 
 def beam_search(
@@ -36,6 +39,8 @@ def beam_search(
     leave_at: float | None = 0.25,
     width: int | None = None,
     tensor2tensor_rules: bool = False,
+    algorithm: str = T2T,
+    word_penalty: float = 0.0,
 ) -> BeamSearchResult:
     """Searches the best translations of a batch of sentences.
 
@@ -57,13 +62,28 @@ def beam_search(
             None: the number of steps taken.
         tensor2tensor_rules: one limit (the largest) and one stop rule for the batch,
             plain log probabilities for unfinished hypotheses, PAD allowed.
+        algorithm: "t2t", as above; "marian", where the best `beam` candidates are
+            followed, each that ends leaves a place less in the beam, and what is cut at
+            the limit is a result like any other; or "transformers", where only the best
+            `beam` candidates may end, EOS costs nothing at the limit, and the search
+            ends when a full beam of finished hypotheses seems better than the rest.
+            Both have another score, see `Scoring`.
+        word_penalty: of each symbol, EOS counted; for Marian's algorithm.
 
     Raises:
         ValueError: beam_size, nbest or alpha is out of range, or constraints are asked
             of tensor2tensor's rules.
     """
     rules = Rules(
-        beam_size, alpha, nbest, eos_id, pad_id, tensor2tensor_rules, constraints
+        beam_size,
+        alpha,
+        nbest,
+        eos_id,
+        pad_id,
+        tensor2tensor_rules,
+        constraints,
+        algorithm,
+        word_penalty,
     )
     limits = tf.broadcast_to(tf.cast(max_lengths, tf.int32), [batch_size])
     if width is None:

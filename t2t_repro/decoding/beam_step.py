@@ -15,8 +15,12 @@ from t2t_repro.decoding.candidates import (
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.stopping import (
+    ALGORITHMS,
+    MARIAN,
+    T2T,
+    TRANSFORMERS,
+    Scoring,
     batch_done_tensor2tensor,
-    length_penalty,
     sentences_done,
 )
 
@@ -32,9 +36,15 @@ class Rules:
     pad_id: int
     tensor2tensor: bool
     constraints: Constraints | None = None
+    algorithm: str = T2T
+    word_penalty: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuses what the algorithm is not made for."""
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm is {self.algorithm}, must be of {ALGORITHMS}")
+        if self.tensor2tensor and self.algorithm != T2T:
+            raise ValueError("tensor2tensor's rules are of its own algorithm")
         if self.beam_size < 1:
             raise ValueError(f"beam_size is {self.beam_size}, must be at least 1")
         if not 1 <= self.nbest <= self.beam_size:
@@ -43,6 +53,11 @@ class Rules:
             raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
         if self.tensor2tensor and self.constraints:
             raise ValueError("tensor2tensor's rules know no constraints")
+
+    @property
+    def scoring(self) -> Scoring:
+        """How log probabilities become scores."""
+        return Scoring(self.alpha, self.algorithm, self.word_penalty)
 
 
 class Asked(NamedTuple):
@@ -105,14 +120,18 @@ class BeamMethod:
         logits, state = self.decoder.step(
             beams.last_ids, progress.length, progress.state
         )
-        candidates = _candidates(logits, progress, asked, rules)
         length = progress.length + 1
+        at_limit = (length >= asked.limits)[:, None]
+        candidates = _candidates(logits, progress, asked, rules)
         ends = tf.equal(candidates.ids, rules.eos_id)
+        candidates = _looked_at(candidates, ends, beams.scores, rules)
         log_probs, alive = tf.math.top_k(
             tf.where(ends, NEVER, candidates.log_probs), beam
         )
         parents = tf.gather(candidates.parents, alive, batch_dims=1)
         ids = tf.gather(candidates.ids, alive, batch_dims=1)
+        if rules.algorithm == MARIAN:  # What is cut is finished, too.
+            ends |= at_limit
         finished = _finish(beams.scores, candidates, ends, length, rules)
         done = _done(length, asked.limits, log_probs, finished.scores, rules)
         unfinished = _Results(log_probs, parents, ids)
@@ -168,8 +187,15 @@ def _candidates(
     """
     beams, beam = progress.sentences, rules.beam_size
     constraints, eos, pad = rules.constraints, rules.eos_id, rules.pad_id
-    count = 2 * beam if beam > 1 else 1
-    if constraints is None or constraints.only_min_lengths:
+    count = beam if beam == 1 or rules.algorithm == MARIAN else 2 * beam
+    if rules.algorithm == TRANSFORMERS:
+        # (rows, 1, 1) and (V,): nothing but EOS, as if it were certain.
+        last = (progress.length + 1 >= asked.limits)[:, None, None]
+        other = tf.not_equal(tf.range(tf.shape(logits)[2]), eos)
+        logits = tf.where(
+            last, tf.where(other, NEVER, 0.0), tf.cast(logits, tf.float32)
+        )
+    if constraints is None or constraints.only_symbols:
         never = None
         if constraints is not None:
             never = constraints.forbidden_ids(
@@ -189,6 +215,27 @@ def _candidates(
     return best_allowed_candidates(logits, beams.log_probs, count, forbidden)
 
 
+def _looked_at(
+    candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor, rules: Rules
+) -> Candidates:
+    """Drops the candidates that an algorithm does not look at.
+
+    Every finished hypothesis takes a place of Marian's beam; Transformers lets only
+    the best `beam` candidates end. `ends` is bool (rows, candidates), `scores` float32
+    (rows, beam), of the finished hypotheses.
+    """
+    if rules.algorithm == T2T:
+        return candidates
+    rank = tf.range(tf.shape(ends)[1])
+    if rules.algorithm == MARIAN:
+        open_ = tf.math.count_nonzero(tf.equal(scores, NEVER), 1, True, tf.int32)
+        dropped = rank >= open_
+    else:
+        dropped = ends & (rank >= rules.beam_size)
+    log_probs = tf.where(dropped, NEVER, candidates.log_probs)
+    return candidates._replace(log_probs=log_probs)
+
+
 def _done(
     length: tf.Tensor,
     limits: tf.Tensor,
@@ -197,9 +244,27 @@ def _done(
     rules: Rules,
 ) -> tf.Tensor:
     """Decides which sentences are done: bool (rows, 1)."""
-    done_rule = batch_done_tensor2tensor if rules.tensor2tensor else sentences_done
-    return done_rule(
-        length, limits, log_probs, scores, alpha=rules.alpha, nbest=rules.nbest
+    alpha, nbest, algorithm = rules.alpha, rules.nbest, rules.algorithm
+    if rules.tensor2tensor:
+        return batch_done_tensor2tensor(
+            length, limits, log_probs, scores, alpha=alpha, nbest=nbest
+        )[:, None]
+    if rules.word_penalty:
+        return (length >= limits)[:, None] | tf.equal(log_probs[:, :1], NEVER)
+    if algorithm == TRANSFORMERS:
+        # Its `early_stopping` false: hypotheses are judged as if they ended here, and
+        # compared with the worst of a full beam.
+        reachable = log_probs[:, :1] / rules.scoring.penalty(length)
+        return (length >= limits)[:, None] | (scores[:, -1:] >= reachable)
+    # Marian goes on until nothing is left to continue; the wanted are final earlier.
+    return sentences_done(
+        length,
+        limits,
+        log_probs,
+        scores,
+        alpha=alpha,
+        nbest=nbest,
+        algorithm=algorithm,
     )[:, None]
 
 
@@ -217,7 +282,7 @@ def _cut(
     cut = done & tf.equal(finished.scores[:, :1], NEVER)
     cut_scores = unfinished.scores
     if not rules.tensor2tensor:
-        cut_scores /= length_penalty(length, rules.alpha)
+        cut_scores = rules.scoring.score(cut_scores, length)
     return _Results(
         scores=tf.where(cut, cut_scores, finished.scores),
         sources=tf.where(cut, unfinished.sources, finished.sources),
@@ -237,12 +302,12 @@ def _finish(
     Args:
         scores: float32 (rows, beam), of the finished hypotheses.
         candidates: of this step.
-        ends: bool (rows, candidates), whether the candidate ends in EOS.
+        ends: bool (rows, candidates), whether the candidate ends here.
         length: int32 (), of the candidates.
         rules: of the search.
     """
     beam = rules.beam_size
-    normalised = candidates.log_probs / length_penalty(length, rules.alpha)
+    normalised = rules.scoring.score(candidates.log_probs, length)
     ended = tf.where(ends, normalised, NEVER)
     scores, chosen = tf.math.top_k(tf.concat([scores, ended], axis=1), beam)
     rows = tf.shape(scores)[0]
@@ -250,6 +315,10 @@ def _finish(
     origin = tf.concat([old, candidates.parents], axis=1)
     sources = tf.gather(origin, chosen, batch_dims=1)
     endings = tf.where(chosen < beam, rules.pad_id, rules.eos_id)
+    if rules.algorithm == MARIAN:
+        kept = tf.fill([rows, beam], rules.pad_id)
+        added = tf.concat([kept, candidates.ids], axis=1)
+        endings = tf.gather(added, chosen, batch_dims=1)
     return _Results(scores, sources, endings)
 
 

@@ -39,11 +39,13 @@ class Constraints:
         no_repeat_ngram: n, or 0 for none: no hypothesis has the same n symbols in a row
             twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304, section
             2.5, with n = 3). One that nothing may follow is lost.
+        never: symbols that never come, but where a prefix has them.
     """
 
     min_lengths: tf.Tensor | None = None
     prefixes: tf.Tensor | None = None
     no_repeat_ngram: int = 0
+    never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses n-grams of a negative length."""
@@ -64,20 +66,22 @@ class Constraints:
         )
 
     @property
-    def only_min_lengths(self) -> bool:
-        """Whether a least length is all that is asked."""
+    def only_symbols(self) -> bool:
+        """Whether few symbols are forbidden, and the same to all hypotheses."""
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
         self, wishes: Wishes, length: tf.Tensor, *, eos_id: int, pad_id: int
     ) -> tf.Tensor:
-        """Returns the symbols that may not come next if only least lengths are asked.
+        """Returns the symbols that may not come next if `only_symbols`.
 
-        They are int32 (rows, 2): PAD, and EOS where `length`, int32 (), is too short.
+        They are int32 (rows, 2 and more): PAD, EOS where `length`, int32 (), is too
+        short, and those of `never`.
         """
         early = length + 1 < wishes.min_lengths
         eos = tf.where(early, eos_id, pad_id)
-        return tf.stack([tf.fill(tf.shape(eos), pad_id), eos], axis=1)
+        others = [tf.fill(tf.shape(eos), other) for other in self.never]
+        return tf.stack([tf.fill(tf.shape(eos), pad_id), eos, *others], axis=1)
 
     def forbidden(
         self,
@@ -106,6 +110,8 @@ class Constraints:
         symbols = tf.range(vocab)
         early = (length + 1 < wishes.min_lengths)[:, None, None]
         forbidden = tf.equal(symbols, pad_id) | (early & tf.equal(symbols, eos_id))
+        for other in self.never:
+            forbidden |= tf.equal(symbols, other)
         if self.no_repeat_ngram:
             ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram, pad_id)
             forbidden |= _any_of(ends, vocab)

@@ -1,7 +1,9 @@
 """How hypotheses are found, in one value: beam search or sampling, and its settings."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.batch import BeamSearchResult
@@ -9,6 +11,7 @@ from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.sampling import sample
+from t2t_repro.decoding.stopping import T2T, Scoring
 
 # Multiplies the hash of a sentence at each symbol; odd, so that no symbol is lost.
 _HASH_BASE = 0x5851F42D4C957F2D
@@ -40,6 +43,7 @@ class Search:
         beam_size: hypotheses per sentence; 1 is greedy. Sampling does not use it.
         alpha: exponent of the length penalty, at least 0. Sampling does not use it.
         extra_length: an output ends at the input's length, EOS included, plus this.
+        length_factor: by which the input's length is multiplied before.
         nbest: hypotheses to find, or draw, for each sentence. Beam search finds at
             most `beam_size`; the best does not depend on it.
         min_length: the least symbols of an output, EOS counted.
@@ -48,6 +52,9 @@ class Search:
         tensor2tensor_rules: as tensor2tensor searches: one limit and one stop rule for
             a batch, so that a translation may depend on its neighbours, and the plain
             log probability as the score of what did not end.
+        algorithm: whose beam search it is: "t2t", "marian" or "transformers".
+        word_penalty: Marian's, of each symbol. Sampling does not use it.
+        never: symbols that never come, beside PAD.
 
     Raises:
         ValueError: `nbest` is out of range, or rules are asked for that exclude each
@@ -62,6 +69,10 @@ class Search:
     no_repeat_ngram: int = 0
     sampling: Sampling | None = None
     tensor2tensor_rules: bool = False
+    algorithm: str = T2T
+    word_penalty: float = 0.0
+    length_factor: float = 1.0
+    never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses what cannot be found."""
@@ -76,9 +87,26 @@ class Search:
         return self.nbest if self.sampling else self.beam_size
 
     @property
-    def score_alpha(self) -> float:
-        """The exponent of the length penalty in scores; sampling has none."""
-        return 0.0 if self.sampling else self.alpha
+    def scoring(self) -> Scoring:
+        """How log probabilities became scores; those of sampling are the same."""
+        if self.sampling:
+            return Scoring(0.0)
+        return Scoring(self.alpha, self.algorithm, self.word_penalty)
+
+    def longest(self, length: Any) -> Any:
+        """Returns the most symbols of an output, EOS counted.
+
+        `length`, of the input with EOS, is a number or an int32 tensor.
+        """
+        if self.length_factor != 1:
+            # In float32 also of a number, so that both are rounded alike.
+            factor = np.float32(self.length_factor)
+            if tf.is_tensor(length):
+                scaled = tf.math.ceil(tf.cast(length, tf.float32) * factor)
+                length = tf.cast(scaled, tf.int32)
+            else:
+                length = int(np.ceil(np.float32(length) * factor))
+        return length + self.extra_length
 
     def run(
         self,
@@ -103,8 +131,8 @@ class Search:
         """
         if width is not None and (self.sampling or self.tensor2tensor_rules):
             raise ValueError("only beam search by its own rules has a fixed width")
-        limits = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
-        limits += self.extra_length
+        lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
+        limits = self.longest(lengths)
         batch_size = tf.shape(inputs)[0]
         if self.sampling is None:
             return beam_search(
@@ -115,10 +143,12 @@ class Search:
                 alpha=self.alpha,
                 max_lengths=limits,
                 nbest=self.nbest,
-                constraints=self._constraints(prefixes),
+                constraints=self.constraints(prefixes),
                 leave_at=0.25 if width is None else None,
                 width=width,
                 tensor2tensor_rules=self.tensor2tensor_rules,
+                algorithm=self.algorithm,
+                word_penalty=self.word_penalty,
             )
         return sample(
             decoder,
@@ -131,15 +161,16 @@ class Search:
             temperature=self.sampling.temperature,
             top_k=self.sampling.top_k,
             top_p=self.sampling.top_p,
-            constraints=self._constraints(prefixes),
+            constraints=self.constraints(prefixes),
         )
 
-    def _constraints(self, prefixes: tf.Tensor | None) -> Constraints | None:
+    def constraints(self, prefixes: tf.Tensor | None = None) -> Constraints | None:
         """Returns what else is asked; None if nothing is."""
-        if prefixes is None and not self.min_length and not self.no_repeat_ngram:
+        few = self.min_length or self.no_repeat_ngram or self.never
+        if prefixes is None and not few:
             return None
         least = tf.constant(self.min_length) if self.min_length else None
-        return Constraints(least, prefixes, self.no_repeat_ngram)
+        return Constraints(least, prefixes, self.no_repeat_ngram, self.never)
 
 
 def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:

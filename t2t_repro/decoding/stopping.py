@@ -7,9 +7,13 @@ the worst of the wanted finished hypotheses is at least that good for the best p
 wanted hypotheses are final.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+
+T2T, MARIAN, TRANSFORMERS = ALGORITHMS = ("t2t", "marian", "transformers")
+"""Whose rules a beam search follows; see `beam_search.beam_search`."""
 
 
 def length_penalty(length: Any, alpha: float) -> Any:
@@ -27,6 +31,40 @@ def length_penalty(length: Any, alpha: float) -> Any:
     return ((5 + length) / 6) ** alpha
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """How the log probability of a hypothesis becomes its score.
+
+    It is divided by ((5 + n) / 6)^alpha, or in Marian's and Transformers' search by
+    n^alpha, of n symbols, EOS counted; Marian first takes `word_penalty` off for each.
+
+    Source: Marian's translator/history.h; Transformers' generation/utils.py.
+    """
+
+    alpha: float
+    algorithm: str = T2T
+    word_penalty: float = 0.0
+
+    def penalty(self, length: Any) -> Any:
+        """Returns the divisor, of a number, an array, or a tensor as float32."""
+        if self.algorithm == T2T:
+            return length_penalty(length, self.alpha)
+        if tf.is_tensor(length):
+            length = tf.cast(length, tf.float32)
+        return length**self.alpha
+
+    def score(self, log_prob: Any, length: Any) -> Any:
+        """Returns the score of a log probability, both numbers, arrays or tensors."""
+        if self.word_penalty:
+            words = tf.cast(length, tf.float32) if tf.is_tensor(length) else length
+            log_prob -= self.word_penalty * words
+        return log_prob / self.penalty(length)
+
+    def log_prob(self, score: Any, length: Any) -> Any:
+        """Returns the log probability of a score: numbers, or NumPy arrays."""
+        return score * self.penalty(length) + self.word_penalty * length
+
+
 def sentences_done(
     length: tf.Tensor,
     limits: tf.Tensor,
@@ -35,6 +73,7 @@ def sentences_done(
     *,
     alpha: float,
     nbest: int,
+    algorithm: str = T2T,
 ) -> tf.Tensor:
     """Decides for each sentence whether its `nbest` best are final: bool (batch,).
 
@@ -45,8 +84,9 @@ def sentences_done(
         scores: float32 (batch, beam), the finished ones, normalised, best first.
         alpha: exponent of the length penalty, at least 0.
         nbest: how many hypotheses are wanted.
+        algorithm: whose length penalty it is.
     """
-    reachable = log_probs[:, 0] / length_penalty(limits, alpha)
+    reachable = log_probs[:, 0] / Scoring(alpha, algorithm).penalty(limits)
     return (length >= limits) | (scores[:, nbest - 1] >= reachable)
 
 

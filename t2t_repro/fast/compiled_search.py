@@ -72,7 +72,7 @@ class CompiledSearch:
         return compiled.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
 
     def _steps(self, source: int) -> int:
-        return source + self._search.extra_length
+        return self._search.longest(source)
 
 
 def _padded(source: int) -> int:

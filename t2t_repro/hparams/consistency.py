@@ -31,6 +31,11 @@ def check_together(hparams: Any) -> None:
                 f"hparams: {name}={value} holds no sentence of "
                 f"max_length={hparams.max_length}; raise it or lower max_length"
             )
+    if not hparams.decode_length_factor and not hparams.decode_extra_length:
+        raise UserError(
+            "hparams: decode_length_factor and decode_extra_length are both 0, so "
+            "every output would be empty; set one of them"
+        )
     if hparams.average_last > hparams.keep_checkpoints:
         raise UserError(
             f"hparams: average_last={hparams.average_last} needs keep_checkpoints "

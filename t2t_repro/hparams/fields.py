@@ -8,14 +8,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import textwrap
 from typing import Any, Literal
-
-import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
+from t2t_repro.hparams.settings import (
+    AUTO,
+    as_yaml,
+    check_keys,
+    checked,
+    rule_of,
+    setting,
+)
 from t2t_repro.system.text_files import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
@@ -201,8 +205,27 @@ class HParams(ModelFields):
         50,
         "Longest output: this many subwords more than the input.",
         _PAPER_DECODING,
-        minimum=1,
+        minimum=0,
         maximum=MOST_EXTRA_LENGTH,
+    )
+    decode_length_factor: float = _free_setting(
+        1.0,
+        "The input's length is multiplied by this before; 0: it does not count.",
+        "1: tensor2tensor; 3: Marian --max-length-factor; 0: Transformers max_length",
+        minimum=0,
+        maximum=1000,
+    )
+    search: str = _free_setting(
+        "t2t",
+        "Whose beam search: tensor2tensor's, Marian's or Transformers'.",
+        "Marian beam_search.cpp; Transformers generation/utils.py",
+        choices=("t2t", "marian", "transformers"),
+    )
+    word_penalty: float = _free_setting(
+        0.0, "Taken from log p for each subword.", "Marian --word-penalty"
+    )
+    allow_unknown: bool = _free_setting(
+        True, "Whether an output may have <unk>.", "Marian --allow-unk"
     )
     seed: int = setting(1, "Start of every random sequence.", _OWN, minimum=0)
 
@@ -246,13 +269,7 @@ class HParams(ModelFields):
 
     def to_yaml(self) -> str:
         """Returns the whole set as YAML, each value under its meaning and source."""
-        lines = []
-        for field in dataclasses.fields(self):
-            rule = rule_of(field)
-            comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
-            lines += [f"# {line}" for line in comment]
-            lines.append(yaml.safe_dump({field.name: getattr(self, field.name)}))
-        return "\n".join(lines)
+        return as_yaml(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole set to a file, or raises UserError and leaves none."""

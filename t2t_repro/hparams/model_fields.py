@@ -27,9 +27,9 @@ class ModelFields:
     )
     tokenizer: str = _model_setting(
         "sentencepiece",
-        "Kind of subwords: byte-pair pieces, or lossless word pieces.",
+        "Kind of subwords: byte-pair pieces, lossless word pieces, or Marian's own.",
         _PAPER_BATCH,
-        choices=("sentencepiece", "wordpiece"),
+        choices=("sentencepiece", "wordpiece", "marian"),
     )
     vocab_size: int = _model_setting(
         37_000,

@@ -11,10 +11,13 @@ import dataclasses
 import difflib
 import functools
 import math
+import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
+
+import yaml
 
 from t2t_repro.system.errors import UserError
 
@@ -131,6 +134,17 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
     if complaint:
         raise UserError(f"{where}: {name}={value!r} {complaint}")
     return value
+
+
+def as_yaml(settings: Any) -> str:
+    """Returns a dataclass as YAML, each value under its meaning and source."""
+    lines = []
+    for field in dataclasses.fields(settings):
+        rule = rule_of(field)
+        comment = textwrap.wrap(f"{rule.doc} ({rule.source})", 80)
+        lines += [f"# {line}" for line in comment]
+        lines.append(yaml.safe_dump({field.name: getattr(settings, field.name)}))
+    return "\n".join(lines)
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:

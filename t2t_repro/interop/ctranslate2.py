@@ -198,18 +198,18 @@ def _vocabularies(
     model: Transformer, tokenizer: Tokenizer
 ) -> tuple[list[str], list[str]]:
     """Names the rows of the tables, source then target; no name comes twice."""
+    target = _table(tokenizer.target, model.vocab_size)
+    if model.shared:
+        return target, target
+    return _table(tokenizer, model.input_embedding.vocab_size), target
+
+
+def _table(tokenizer: Tokenizer, rows: int) -> list[str]:
+    """Names the rows of a table, also those that only fill it up (`vocab_divisor`)."""
     names = piece_names(tokenizer)
     used = {name: number for number, name in enumerate(names)}
     names = [
         name if used[name] == number else f"<duplicate {number}>"
         for number, name in enumerate(names)
     ]
-    target = _filled_up(names, model.vocab_size)
-    if model.shared:
-        return target, target
-    return _filled_up(names, model.input_embedding.vocab_size), target
-
-
-def _filled_up(names: list[str], rows: int) -> list[str]:
-    """Names the rows that only fill a table up (`vocab_divisor`)."""
     return names + [f"<unused {number}>" for number in range(len(names), rows)]

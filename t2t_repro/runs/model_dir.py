@@ -238,9 +238,8 @@ class ModelDir:
     def model(self, checkpoint: Checkpoint) -> Transformer:
         """Builds the model with a checkpoint's weights; UserError unless they fit."""
         tokenizer = self.tokenizer()
-        model = build_model(
-            self.hparams(), tokenizer.vocab_size, tokenizer.target_vocab_size
-        )
+        sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
+        model = build_model(self.hparams(), *sizes)
         with checkpoint.held():
             checkpoint.tensors().assign_to(named_variables(model))
         return model
@@ -261,7 +260,7 @@ def build_model(
 ) -> Transformer:
     """Builds a model, its weights drawn from ``hparams.seed``.
 
-    The target has a vocabulary of its own where its size is given.
+    `target_vocab_size` is that of the target's own vocabulary, if it has one.
     """
     model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
     random.seed(hparams.seed)  # from which Keras' initialisers draw their seeds

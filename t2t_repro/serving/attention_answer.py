@@ -6,7 +6,7 @@ from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.texts import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.piece_names import piece_names
-from t2t_repro.tokenizers.tokenizer import PAD_ID, cut_rows
+from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
 from t2t_repro.translation.translator import Translator
 
 MAX_LENGTH = 128
@@ -28,10 +28,12 @@ class AttentionAnswer:
         self._model = model
         self._translator = translator
         self._longest = min(MAX_LENGTH, translator.max_input_length)
-        names = piece_names(translator.tokenizer)
-        # Padding has no name, nor have the rows that only fill the table.
-        filling = [""] * (model.vocab_size - len(names))
-        self._names = ["", *names[1:], *filling]
+        source = translator.tokenizer
+        self._target_names = _names(source.target, model.vocab_size)
+        self._source_names = self._target_names
+        if not model.shared:
+            rows = model.input_embedding.vocab_size
+            self._source_names = _names(source, rows)
 
     def __call__(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
         """Computes the maps.
@@ -62,11 +64,10 @@ class AttentionAnswer:
         missing = is_blank(translation) & ~is_blank(text)
         targets = self._targets(inputs, translation, missing)
         maps = attention_maps(self._model, inputs, targets)
-        names = tf.constant(self._names)
         return {
             "translations": self._translator.decode(targets),
-            "source_tokens": tf.gather(names, inputs),
-            "target_tokens": tf.gather(names, targets),
+            "source_tokens": tf.gather(tf.constant(self._source_names), inputs),
+            "target_tokens": tf.gather(tf.constant(self._target_names), targets),
             "source_lengths": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32),
             "target_lengths": tf.math.count_nonzero(targets, axis=1, dtype=tf.int32),
             "encoder_self_attention": _layers(maps, "encoder", "self_attention"),
@@ -79,7 +80,7 @@ class AttentionAnswer:
     ) -> tf.Tensor:
         """Encodes translations, int32 (batch, target); the model gives the missing."""
         translator = self._translator
-        given = translator.tokenizer.encode(translation)
+        given = translator.tokenizer.target.encode(translation)
         given = cut_rows(given, MAX_LENGTH).to_tensor()
 
         def filled_in() -> tf.Tensor:
@@ -93,6 +94,12 @@ class AttentionAnswer:
             return both[:, : tf.math.count_nonzero(used)]
 
         return tf.cond(tf.reduce_any(missing), filled_in, lambda: given)
+
+
+def _names(tokenizer: Tokenizer, rows: int) -> list[str]:
+    """Names the rows of a table; padding and those that only fill it have no name."""
+    names = piece_names(tokenizer)
+    return ["", *names[1:], *[""] * (rows - len(names))]
 
 
 def _padded(rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:

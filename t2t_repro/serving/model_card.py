@@ -71,6 +71,8 @@ def facts_of(loaded: Loaded, search: Search, **said: Any) -> CardFacts:
         beam_size=search.beam_size,
         alpha=search.alpha,
         decode_extra_length=search.extra_length,
+        decode_length_factor=search.length_factor,
+        search=search.algorithm,
     )
     variables = (
         variable
@@ -167,13 +169,17 @@ def _score(facts: CardFacts) -> str:
 
 def _use(facts: CardFacts) -> str:
     hparams = facts.hparams
+    factor, searched = hparams.decode_length_factor, ""
+    times = "" if factor == 1 else f"{factor:g} times "
+    if hparams.search != "t2t":
+        searched = f", searched as {hparams.search.capitalize()} does"
     return f"""\
 ## Use
 
-Beam {hparams.beam_size}, alpha {hparams.alpha}. Of a text the first \
+Beam {hparams.beam_size}, alpha {hparams.alpha}{searched}. Of a text the first \
 {facts.max_input_length} subwords are read, end mark included; a translation has at \
-most {hparams.decode_extra_length} more than its text. Translations are the model's: \
-nobody has checked them, and they can be fluent and wrong.
+most {hparams.decode_extra_length} more than {times}its text. Translations are the \
+model's: nobody has checked them, and they can be fluent and wrong.
 """
 
 

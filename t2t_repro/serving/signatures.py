@@ -126,9 +126,9 @@ class Answers:
             subwords and EOS, nats.
         """
         check_pairs(text, translation)
-        longest = self.best.max_input_length + self.best.search.extra_length
+        longest = self.best.search.longest(self.best.max_input_length)
         inputs = self.best.encode(beginning(text))
-        targets = self.best.tokenizer.encode(beginning(translation))
+        targets = self.best.tokenizer.target.encode(beginning(translation))
         targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
         (found,) = in_parts(
@@ -168,7 +168,7 @@ def _search(translator: Translator, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
         texts = translator.decode(tf.reshape(ids, [rows * nbest, length]))
         return tf.reshape(texts, [rows, nbest]), scores[:, :nbest]
 
-    width = tf.shape(inputs)[1] + translator.search.extra_length
+    width = translator.search.longest(tf.shape(inputs)[1])
     texts, scores = in_parts(
         search,
         [inputs],

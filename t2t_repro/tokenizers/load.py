@@ -6,6 +6,7 @@ import os
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import (
+    MARIAN_SUFFIX,
     SENTENCEPIECE_SUFFIX,
     WORD_PIECE_SUFFIX,
     Tokenizer,
@@ -16,8 +17,9 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """Returns the tokenizer of a vocabulary file.
 
     Args:
-        path: a file `*.model` (SentencePiece) or `*.subwords` (tensor2tensor's word
-            pieces), or a directory that holds one such file.
+        path: a file `*.model` (SentencePiece), `*.subwords` (tensor2tensor's word
+            pieces) or `*.marian` (both sides of an imported Marian model), or a
+            directory that holds one such file.
 
     Raises:
         UserError: there is no such file, or more than one, or it is damaged.
@@ -32,7 +34,11 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         )
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
-    # Imported here: each brings a library that the other does not need.
+    # Imported here: each brings a library that the others do not need.
+    if path.endswith(MARIAN_SUFFIX):
+        from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
+
+        return MarianTokenizer(contents, path)
     if path.endswith(SENTENCEPIECE_SUFFIX):
         from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
 
@@ -44,7 +50,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
 def _vocabulary_file(path: str) -> str:
     """The vocabulary file that `path`, a file or its directory, stands for."""
-    suffixes = (SENTENCEPIECE_SUFFIX, WORD_PIECE_SUFFIX)
+    suffixes = (SENTENCEPIECE_SUFFIX, WORD_PIECE_SUFFIX, MARIAN_SUFFIX)
     kinds = " or ".join(f"*{suffix}" for suffix in suffixes)
     if os.path.isdir(path):
         names = sorted(

@@ -3,7 +3,11 @@
 import tempfile
 from pathlib import Path
 
-from t2t_repro.tokenizers.tokenizer import SENTENCEPIECE_SUFFIX, Tokenizer
+from t2t_repro.tokenizers.tokenizer import (
+    MARIAN_SUFFIX,
+    SENTENCEPIECE_SUFFIX,
+    Tokenizer,
+)
 
 
 def piece_names(tokenizer: Tokenizer) -> list[str]:
@@ -13,10 +17,15 @@ def piece_names(tokenizer: Tokenizer) -> list[str]:
     a word with U+2581, tensor2tensor the end of one with `_`. tensor2tensor's files may
     hold a name twice; then the later id is the one in use.
     """
+    if tokenizer.file_name.endswith(MARIAN_SUFFIX):
+        from t2t_repro.tokenizers.marian_tokenizer import MarianSide
+
+        assert isinstance(tokenizer, MarianSide)
+        return tokenizer.pieces
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(folder)
         contents = (Path(folder) / tokenizer.file_name).read_bytes()
-    # Imported here: each brings a library that the other does not need.
+    # Imported here: each brings a library that the others do not need.
     if tokenizer.file_name.endswith(SENTENCEPIECE_SUFFIX):
         from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 

@@ -34,6 +34,7 @@ class SentencePieceTokenizer(Tokenizer):
         path = os.fspath(path)
         processor, normalizer = _checked(contents, path)
         super().__init__(contents, os.path.basename(path), processor.vocab_size())
+        self.unknown_id = processor.unk_id()
 
         import keras_nlp  # 3 seconds, paid only by those who use it
 
@@ -41,7 +42,7 @@ class SentencePieceTokenizer(Tokenizer):
             proto=contents, dtype="int32"
         )
         in_graph = self._tokenizer._sentence_piece
-        in_graph._model_resource = _SharedModel(contents, self.fingerprint)
+        in_graph._model_resource = SharedModel(contents, self.fingerprint)
         # Decoding in tensorflow_text drops all leading spaces, the library just the
         # one that encoding has added. A mark in front makes both the same.
         mark = processor.piece_to_id(_MARK_PIECE)
@@ -62,7 +63,7 @@ class SentencePieceTokenizer(Tokenizer):
         return tf.strings.regex_replace(text, f"^{_MARK} ?", "", replace_global=False)
 
 
-class _SharedModel(tf.saved_model.experimental.TrackableResource):
+class SharedModel(tf.saved_model.experimental.TrackableResource):
     """A model that TensorFlow holds by name, one for all tokenizers that are alike.
 
     That of tensorflow_text belongs to a kernel, and `keras.utils.set_random_seed`

@@ -14,6 +14,7 @@ PAD_ID = 0
 EOS_ID = 1
 SENTENCEPIECE_SUFFIX = ".model"
 WORD_PIECE_SUFFIX = ".subwords"
+MARIAN_SUFFIX = ".marian"
 
 
 class Tokenizer(tf.Module):
@@ -28,8 +29,8 @@ class Tokenizer(tf.Module):
         vocab_size: how many ids there are.
 
     Attributes:
-        target_vocab_size: how many the target has, where its ids are others; or None.
         fingerprint: SHA-256 of the vocabulary file, in hexadecimal.
+        unknown_id: what stands for text that no piece spells; None: there is none.
     """
 
     def __init__(self, contents: bytes, file_name: str, vocab_size: int) -> None:
@@ -37,9 +38,19 @@ class Tokenizer(tf.Module):
         super().__init__()
         self.file_name = file_name
         self.vocab_size = vocab_size
-        self.target_vocab_size: int | None = None
         self.fingerprint = hashlib.sha256(contents).hexdigest()
+        self.unknown_id: int | None = None
         self._contents = contents
+
+    @property
+    def target(self) -> Tokenizer:
+        """What encodes and decodes target text: itself, unless the sides differ."""
+        return self
+
+    @property
+    def target_vocab_size(self) -> int | None:
+        """Ids of the target's own vocabulary; None: both sides share one."""
+        return None
 
     def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of each text, EOS at the end of every row.

@@ -130,10 +130,8 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
 
 def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
     with run.strategy.scope(), mixed_precision(precision):
-        tokenizer = data.tokenizer
-        return build_model(
-            run.hparams, tokenizer.vocab_size, tokenizer.target_vocab_size
-        )
+        sizes = data.tokenizer.vocab_size, data.tokenizer.target_vocab_size
+        return build_model(run.hparams, *sizes)
 
 
 @contextmanager
@@ -256,7 +254,8 @@ def _validation(
     hparams, say, workers = run.hparams, run.say, loop.workers
     config = batching_of(hparams)
     validation_loss = ValidationLoss(model, workers)
-    translator = Translator(model, data.tokenizer, search_of(hparams, beam_size=1))
+    search = search_of(hparams, data.tokenizer, beam_size=1)
+    translator = Translator(model, data.tokenizer, search)
     sample = _first(run.problem, "val", VALIDATION_SENTENCES)
 
     def validate(step: int) -> None:
@@ -303,6 +302,9 @@ def _average_and_score(
         "decode_extra_length": hparams.decode_extra_length,
         "test_fingerprint": test_fingerprint,
     }
+    if hparams.search != "t2t":
+        names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
+        wanted |= {name: getattr(hparams, name) for name in names}
     scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}
     earlier = _earlier_result(directory, wanted, scored)
     if earlier is not None:
@@ -322,7 +324,8 @@ def _average_and_score(
     pairs = list(run.problem.pairs("test"))
     say(f"translating {run.problem.description('test')}")
     nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
-    translator = Translator(model, data.tokenizer, search_of(hparams, nbest=nbest))
+    search = search_of(hparams, data.tokenizer, nbest=nbest)
+    translator = Translator(model, data.tokenizer, search)
     reached, _ = evaluate(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,

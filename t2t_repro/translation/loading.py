@@ -16,12 +16,17 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
-def search_of(hparams: HParams, **changes: Any) -> Search:
+def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Search:
     """Returns a model's own search, but for the fields that are given and not None."""
+    unknown = tokenizer.target.unknown_id
     settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
         "alpha": hparams.alpha,
         "extra_length": hparams.decode_extra_length,
+        "length_factor": hparams.decode_length_factor,
+        "algorithm": hparams.search,
+        "word_penalty": hparams.word_penalty,
+        "never": () if hparams.allow_unknown or unknown is None else (unknown,),
     }
     asked = {name: value for name, value in changes.items() if value is not None}
     return Search(**(settings | asked))
@@ -44,6 +49,10 @@ class Loaded(NamedTuple):
     homes: list[ModelDir]
     checkpoints: list[str]
 
+    def search(self, **changes: Any) -> Search:
+        """Returns their own search; `changes` are those of `search_of`."""
+        return search_of(self.hparams, self.tokenizer, **changes)
+
     def translator(
         self,
         for_one: Callable[[list[Transformer], Search], SentenceSearch] | None = None,
@@ -53,7 +62,7 @@ class Loaded(NamedTuple):
 
         `changes` are those of `search_of`.
         """
-        search = search_of(self.hparams, **changes)
+        search = self.search(**changes)
         alone = for_one and for_one(self.models, search)
         return Translator(self.models, self.tokenizer, search, for_one=alone)
 

@@ -178,7 +178,8 @@ class PairScorer:
 
     def _encode_targets(self, lines: list[str], before: int) -> list[list[int]]:
         """Encodes targets; `before` is how many pairs came before them."""
-        rows: list[list[int]] = self.tokenizer.encode(tf.constant(lines)).to_list()
+        encoded = self.tokenizer.target.encode(tf.constant(lines))
+        rows: list[list[int]] = encoded.to_list()
         for number, row in enumerate(rows, before + 1):
             if len(row) > MAX_TARGET_LENGTH:
                 raise UserError(
@@ -192,7 +193,8 @@ class PairScorer:
         self, targets: list[list[int]], log_probs: np.ndarray
     ) -> list[tuple[TokenScore, ...]]:
         """Joins each symbol's text to its log probability, float32 (batch, target)."""
-        spelled = spell_tokens(self.tokenizer, [target[:-1] for target in targets])
+        side = self.tokenizer.target
+        spelled = spell_tokens(side, [target[:-1] for target in targets])
         return [
             tuple(
                 TokenScore(text, float(value))

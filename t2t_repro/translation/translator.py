@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.search import Search
-from t2t_repro.decoding.stopping import length_penalty
 from t2t_repro.models.searching import as_one, decoder_of, find
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -150,13 +149,14 @@ class Translator(tf.Module):
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
         """Encodes how translations begin: int32 (batch, prefix), 0-padded."""
-        ids = self.tokenizer.encode(tf.constant(prefixes))
+        ids = self.tokenizer.target.encode(tf.constant(prefixes))
         return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Decodes translations, int32 (batch, target): string (batch,), a line each."""
         # A line break that a model spells would shift every line that follows.
-        return tf.strings.regex_replace(self.tokenizer.decode(ids), r"[\r\n]", " ")
+        text = self.tokenizer.target.decode(ids)
+        return tf.strings.regex_replace(text, r"[\r\n]", " ")
 
     def translate_batches(
         self,
@@ -271,7 +271,7 @@ class Translator(tf.Module):
             texts.numpy().reshape(batch, nbest),
             scores,
             tokens,
-            scores * self._penalties(ids.numpy(), tokens),
+            self._log_probs(scores, ids.numpy(), tokens),
             strict=True,
         )
         return [
@@ -283,12 +283,14 @@ class Translator(tf.Module):
             for row in rows
         ]
 
-    def _penalties(self, ids: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Returns what the log probabilities were divided by: (batch, nbest)."""
-        penalties = length_penalty(tokens, self.search.score_alpha)
+    def _log_probs(
+        self, scores: np.ndarray, ids: np.ndarray, tokens: np.ndarray
+    ) -> np.ndarray:
+        """Returns the log probabilities of scores, (batch, nbest)."""
+        found = self.search.scoring.log_prob(scores, tokens)
         if self.search.tensor2tensor_rules:  # What did not end keeps its own.
-            return np.where((ids == EOS_ID).any(axis=2), penalties, 1.0)
-        return penalties
+            return np.where((ids == EOS_ID).any(axis=2), found, scores)
+        return found
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:

@@ -27,6 +27,11 @@ class CodePointTokenizer:
         points = tf.strings.unicode_decode(text, "UTF-8") + 2
         return tf.concat([points, tf.ones_like(points[:, :1])], axis=1)
 
+    @property
+    def target(self):
+        """Encodes targets alike."""
+        return self
+
 
 def ids(text):
     """The ids of a text, by hand."""

@@ -19,9 +19,9 @@ def test_a_list_holds_at_most_what_the_beam_does(nbest):
 
 def test_samples_are_as_many_as_one_likes():
     search = Search(beam_size=3, nbest=7, sampling=Sampling())
-    assert (search.hypotheses, search.score_alpha) == (7, 0.0)
+    assert (search.hypotheses, search.scoring.alpha) == (7, 0.0)
     assert Search(beam_size=3, alpha=0.5).hypotheses == 3
-    assert Search(alpha=0.5).score_alpha == 0.5
+    assert Search(alpha=0.5).scoring.alpha == 0.5
 
 
 def test_tensor2tensor_draws_nothing():

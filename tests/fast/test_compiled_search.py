@@ -37,6 +37,8 @@ def models():
         {"min_length": 9},
         {"no_repeat_ngram": 2},
         {"alpha": 0.0},
+        {"algorithm": "marian", "never": (5,), "length_factor": 1.5, "alpha": 1.0},
+        {"algorithm": "transformers", "alpha": 1.0},
     ],
     ids=str,
 )

@@ -49,6 +49,11 @@ def test_a_whole_number_is_welcome_where_a_float_is_wanted():
         ({"d_model": "auto"}, "d_model must be a whole number, not 'auto' (str)"),
         ({"checkpoint_minutes": 0.0}, "nothing would ever be saved"),
         (
+            {"decode_length_factor": 0.0, "decode_extra_length": 0},
+            "every output would be empty",
+        ),
+        ({"search": "marina"}, "must be one of t2t, marian, transformers"),
+        (
             {"d_model": 9, "num_heads": 3, "position": "sinusoid_paper"},
             "d_model=9 must be even",
         ),
@@ -70,6 +75,8 @@ def test_a_bad_value_is_refused_by_name(changes, words):
         {"checkpoint_minutes": 0.0, "checkpoint_steps": 100},
         {"position": "none", "num_decoder_layers": 2},
         {"d_model": 9, "num_heads": 3, "position": "sinusoid"},
+        {"decode_length_factor": 3.0, "decode_extra_length": 0, "search": "marian"},
+        {"decode_length_factor": 0.0, "search": "transformers"},
     ],
 )
 def test_an_unusual_value_is_allowed(changes):

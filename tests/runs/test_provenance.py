@@ -72,7 +72,7 @@ def test_all_else_together_leaves_the_function_alone():
     }
     changes |= {"problem": "files", "batching": "sorted", "precision": "bfloat16"}
     changes |= {"learning_rate_schedule": "t2t", "max_tokens_per_device": 5000}
-    changes |= {"rows_multiple": 8, "xla": True}
+    changes |= {"rows_multiple": 8, "xla": True, "search": "marian"}
     assert changes.keys() | of_function == SMALL.to_dict().keys()
     other = SMALL.replace(**changes)
     assert not differ(function(SMALL), function(other))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from pathlib import Path
 
 import pytest
+import sentencepiece
 
 from t2t_repro.decoding.search import Search
 from t2t_repro.models.transformer import Transformer
@@ -13,6 +15,7 @@ from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.server_files import write_server_files
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from tests import tiny
@@ -36,6 +39,47 @@ def model() -> Transformer:
 def module(model: Transformer, tokenizer: Tokenizer) -> ServingModule:
     search = Search(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+
+
+@pytest.fixture(scope="session")
+def marian_module() -> ServingModule:
+    """Two SentencePiece models, two vocabularies, and Marian's search."""
+    models, pieces = [], []
+    for side in range(2):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(pair[side] for pair in tiny.pairs("train")),
+            model_writer=model,
+            vocab_size=90 - 10 * side,
+            hard_vocab_limit=False,
+            minloglevel=2,
+        )
+        models.append(model.getvalue())
+        found = sentencepiece.SentencePieceProcessor(model_proto=models[-1])
+        names = [found.id_to_piece(n) for n in range(found.vocab_size())]
+        pieces.append(["<pad>", "</s>", *(p for p in names if p != "</s>"), ">>deu<<"])
+    tokenizer = MarianTokenizer.from_pieces(*models, *pieces)
+    target = tokenizer.target_vocab_size
+    model = small.random_model(tokenizer.vocab_size, target_vocab_size=target)
+    unknown = tokenizer.target.unknown_id
+    search = Search(
+        small.BEAM_SIZE,
+        alpha=1.0,
+        extra_length=0,
+        algorithm="marian",
+        length_factor=1.5,
+        never=(unknown,),
+    )
+    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+
+
+@pytest.fixture(scope="session")
+def marian_export_dir(
+    marian_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("exported_marian")
+    export(marian_module, folder, model_name=small.NAME, model_card="# small\n")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,10 @@ HOSTILE = {
 
 
 def random_model(
-    vocab_size: int, spread: float = 0.3, **settings: object
+    vocab_size: int,
+    spread: float = 0.3,
+    target_vocab_size: int | None = None,
+    **settings: object,
 ) -> Transformer:
     """Builds a model of random weights, the same ones whatever ran before.
 
@@ -48,10 +51,12 @@ def random_model(
     Args:
         vocab_size: V.
         spread: standard deviation of what is added to the initial weights.
+        target_vocab_size: V of the target's own vocabulary, if it has one.
         **settings: hyper-parameters that differ.
     """
     sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
-    model = build_model(HParams(**{**sizes, **settings}), vocab_size)
+    hparams = HParams(**{**sizes, **settings})
+    model = build_model(hparams, vocab_size, target_vocab_size)
     generator = np.random.default_rng(1)
     for variable in model.trainable_variables:
         variable.assign(variable + generator.normal(0, spread, variable.shape))

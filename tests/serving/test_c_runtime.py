@@ -38,7 +38,10 @@ def program(tmp_path_factory):
 
 
 @pytest.mark.medium
-def test_a_c_program_translates_as_python_does(program, export_dir, module):
+@pytest.mark.parametrize("kind", ["", "marian_"])
+def test_a_c_program_translates_as_python_does(program, kind, request):
+    export_dir = request.getfixturevalue(f"{kind}export_dir")
+    module = request.getfixturevalue(f"{kind}module")
     libraries = Path(importlib.util.find_spec("tensorflow_text").origin).parent
     graph = tf.Graph()
     with tf.compat.v1.Session(graph=graph) as session:

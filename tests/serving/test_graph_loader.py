@@ -13,7 +13,7 @@ import tensorflow as tf
 from tests.serving import small
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "peers" / "run_export.py"
-TEXTS = [*small.sentences(8), ""]
+TEXTS = [*small.sentences(8), "", ">>deu<< one two"]
 
 
 def answers(python, version, cwd):
@@ -55,8 +55,9 @@ def assert_answers(found, module):
 
 
 @pytest.mark.medium
-def test_a_copy_answers_where_the_package_is_not_installed(
-    export_dir, module, tmp_path
-):
+@pytest.mark.parametrize("kind", ["", "marian_"])
+def test_a_copy_answers_where_the_package_is_not_installed(kind, request, tmp_path):
+    export_dir = request.getfixturevalue(f"{kind}export_dir")
+    module = request.getfixturevalue(f"{kind}module")
     copy = shutil.copytree(export_dir / "1", tmp_path / "elsewhere")
     assert_answers(answers(sys.executable, copy, tmp_path), module)

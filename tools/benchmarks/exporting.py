@@ -31,7 +31,7 @@ def translator(given: Mapping[str, Any]) -> None:
     """
     settings = Namespace(**given)
     model, tokenizer, hparams = _load(settings)
-    search = search_of(hparams)
+    search = search_of(hparams, tokenizer)
     started = time.perf_counter()
     export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
     variables = named_variables(model).values()

@@ -108,7 +108,7 @@ def write_sentences(settings: Namespace) -> tuple[dict[str, Any], int]:
     work_dir = Path(settings.work_dir)
     weights: dict[str, Any] = to_t2t(values, hparams.norm)
     np.savez(work_dir / WEIGHTS, **weights)
-    translator = Translator(model, tokenizer, search_of(hparams))
+    translator = Translator(model, tokenizer, search_of(hparams, tokenizer))
     lines = read_lines(Path(settings.data_dir) / settings.test_file)
     inputs = translator.encode(tf.constant(lines)).numpy()
     order = np.argsort(-np.count_nonzero(inputs, axis=1), kind="stable")

@@ -1,0 +1,179 @@
+"""A plain Transformer with the weights of a Marian model, as a search's decoder.
+
+Every step computes the whole hypothesis again: slow, and short enough to be checked by
+eye. Ids are in this project's order: PAD 0, EOS 1, the rest as in Marian's vocabulary.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import yaml
+
+from t2t_repro.decoding.decoder import State
+from t2t_repro.tokenizers.marian_tokenizer import SPECIAL_PIECES, MarianTokenizer
+
+ACTIVATIONS = {
+    "swish": tf.nn.silu,
+    "relu": tf.nn.relu,
+    "gelu": lambda x: tf.nn.gelu(x, approximate=False),
+}
+
+
+class MarianDecoder:
+    """Post-norm Transformer with biases; `programs` says whose positions and epsilon.
+
+    Args:
+        folder: Marian's files of a model.
+        activation: of the feed-forward layers.
+        program: "marian" or "transformers".
+    """
+
+    def __init__(self, folder: Path, activation: str, program: str = "marian") -> None:
+        (path,) = folder.glob("*.npz")
+        with np.load(path) as file:
+            self._weights = {name: tf.constant(file[name]) for name in file.files}
+        files = sorted(folder.glob("*vocab.yml"))
+        self.orders = [_order(file) for file in files]
+        self.tokenizer = MarianTokenizer.from_pieces(
+            (folder / "source.spm").read_bytes(),
+            (folder / "target.spm").read_bytes(),
+            *(order.pieces for order in self.orders),
+        )
+        shared = len(self.orders) == 1
+        names = ("Wemb", "Wemb") if shared else ("encoder_Wemb", "decoder_Wemb")
+        self._tables = [
+            _with_padding(tf.gather(self._weights[name], order.theirs))
+            for name, order in zip(
+                names, (self.orders[0], self.orders[-1]), strict=True
+            )
+        ]
+        bias = tf.gather(
+            self._weights["decoder_ff_logit_out_b"][0], self.orders[-1].theirs
+        )
+        self._bias = tf.concat([[float("-inf")], bias], axis=0)
+        self._activation = ACTIVATIONS[activation]
+        self._epsilon = {"marian": 1e-9, "transformers": 1e-5}[program]
+        self._heads = {64: 4, 48: 3, 40: 2}[self._tables[0].shape[1]]
+        self._program = program
+
+    def start(self, inputs: tf.Tensor, beam: int) -> State:
+        mask = inputs > 0
+        x = self._embedded(0, inputs)
+        layers = self._layers("encoder")
+        for layer in layers:
+            x = self._attend(f"{layer}_self", x, x, mask[:, None, None])
+            x = self._feed_forward(layer, x)
+        rows = tf.shape(inputs)[0]
+        return {
+            "memory": x,
+            "mask": mask,
+            "ids": tf.zeros([rows, beam, 0], tf.int32),
+        }
+
+    def step(
+        self, ids: tf.Tensor, index: tf.Tensor, state: State
+    ) -> tuple[tf.Tensor, State]:
+        """Scores the next symbols."""
+        past = tf.concat([state["ids"], ids[:, :, None]], axis=2)
+        rows, beam, length = tf.unstack(tf.shape(past))
+        memory = tf.repeat(state["memory"], beam, axis=0)
+        seen = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
+        x = self._embedded(1, tf.reshape(past, [rows * beam, length]))
+        causal = tf.linalg.band_part(tf.ones([length, length], tf.bool), -1, 0)
+        for layer in self._layers("decoder"):
+            x = self._attend(f"{layer}_self", x, x, causal)
+            x = self._attend(f"{layer}_context", x, memory, seen)
+            x = self._feed_forward(layer, x)
+        logits = tf.matmul(x[:, -1], self._tables[1], transpose_b=True) + self._bias
+        logits = tf.reshape(logits, [rows, beam, self._tables[1].shape[0]])
+        return logits, state | {"ids": past}
+
+    def select_beams(self, state: State, parents: tf.Tensor) -> State:
+        return state | {"ids": tf.gather(state["ids"], parents, batch_dims=1)}
+
+    def select_sentences(self, state: State, keep: tf.Tensor) -> State:
+        return {name: tf.gather(value, keep) for name, value in state.items()}
+
+    def _layers(self, side: str) -> list[str]:
+        """The beginnings of the names of a side's layers, in order."""
+        found = {
+            name.rsplit("_ffn_W1", 1)[0]
+            for name in self._weights
+            if name.startswith(f"{side}_l") and name.endswith("_ffn_W1")
+        }
+        return sorted(found)
+
+    def _embedded(self, side: int, ids: tf.Tensor) -> tf.Tensor:
+        table = self._tables[side]
+        depth = table.shape[1]
+        half = np.arange(depth // 2)
+        exponents = half / (depth // 2 - 1)
+        if self._program == "transformers":
+            exponents = 2 * half / depth
+        places = tf.cast(tf.range(tf.shape(ids)[1]), tf.float64)[:, None]
+        angles = places * tf.constant(10_000.0**-exponents)
+        signal = tf.concat([tf.sin(angles), tf.cos(angles)], axis=1)
+        return tf.gather(table, ids) * depth**0.5 + tf.cast(signal, tf.float32)
+
+    def _attend(
+        self, name: str, x: tf.Tensor, memory: tf.Tensor, mask: tf.Tensor
+    ) -> tf.Tensor:
+        """Residual attention; mask broadcasts to (rows, heads, queries, keys)."""
+
+        def heads(letter: str, values: tf.Tensor) -> tf.Tensor:
+            found = self._dense(f"{name}_W{letter}", f"{name}_b{letter}", values)
+            rows, length, depth = found.shape[0], tf.shape(found)[1], found.shape[2]
+            rows = tf.shape(found)[0] if rows is None else rows
+            shape = [rows, length, self._heads, depth // self._heads]
+            return tf.transpose(tf.reshape(found, shape), [0, 2, 1, 3])
+
+        query, key, value = heads("q", x), heads("k", memory), heads("v", memory)
+        weights = tf.matmul(query, key, transpose_b=True) / query.shape[-1] ** 0.5
+        weights = tf.nn.softmax(tf.where(mask, weights, -1e9))
+        mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
+        mixed = tf.reshape(mixed, tf.shape(x))
+        new = self._dense(f"{name}_Wo", f"{name}_bo", mixed)
+        return self._norm(f"{name}_Wo", x + new)
+
+    def _feed_forward(self, layer: str, x: tf.Tensor) -> tf.Tensor:
+        inner = self._dense(f"{layer}_ffn_W1", f"{layer}_ffn_b1", x)
+        new = self._dense(f"{layer}_ffn_W2", f"{layer}_ffn_b2", self._activation(inner))
+        return self._norm(f"{layer}_ffn_ffn", x + new)
+
+    def _dense(self, kernel: str, bias: str, x: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(x, self._weights[kernel]) + self._weights[bias]
+
+    def _norm(self, name: str, x: tf.Tensor) -> tf.Tensor:
+        mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
+        scale, bias = (
+            self._weights[f"{name}_ln_scale"],
+            self._weights[f"{name}_ln_bias"],
+        )
+        return (x - mean) / tf.sqrt(variance + self._epsilon) * scale + bias
+
+
+class _Order:
+    """A vocabulary in both orders.
+
+    `theirs` are Marian's ids of ours from 1 on, `ours` the ids of ours by Marian's.
+    """
+
+    def __init__(self, table: dict[str, int]) -> None:
+        pad, eos = SPECIAL_PIECES
+        names = [eos, *(p for p in sorted(table, key=lambda p: table[p]) if p != eos)]
+        self.pieces = [pad, *names]
+        self.theirs = [table[piece] for piece in names]
+        self.ours = {number: n for n, number in enumerate(self.theirs, 1)}
+
+
+def _order(path: Path) -> _Order:
+    """Reads a vocabulary; BaseLoader takes `no` and `1` for text."""
+    entries: dict[str, Any] = yaml.load(path.read_text("utf-8"), yaml.BaseLoader)
+    return _Order({piece: int(number) for piece, number in entries.items()})
+
+
+def _with_padding(table: tf.Tensor) -> tf.Tensor:
+    """Puts a row of zeros before a table."""
+    return tf.concat([tf.zeros_like(table[:1]), table], axis=0)

@@ -1,0 +1,86 @@
+"""Marian's and Transformers' beam search of one sentence, in plain Python.
+
+Written after Marian's translator/beam_search.cpp and history.h and Transformers'
+generation/utils.py, one hypothesis after the other.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.decoding.toy_decoders import EOS, PAD
+
+Ids = tuple[int, ...]
+LogProbs = Callable[[Ids], np.ndarray]
+"""Of the next symbol after a hypothesis: float64 (vocab,)."""
+
+
+class Hypothesis(NamedTuple):
+    """A hypothesis; best first is descending order of these."""
+
+    score: float
+    ids: Ids
+    log_prob: float
+
+
+def candidates(
+    log_probs: LogProbs, beam: list[Hypothesis], never: Ids
+) -> list[Hypothesis]:
+    """Every continuation of a beam, best first; the score is the log probability."""
+    found = []
+    for hypothesis in beam:
+        for symbol, log_prob in enumerate(log_probs(hypothesis.ids)):
+            if symbol not in (PAD, *never):
+                total = hypothesis.log_prob + float(log_prob)
+                found.append(Hypothesis(total, (*hypothesis.ids, symbol), total))
+    return sorted(found, reverse=True)
+
+
+def marian(
+    log_probs: LogProbs,
+    limit: int,
+    beam_size: int,
+    normalize: float,
+    word_penalty: float = 0.0,
+    never: Ids = (),
+) -> list[Hypothesis]:
+    """Returns all results, best first; ids end in EOS unless cut."""
+    beam, results = [Hypothesis(0.0, (), 0.0)], []
+    places = beam_size
+    for length in range(1, limit + 1):
+        best = candidates(log_probs, beam, never)[:places]
+        beam = []
+        for _, ids, log_prob in best:
+            if ids[-1] == EOS or length == limit:
+                score = (log_prob - word_penalty * length) / length**normalize
+                results.append(Hypothesis(score, ids, log_prob))
+                places -= 1
+            else:
+                beam.append(Hypothesis(log_prob, ids, log_prob))
+        if not beam:
+            break
+    return sorted(results, reverse=True)
+
+
+def transformers(
+    log_probs: LogProbs, limit: int, beam_size: int, penalty: float, never: Ids = ()
+) -> list[Hypothesis]:
+    """Returns the finished hypotheses, best first, all with EOS."""
+    beam, results = [Hypothesis(0.0, (), 0.0)], []
+    for length in range(1, limit + 1):
+        best = candidates(log_probs, beam, never)[: 2 * beam_size]
+        if length == limit:  # Forced, and the forced symbol is certain.
+            best = [Hypothesis(h.score, (*h.ids, EOS), h.log_prob) for h in beam]
+        for _, ids, log_prob in best[:beam_size]:
+            if ids[-1] == EOS:
+                score = log_prob / length**penalty
+                results.append(Hypothesis(score, ids, log_prob))
+        results = sorted(results, reverse=True)[:beam_size]
+        beam = [each for each in best if each.ids[-1] != EOS][:beam_size]
+        if not beam:
+            break
+        hopeful = beam[0].log_prob / length**penalty
+        if len(results) == beam_size and results[-1].score >= hopeful:
+            break
+    return results

@@ -1,0 +1,105 @@
+"""Marian's and Transformers' searches on models that Marian trained."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.search import Search
+from t2t_repro.system.text_files import read_lines
+from tests.decoding.marian_decoder import MarianDecoder
+from tests.decoding.results import hypothesis
+
+ACTIVATIONS = {"a_opus": "swish", "b_relu_labels": "relu", "c_gelu_separate": "gelu"}
+# Both limits are those of the vectors' settings; Transformers counts the start symbol.
+LIMITS = {
+    "marian": {"length_factor": 3.0, "extra_length": 0},
+    "transformers": {"length_factor": 0.0, "extra_length": 199},
+}
+# Marian translates no blank lines, and Transformers reads special tokens in a text:
+# there the search was given something else.
+OTHER_INPUTS = {"marian": (18, 19), "transformers": (37,)}
+SEARCHES = {
+    "marian": {
+        "greedy": (1, 0.0),
+        "beam4_normalize_0": (4, 0.0),
+        "beam4_normalize_0.6": (4, 0.6),
+        "beam4_normalize_1": (4, 1.0),
+        "beam6_as_decoder_yml": (6, 1.0),
+    },
+    "transformers": {
+        "greedy": (1, 0.0),
+        "beam4_length_penalty_0": (4, 0.0),
+        "beam4_length_penalty_1": (4, 1.0),
+    },
+}
+
+
+@cache
+def decoder_of(folder, program):
+    """A model of the vectors with a program's positions and epsilon."""
+    return MarianDecoder(folder / "marian", ACTIVATIONS[folder.name], program)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("case", ACTIVATIONS)
+@pytest.mark.parametrize(
+    ("program", "name"), [(p, name) for p, names in SEARCHES.items() for name in names]
+)
+def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name):
+    folder = shared_dir / "marian" / case
+    decoder = decoder_of(folder, program)
+    expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
+    beam_size, alpha = SEARCHES[program][name]
+    unknown = decoder.tokenizer.target.unknown_id
+    search = Search(
+        beam_size,
+        alpha,
+        nbest=beam_size,
+        algorithm=program,
+        never=(unknown,) if name == "beam6_as_decoder_yml" else (),
+        **LIMITS[program],
+    )
+
+    @tf.function(autograph=False)
+    def find(inputs):
+        return search.run(decoder, decoder.start(inputs, beam_size), inputs)
+
+    inputs = decoder.tokenizer.encode(tf.constant(expected["sources"])).to_tensor()
+    found = find(inputs)
+    ours = decoder.orders[-1].ours
+    for n, line in enumerate(expected[name]):
+        if n in OTHER_INPUTS[program]:
+            continue
+        rows = [line["ids"]] if isinstance(line["ids"][0], int) else line["ids"]
+        theirs = [tuple(ours[symbol] for symbol in row) for row in rows]
+        assert [hypothesis(row) for row in found.ids[n]][: len(theirs)] == theirs
+        scores = line.get("score", line.get("sequences_scores"))
+        if scores is not None:
+            np.testing.assert_allclose(found.scores[n], scores, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", LIMITS)
+def test_a_thousand_lines_are_those_of_the_program(shared_dir, program):
+    folder = shared_dir / "marian" / "a_opus"
+    decoder = decoder_of(folder, program)
+    search = Search(4, 0.0, algorithm=program, **LIMITS[program])
+    corpus = shared_dir / "corpora" / "multi30k" / "test_2016_flickr.en"
+    lines = read_lines(corpus)
+    expected = read_lines(folder / f"test_2016_flickr.{program}.de")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def translate(texts):
+        inputs = decoder.tokenizer.encode(texts).to_tensor()
+        found = search.run(decoder, decoder.start(inputs, 4), inputs)
+        return decoder.tokenizer.target.decode(found.ids[:, 0])
+
+    found = []
+    for start in range(0, len(lines), 50):
+        texts = translate(tf.constant(lines[start : start + 50])).numpy()
+        found += [text.decode() for text in texts]
+    assert len(found) == 1000
+    assert found == expected

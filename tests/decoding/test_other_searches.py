@@ -1,0 +1,176 @@
+"""Marian's and Transformers' beam search against plain ones, and exhaustive search."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.search import Sampling, Search
+from tests.decoding import plain_search
+from tests.decoding.results import hypothesis
+from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
+
+LIMITS = [9, 4, 6, 9, 1, 2, 7, 12, 3, 5, 8, 10]
+NEVER = (3,)
+
+
+def searched(decoder: MemoryDecoder, sources: np.ndarray, search: Search, **settings):
+    """Searches as `Search.run` does, with limits of our choice."""
+
+    @tf.function(autograph=False)
+    def run(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
+        return beam_search(
+            decoder,
+            decoder.start(sources, search.beam_size),
+            batch_size=tf.shape(sources)[0],
+            beam_size=search.beam_size,
+            alpha=search.alpha,
+            max_lengths=limits,
+            nbest=search.nbest,
+            constraints=search.constraints(),
+            algorithm=search.algorithm,
+            word_penalty=search.word_penalty,
+            **settings,
+        )
+
+    return run(tf.constant(sources), tf.constant(LIMITS))
+
+
+def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Search):
+    """What the plain search of that name finds."""
+
+    def log_probs(ids):
+        return decoder.log_probs(source, ids)
+
+    if search.algorithm == "marian":
+        return plain_search.marian(
+            log_probs,
+            limit,
+            search.beam_size,
+            search.alpha,
+            search.word_penalty,
+            search.never,
+        )
+    return plain_search.transformers(
+        log_probs, limit, search.beam_size, search.alpha, search.never
+    )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "never", "settings"),
+    [
+        (0.0, (), {}),
+        (0.6, NEVER, {}),
+        (1.0, (), {"leave_at": None}),
+        (1.0, NEVER, {"width": 12}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("algorithm", "word_penalty"),
+    [("marian", 0.0), ("marian", 0.3), ("marian", -0.4), ("transformers", 0.0)],
+)
+@pytest.mark.parametrize(("beam_size", "nbest"), [(1, 1), (4, 1), (4, 4)])
+def test_it_finds_what_the_plain_search_finds(
+    algorithm, word_penalty, beam_size, nbest, alpha, never, settings
+):
+    search = Search(
+        beam_size,
+        alpha,
+        nbest=nbest,
+        algorithm=algorithm,
+        word_penalty=word_penalty,
+        never=never,
+    )
+    sources = LARGER.sources(len(LIMITS))
+    result = searched(LARGER, sources, search, **settings)
+    lengths = set()
+    for row, (source, limit) in enumerate(zip(sources, LIMITS, strict=True)):
+        plain = expected(LARGER, source, limit, search)[:nbest]
+        for place, (score, ids, _) in enumerate(plain):
+            assert hypothesis(result.ids[row, place]) == ids
+            np.testing.assert_allclose(result.scores[row, place], score, atol=2e-5)
+            lengths.add(len(ids))
+    assert len(lengths) > 3
+
+
+@pytest.mark.parametrize("algorithm", ["marian", "transformers"])
+def test_a_wide_beam_finds_the_best_of_all(algorithm):
+    search = Search(81, 0.0, algorithm=algorithm)
+    sources = SMALL.sources(len(LIMITS))
+    limits = [min(limit, 4) for limit in LIMITS]
+    result = beam_search(
+        SMALL,
+        SMALL.start(sources, 81),
+        batch_size=len(limits),
+        beam_size=81,
+        alpha=0.0,
+        max_lengths=tf.constant(limits),
+        algorithm=algorithm,
+    )
+    for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
+        (score, ids), *_ = SMALL.exhaustive(source, limit, 0.0)
+        # What is cut, or whose end is forced, may be better than all that ends.
+        best = expected(SMALL, source, limit, search)[0]
+        assert hypothesis(result.ids[row, 0]) == best.ids
+        assert best.score >= score - 1e-9
+        if best.ids[-1] == EOS and len(best.ids) < limit:
+            assert best.ids == ids
+
+
+def test_what_is_cut_competes_with_what_has_ended():
+    sources = LARGER.sources(64, seed=5)
+    search = Search(3, 1.0, nbest=3, algorithm="marian")
+    result = beam_search(
+        LARGER,
+        LARGER.start(sources, 3),
+        batch_size=64,
+        beam_size=3,
+        alpha=1.0,
+        max_lengths=tf.fill([64], 3),
+        nbest=3,
+        algorithm="marian",
+    )
+    cut, ended = 0, 0
+    for row, source in enumerate(sources):
+        plain = expected(LARGER, source, 3, search)
+        assert [hypothesis(ids) for ids in result.ids[row]] == [h.ids for h in plain]
+        first = {h.ids[-1] == EOS for h in plain}
+        cut, ended = cut + (False in first), ended + (True in first)
+    assert cut and ended
+
+
+def test_limits_are_a_multiple_of_the_length_and_more():
+    marian = Search(length_factor=3.0, extra_length=0, algorithm="marian")
+    assert marian.longest(7) == 21
+    assert marian.longest(tf.constant([7, 1])).numpy().tolist() == [21, 3]
+    transformers = Search(length_factor=0.0, extra_length=199)
+    assert transformers.longest(tf.constant([7])).numpy().tolist() == [199]
+    half = Search(length_factor=1.1, extra_length=2)
+    for length in range(1, 60):
+        numbers = math.ceil(np.float32(length) * np.float32(1.1)) + 2
+        assert half.longest(length) == numbers
+        assert int(half.longest(tf.constant(length))) == numbers
+
+
+def test_scores_and_log_probabilities_are_turned_into_each_other():
+    scoring = Search(alpha=0.5, algorithm="marian", word_penalty=0.25).scoring
+    # (-6 - 0.25 * 4) / 4^0.5
+    assert scoring.score(-6.0, 4) == -3.5
+    assert scoring.log_prob(-3.5, 4) == -6.0
+    assert float(scoring.score(tf.constant(-6.0), tf.constant(4))) == -3.5
+    drawn = Search(sampling=Sampling(), algorithm="marian", word_penalty=0.25).scoring
+    assert drawn.score(-6.0, 4) == -6.0
+
+
+def test_other_rules_are_refused_where_they_do_not_belong():
+    with pytest.raises(ValueError, match="algorithm is marina"):
+        searched(LARGER, LARGER.sources(len(LIMITS)), Search(algorithm="marina"))
+    with pytest.raises(ValueError, match="its own algorithm"):
+        searched(
+            LARGER,
+            LARGER.sources(len(LIMITS)),
+            Search(algorithm="marian"),
+            tensor2tensor_rules=True,
+        )
