@@ -11,6 +11,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.interop.into_model_dir import aside, refuse_to_replace
 from t2t_repro.interop.marian_folder import read_marian
 from t2t_repro.interop.marian_model import MarianModel
+from t2t_repro.interop.marian_search import search_hparams, search_left
 from t2t_repro.interop.t2t_checkpoint import some
 from t2t_repro.interop.transformers_folder import CONFIG, read_transformers
 from t2t_repro.models.transformer import Transformer
@@ -65,7 +66,7 @@ class ImportReport:
     parameters: int  # Numbers in the model.
     used: int  # Arrays that became the model.
     unused: dict[str, list[str]]  # What is no part of the model, by kind.
-    hparams: dict[str, Any]  # The model's hyper-parameters that are not the paper's.
+    hparams: dict[str, Any]  # Of the model and its search, as the files say.
     source_lang: str  # Language of the sources.
     target_lang: str  # Language of the targets.
 
@@ -122,7 +123,9 @@ def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
         **model.hparams
         | conventions
         | model.tying()
+        | search_hparams(model)
         | {
+            "tokenizer": "marian",
             "vocab_size": len(model.source.ours),
             "attention_bias": True,
             "softmax_bias": True,
@@ -189,11 +192,8 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
             moments,
             meta={"imported_from": str(model.weights_file)},
         )
-    changed = {
-        name: value
-        for name, value in hparams.to_dict().items()
-        if name in model.hparams or name in CONVENTIONS["marian"] | model.tying()
-    }
+    told = model.hparams | CONVENTIONS["marian"] | model.tying() | search_hparams(model)
+    changed = {name: value for name, value in hparams.to_dict().items() if name in told}
     return ImportReport(
         model_dir=str(model_dir),
         program=model.program,
@@ -202,7 +202,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         target_vocab_size=None if model.target is None else len(model.target.ours),
         parameters=sum(math.prod(value.shape) for value in weights.values()),
         used=model.used,
-        unused=model.unused,
+        unused=model.unused | {"settings of the search": search_left(model)},
         hparams=changed,
         source_lang=source_lang,
         target_lang=target_lang,
