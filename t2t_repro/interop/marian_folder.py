@@ -128,7 +128,8 @@ def _weights_file(
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Reads an npz file without pickles."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # NumPy leaves a damaged file open that it opened itself.
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
