@@ -6,13 +6,21 @@ from t2t_repro.fast.rows import rows_of, shaped_as
 from t2t_repro.layers.formulas import EPSILON, Tensor
 
 
-def normalize(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+def normalize(
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
+) -> Tensor:
     """Stands in for `formulas.normalize` on a CPU, with its gradient written out."""
-    rows = ops.custom_gradient(_normalized)(rows_of(x), scale, bias)
+
+    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
+        return _normalized(x, scale, bias, epsilon)
+
+    rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
 
 
-def normalize_by_reductions(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+def normalize_by_reductions(
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
+) -> Tensor:
     """Stands in for `formulas.normalize` on a GPU.
 
     A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
@@ -20,14 +28,18 @@ def normalize_by_reductions(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     """
 
     def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
-        return _normalized(x, scale, bias, by_reductions=True)
+        return _normalized(x, scale, bias, epsilon, by_reductions=True)
 
     rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
 
 
 def _normalized(
-    x: Tensor, scale: Tensor, bias: Tensor, by_reductions: bool = False
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    epsilon: float,
+    by_reductions: bool = False,
 ) -> tuple[Tensor, object]:
     """Returns layer_norm(x) and its gradient.
 
@@ -38,6 +50,7 @@ def _normalized(
         x: float32 (rows, channels).
         scale: float32 (channels,).
         bias: float32 (channels,).
+        epsilon: added to the variance.
         by_reductions: whether the gradient's means are reductions, not products.
 
     Returns:
@@ -46,7 +59,7 @@ def _normalized(
     """
     centred = x - ops.mean(x, axis=1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
-    inverse = ops.rsqrt(variance + EPSILON)
+    inverse = ops.rsqrt(variance + epsilon)
     normal = centred * inverse
 
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple:

@@ -47,7 +47,7 @@ class StaticDecoder(ColumnDecoder):
         for layer, cache in zip(
             self.model.decoder.layers_in_order(), state.layers, strict=True
         ):
-            if _is_short(inputs.shape[1], layer.cross_attention):
+            if _is_foldable(inputs.shape[1], layer.cross_attention):
                 keys, values = folded.fold(
                     layer.cross_attention, cache.cross_keys, cache.cross_values
                 )
@@ -80,6 +80,6 @@ def halves_of_a_step(model: Transformer) -> Halves:
     )
 
 
-def _is_short(source: int, attention: MultiHeadAttention) -> bool:
-    """Whether folded matrices are smaller than the projections."""
-    return source < min(attention.d_k, attention.d_v)
+def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:
+    """Whether folded matrices are smaller than the projections, which have no bias."""
+    return not attention.use_bias and source < min(attention.d_k, attention.d_v)

@@ -11,6 +11,7 @@ import os
 from typing import Any, Literal
 
 from t2t_repro.hparams.consistency import check_together
+from t2t_repro.hparams.model_fields import ModelFields
 from t2t_repro.hparams.settings import (
     AUTO,
     as_yaml,
@@ -27,7 +28,7 @@ _PAPER_BASE = "paper table 3, base"
 _PAPER_DECODING = "paper section 6.1"
 _T2T = "tensor2tensor basic_params1"
 _OWN = "own choice"
-_model_setting = functools.partial(setting, changes="function")
+
 _free_setting = functools.partial(setting, changes="nothing")
 
 MOST_ALPHA = 10.0
@@ -38,105 +39,12 @@ MOST_EXTRA_LENGTH = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
-class HParams:
+class HParams(ModelFields):
     """Everything that decides what a training run learns, and how it decodes.
 
     Each field carries its meaning, unit and source, which `to_yaml` writes out. A wrong
     type or a value out of range is a UserError at construction.
     """
-
-    problem: str = setting(
-        "translate_ende_wmt14", "The corpus to learn from.", _PAPER_BATCH
-    )
-    tokenizer: str = _model_setting(
-        "sentencepiece",
-        "Kind of subwords: byte-pair pieces, lossless word pieces, or Marian's own.",
-        _PAPER_BATCH,
-        choices=("sentencepiece", "wordpiece", "marian"),
-    )
-    vocab_size: int = _model_setting(
-        37_000,
-        "Subwords in the vocabulary that source and target share.",
-        _PAPER_BATCH,
-        minimum=3,
-    )
-
-    d_model: int = _model_setting(
-        512, "Width of every position's vector.", _PAPER_BASE, minimum=1
-    )
-    d_ff: int = _model_setting(
-        2048, "Width of the feed-forward inner layer.", _PAPER_BASE, minimum=1
-    )
-    num_heads: int = _model_setting(8, "Attention heads.", _PAPER_BASE, minimum=1)
-    d_k: int | None = _model_setting(
-        None,
-        "Width of one head's query and key; null: d_model / num_heads.",
-        _PAPER_BASE,
-        minimum=1,
-    )
-    d_v: int | None = _model_setting(
-        None,
-        "Width of one head's value; null: d_model / num_heads.",
-        _PAPER_BASE,
-        minimum=1,
-    )
-    num_layers: int = _model_setting(
-        6, "Layers of the encoder.", _PAPER_BASE, minimum=1
-    )
-    num_decoder_layers: int | None = _model_setting(
-        None, "Layers of the decoder; null: as the encoder.", _PAPER_BASE, minimum=1
-    )
-    norm: str = _model_setting(
-        "post",
-        "Layer norm after each sub-layer's residual sum, or before the sub-layer.",
-        "paper section 3.1; pre: tensor2tensor transformer_base_v2",
-        choices=("post", "pre"),
-    )
-    max_relative_position: int = _model_setting(
-        0,
-        "Distance beyond which relative positions in self-attention are one; 0: none.",
-        "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
-        minimum=0,
-    )
-    self_attention_radius: int = _model_setting(
-        0,
-        "Positions that self-attention sees on either side (r = 2 radius + 1); 0: all.",
-        "paper section 4 and table 1, restricted self-attention",
-        minimum=0,
-    )
-    position: str = _model_setting(
-        "sinusoid",
-        "Position signal: tensor2tensor's sinusoid, the paper's formula, learned.",
-        "tensor2tensor common_attention.py:get_timing_signal_1d; paper section 3.5",
-        choices=("sinusoid", "sinusoid_paper", "learned", "none"),
-    )
-    max_position: int = _model_setting(
-        512, "Rows of the table of learned positions.", _OWN, minimum=1
-    )
-    share_embeddings: bool = _model_setting(
-        True, "One matrix for both embeddings and the softmax.", "paper section 3.4"
-    )
-    scale_embeddings: bool = _model_setting(
-        True, "Multiply embeddings by sqrt(d_model).", "paper section 3.4"
-    )
-    vocab_divisor: int = _model_setting(
-        1,
-        "Rows of the embedding tables are rounded up to a multiple of this.",
-        "tensor2tensor basic_params1",
-        minimum=1,
-    )
-    target_space_embedding: bool = _model_setting(
-        True,
-        "Add one row of a trained table of 32 rows to the encoder's input.",
-        "tensor2tensor transformer_layers.py:transformer_prepare_encoder",
-    )
-    target_space_id: int = _model_setting(
-        0,
-        "The row of that table: tensor2tensor's number of the target's language.",
-        "tensor2tensor problem.py:SpaceID",
-        minimum=0,
-        below=32,
-    )
 
     dropout: float = setting(
         0.1,
@@ -159,6 +67,14 @@ class HParams:
         minimum=0,
         below=1,
     )
+    label_smoothing_form: str = setting(
+        "t2t",
+        "t2t: the others share it, and the loss of the best is 0; marian: all subwords "
+        "do, the right one, too, and the loss is a mean of cross entropies.",
+        "tensor2tensor common_layers.py:smoothing_cross_entropy; Marian "
+        "--label-smoothing",
+        choices=("t2t", "marian"),
+    )
     label_smoothing: float = setting(
         0.1,
         "Probability taken from the right label and spread over the others.",
@@ -179,9 +95,10 @@ class HParams:
     learning_rate_schedule: str = setting(
         "paper",
         "paper: update n uses rate(n), n from 1; t2t: rate(n - 1), so the first is 0; "
-        "rsqrt_decay: no growth.",
-        "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule",
-        choices=("paper", "t2t", "rsqrt_decay"),
+        "rsqrt_decay: no growth; marian: min(n / warmup, sqrt(warmup / n)).",
+        "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule; "
+        "Marian --lr-warmup with as much --lr-decay-inv-sqrt",
+        choices=("paper", "t2t", "rsqrt_decay", "marian"),
     )
     learning_rate_scale: float = setting(
         1.0, "Factor on the scheduled learning rate.", "paper equation 3", minimum=0
@@ -320,28 +237,6 @@ class HParams:
         check_together(self)
 
     @property
-    def key_size(self) -> int:
-        """The width d_k of one head's query and key."""
-        return self.d_model // self.num_heads if self.d_k is None else self.d_k
-
-    @property
-    def value_size(self) -> int:
-        """The width d_v of one head's value."""
-        return self.d_model // self.num_heads if self.d_v is None else self.d_v
-
-    @property
-    def variant(self) -> dict[str, Any] | None:
-        """The self-attention, if not the paper's; see `layers.EncoderLayer`."""
-        far, radius = self.max_relative_position, self.self_attention_radius
-        if far:
-            config = {"max_relative_position": far, "radius": radius}
-            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
-        if radius:
-            config = {"radius": radius}
-            return {"class_name": "t2t_repro>NeighbourhoodAttention", "config": config}
-        return None
-
-    @property
     def tokens_per_part(self) -> int:
         """Most positions per side of one of the parts that make up a batch.
 
@@ -353,11 +248,6 @@ class HParams:
         most = min(bound or whole, whole)
         equal = whole // -(-whole // most)
         return equal if equal >= self.max_length else most
-
-    @property
-    def decoder_layers(self) -> int:
-        """The number of layers in the decoder."""
-        return self.num_decoder_layers or self.num_layers
 
     def settled(self, **chosen: Any) -> HParams:
         """Returns this set with each "auto" replaced: as chosen, else as on a CPU."""

@@ -20,7 +20,6 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from t2t_repro.layers.formulas import EPSILON
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
@@ -32,6 +31,12 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float32]
 
+_ACTIVATIONS = {
+    "relu": "RELU",
+    "swish": "SWISH",
+    "gelu": "GELU",
+    "gelu_sigmoid": "GELUSigmoid",
+}
 MAX_POSITIONS = 4096
 """Longer sequences (subwords) are refused: their positions are a table there."""
 
@@ -62,7 +67,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     The specification is neither validated nor optimised. Raises as `write_ctranslate2`.
     """
     try:
-        from ctranslate2.specs import TransformerSpec
+        from ctranslate2.specs import TransformerSpec, common_spec
     except ImportError:
         raise UserError(
             "CTranslate2 is not installed; install it with pip install "
@@ -70,10 +75,12 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
         ) from None
     _refuse_what_it_lacks(model)
     pre_norm = model.encoder.norm == "pre"
+    network = model.encoder.layer_0.feed_forward
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
         model.encoder.layer_0.num_heads,
         pre_norm=pre_norm,
+        activation=getattr(common_spec.Activation, _ACTIVATIONS[network.activation]),
     )
     values = {
         name: np.asarray(variable, np.float32)
@@ -88,7 +95,8 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     source, target = _vocabularies(model, tokenizer)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
-    spec.config.layer_norm_epsilon = EPSILON
+    residual = model.encoder.layer_0.feed_forward_residual
+    spec.config.layer_norm_epsilon = residual.epsilon
     spec.config.add_source_eos = True
     spec.config.eos_token = target[EOS_ID]
     # Read only for its place: the decoder starts from a vector of zeros.
@@ -136,12 +144,15 @@ def _set_embeddings(
         scaled = model.embedding.scale
     else:
         source = values["input_embedding/table"]
-        target = values["target_embedding/table"]
         softmax = values["softmax/table"]
+        target = values.get("target_embedding/table", softmax)
         scaled = model.input_embedding.scale
     spec.encoder.embeddings[0].weight = source
     spec.decoder.embeddings.weight = target
     spec.decoder.projection.weight = softmax
+    bias = "embedding/bias" if model.shared else "softmax/bias"
+    if bias in values:
+        spec.decoder.projection.bias = values[bias]
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = scaled
     spec.decoder.start_from_zero_embedding = True
     encodings = _positions(model.input_position, model.d_model)
@@ -177,6 +188,9 @@ def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
         for linear, kernels in zip(into.linear, parts, strict=True):
             kernel = [values[f"{name}/{scope}/{part}/kernel"].T for part in kernels]
             linear.weight = np.concatenate(kernel)
+            names = [f"{name}/{scope}/{part}/bias" for part in kernels]
+            if names[0] in values:
+                linear.bias = np.concatenate([values[each] for each in names])
         _set_norm(into.layer_norm, f"{name}/{scope}_residual/layer_norm", values)
     for linear, part in (
         (layer.ffn.linear_0, "hidden"),

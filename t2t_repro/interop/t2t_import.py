@@ -1,24 +1,21 @@
 """From a tensor2tensor checkpoint to a model directory, whole or not at all."""
 
 import math
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
+from t2t_repro.interop.into_model_dir import aside, refuse_to_replace
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint, some
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
-from t2t_repro.runs.model_dir import ModelDir, build_model
+from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in
-from t2t_repro.system.whole_folders import put_in_place
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
 _VOCABULARY_NAME = "vocab.subwords"
@@ -93,7 +90,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     aside and then renamed. UserError: it is in use, or the parts do not fit each other,
     are damaged, or are of a model that this package does not have.
     """
-    _refuse_to_replace(model_dir)
+    refuse_to_replace(model_dir)
     tokenizer = load_vocabulary(source.vocab_file)
     hparams = to_hparams(source.hparams, tokenizer.vocab_size, source.target_space_id)
     checkpoint = T2TCheckpoint(source.checkpoint)
@@ -117,7 +114,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         vocabulary_fingerprint=tokenizer.fingerprint,
         vocabulary_given=True,
     )
-    with _aside(model_dir) as directory:
+    with aside(model_dir) as directory:
         directory.begin(hparams, provenance, tokenizer)
         checkpoints.save(
             directory.checkpoint_dir,
@@ -166,38 +163,3 @@ def _report(
         tokens_per_batch=hparams.tokens_per_batch,
         ignored_hparams=ignored(source.hparams),
     )
-
-
-@contextmanager
-def _aside(model_dir: Path) -> Iterator[ModelDir]:
-    """Yields a directory that takes the name of `model_dir` when it is whole.
-
-    UserError: it cannot be written, or another process imports there.
-    """
-
-    def taken() -> None:
-        raise UserError(f"--model_dir {model_dir}: another process imports into it")
-
-    final = model_dir.resolve()  # "." has no name; a link stays.
-    aside = final.with_name(f".importing-{final.name}")
-    try:
-        aside.mkdir(parents=True, exist_ok=True)
-        with alone_in(aside, taken):
-            try:
-                # What a killed process left.
-                for left in aside.iterdir():
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
-                yield ModelDir(aside)
-                put_in_place(aside, final)
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
-
-
-def _refuse_to_replace(model_dir: Path) -> None:
-    """Raises UserError if the directory is there and holds something."""
-    if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
-        raise UserError(
-            f"--model_dir {model_dir} is there and not empty; name another directory"
-        )

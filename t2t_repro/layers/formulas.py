@@ -19,6 +19,7 @@ Shape: TypeAlias = tuple[Any, ...]
 """Sizes, such as (batch, length, channels); None where one is not known."""
 
 EPSILON = 1e-6
+"""What tensor2tensor's norm adds to the variance (common_layers.py)."""
 
 
 @formula
@@ -41,14 +42,16 @@ def product_with_table(x: Tensor, table: Tensor) -> Tensor:
 
 
 @formula
-def normalize(x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+def normalize(
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
+) -> Tensor:
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the last axis.
 
     float32 (..., channels), with scale and bias (channels,).
     """
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-    return centred * ops.rsqrt(variance + EPSILON) * scale + bias
+    return centred * ops.rsqrt(variance + epsilon) * scale + bias
 
 
 def entropy_of_smoothing(label_smoothing: float, vocab_size: int) -> float:

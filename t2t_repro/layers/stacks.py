@@ -28,6 +28,7 @@ class _StackLayer(Layer):
         attention_dropout: float = 0.0,
         ffn_dropout: float = 0.0,
         variant: dict[str, Any] | None = None,
+        options: dict[str, dict[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -40,7 +41,12 @@ class _StackLayer(Layer):
         self.attention_dropout = attention_dropout
         self.ffn_dropout = ffn_dropout
         self.variant = variant
+        self.options = options
         self._make()
+
+    def options_of(self, sublayer: str) -> dict[str, Any]:
+        """Returns what its attentions, feed-forward network or norms are made with."""
+        return {"dtype": self.dtype_policy, **(self.options or {}).get(sublayer, {})}
 
     def _attention(self, name: str, variant: dict[str, Any] | None = None) -> Layer:
         kind, config = MultiHeadAttention, {}
@@ -55,17 +61,16 @@ class _StackLayer(Layer):
             self.d_v,
             dropout=self.attention_dropout,
             name=name,
-            dtype=self.dtype_policy,
+            **self.options_of("attention"),
             **config,
         )
 
     def _residual(self, name: str) -> Residual:
-        return Residual(self.dropout, self.norm, name=name, dtype=self.dtype_policy)
+        return Residual(self.dropout, self.norm, name=name, **self.options_of("norm"))
 
     def _feed_forward(self) -> FeedForward:
-        return FeedForward(
-            self.d_ff, self.ffn_dropout, name="feed_forward", dtype=self.dtype_policy
-        )
+        options = self.options_of("feed_forward")
+        return FeedForward(self.d_ff, self.ffn_dropout, name="feed_forward", **options)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -84,6 +89,9 @@ class EncoderLayer(_StackLayer):
         variant: another self-attention than the paper's, as Keras writes layers down:
             ``{"class_name": "t2t_repro>...", "config": {...}}``, with the arguments of
             its own as config.
+        options: what else the sub-layers are made with, where it is not the paper's:
+            ``{"attention": {"use_bias": True}, "feed_forward": {"activation":
+            "swish"}, "norm": {"epsilon": 1e-9}}``, or some of it.
 
     Raises:
         ValueError: ``norm`` is unknown, or the variant's class.
@@ -252,7 +260,7 @@ class _Stack(Layer):
             )
             setattr(self, f"layer_{index}", one)
         self.final_norm = (
-            LayerNormalization(name="final_norm", dtype=self.dtype_policy)
+            LayerNormalization(name="final_norm", **one.options_of("norm"))
             if norm == "pre"
             else None
         )

@@ -45,6 +45,10 @@ class Transformer(keras.Model):
         attention_dropout: the share of attention weights dropped.
         ffn_dropout: the share of hidden feed-forward units dropped.
         variant: another self-attention; see `layers.EncoderLayer`.
+        options: what else its sub-layers are made with; see there.
+        decoder_d_ff: ``d_ff`` of the decoder; None: the same.
+        tie_target: one table for targets and logits where inputs have another.
+        softmax_bias: whether logits have biases, and PAD no probability.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -80,6 +84,10 @@ class Transformer(keras.Model):
         attention_dropout: float = 0.0,
         ffn_dropout: float = 0.0,
         variant: dict[str, Any] | None = None,
+        options: dict[str, dict[str, Any]] | None = None,
+        decoder_d_ff: int | None = None,
+        tie_target: bool = False,
+        softmax_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k in _arguments()}
@@ -90,15 +98,19 @@ class Transformer(keras.Model):
         self.shared = share_embeddings and self.vocab_size == vocab_size
         own = {"dtype": self.dtype_policy}
 
-        def table(name: str, rows: int) -> TokenEmbedding:
-            return TokenEmbedding(rows, d_model, scale_embeddings, name=name, **own)
+        def table(name: str, rows: int, use_bias: bool = False) -> TokenEmbedding:
+            options = {"use_bias": use_bias, "name": name, **own}
+            return TokenEmbedding(rows, d_model, scale_embeddings, **options)
 
         if self.shared:
-            self.embedding = table("embedding", vocab_size)
+            self.embedding = table("embedding", vocab_size, softmax_bias)
         else:
             self.input_embedding = table("input_embedding", vocab_size)
-            self.target_embedding = table("target_embedding", self.vocab_size)
-            self.softmax = table("softmax", self.vocab_size)
+            if not tie_target:
+                self.target_embedding = table("target_embedding", self.vocab_size)
+            self.softmax = table("softmax", self.vocab_size, softmax_bias)
+            if tie_target:
+                self.target_embedding = self.softmax
         self.target_space = None
         if target_space_embedding:
             self.target_space = TargetSpace(target_space_id, name="target_space", **own)
@@ -122,9 +134,11 @@ class Transformer(keras.Model):
             "attention_dropout": attention_dropout,
             "ffn_dropout": ffn_dropout,
             "variant": variant,
+            "options": options,
         }
         self.encoder = Encoder(num_layers, **layer, name="encoder", **own)
         layers = num_decoder_layers or num_layers
+        layer["d_ff"] = decoder_d_ff or d_ff
         self.decoder = Decoder(layers, **layer, name="decoder", **own)
 
     @classmethod
@@ -164,7 +178,7 @@ class Transformer(keras.Model):
         names += ["target_space", "input_position", "target_position"]
         names += ["input_dropout", "target_dropout", "encoder"]
         for layer in (getattr(self, name, None) for name in names):
-            if layer is not None:
+            if layer is not None and not layer.built:
                 layer.build(shape)
         self.decoder.build(shape, shape)
 

@@ -57,7 +57,28 @@ def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
     return ops.maximum(n, float(warmup_steps)) ** -0.5
 
 
-RATES = {"paper": paper_rate, "t2t": t2t_rate, "rsqrt_decay": rsqrt_decay_rate}
+def marian_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
+    """``min(n / warmup, sqrt(warmup / n))``, n = step + 1: at most 1.
+
+    Args:
+        step: the number of updates done before, 0 for the first.
+        d_model: not used.
+        warmup_steps: updates of linear growth.
+
+    Returns:
+        float32 (). Marian training/scheduler.h with --lr-warmup and as much
+        --lr-decay-inv-sqrt; its --learn-rate is the constant factor.
+    """
+    n = ops.cast(step, "float32") + 1.0
+    return ops.minimum(n / warmup_steps, (warmup_steps / n) ** 0.5)
+
+
+RATES = {
+    "paper": paper_rate,
+    "t2t": t2t_rate,
+    "rsqrt_decay": rsqrt_decay_rate,
+    "marian": marian_rate,
+}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

@@ -117,7 +117,13 @@ class TrainStep:
         """Returns the loss summed, the token count, and the sum's gradients."""
         with tf.GradientTape() as tape, dropout_seed(seed):
             logits = self.model({"inputs": inputs, "targets": targets}, training=True)
-            total, tokens = loss_sum(logits, targets, self.hparams.label_smoothing)
+            total, tokens = loss_sum(
+                logits,
+                targets,
+                self.hparams.label_smoothing,
+                self.hparams.label_smoothing_form,
+                without_padding=self.hparams.softmax_bias,
+            )
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
         # The shared table gets slices from the embedding and a dense part from the

@@ -59,6 +59,7 @@ NOT_RUN = {
     "python -m sphinx": "is a check of tools/test.sh",
     "python tools/": "each tool has its tests in tests/tools",
     "python -m t2t_repro.import_t2t": "tests/colab imports a checkpoint by command",
+    "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
     "python -m t2t_repro.client": "test_the_client_asks_a_server runs them",
 }
 # The same for commands with some arguments.
@@ -67,6 +68,8 @@ NOT_RUN_WITH = {
     r"parsing|parseval --gold": "needs a treebank; tests/commands/test_parse.py "
     "trains, parses and scores",
     r"--model_dir imported": "needs the imported model; tests/colab goes on with one",
+    r"--model_dir mine": "needs the imported model; tests/commands/"
+    "test_import_marian.py goes on with some",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
     r"--hparams my/set.yaml": "test_sets_are_read reads it",
     r"reverse": "test_the_problem_of_the_page_is_trained_and_scored runs both",

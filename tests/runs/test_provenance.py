@@ -27,6 +27,12 @@ OTHERWISE = [
     ({"position": "sinusoid_paper"}, {}),
     ({"max_position": 64}, {"position": "learned"}),
     ({"share_embeddings": False}, {}),
+    ({"tie_target": True}, {"share_embeddings": False}),
+    ({"softmax_bias": True}, {}),
+    ({"decoder_d_ff": 16}, {}),
+    ({"activation": "swish"}, {}),
+    ({"attention_bias": True}, {}),
+    ({"norm_epsilon": 0.1}, {}),
     ({"scale_embeddings": False}, {}),
     ({"vocab_divisor": 16}, {}),
     ({"target_space_embedding": False}, {}),
@@ -73,6 +79,7 @@ def test_all_else_together_leaves_the_function_alone():
     changes |= {"problem": "files", "batching": "sorted", "precision": "bfloat16"}
     changes |= {"learning_rate_schedule": "t2t", "max_tokens_per_device": 5000}
     changes |= {"rows_multiple": 8, "xla": True, "search": "marian"}
+    changes |= {"label_smoothing_form": "marian"}
     assert changes.keys() | of_function == SMALL.to_dict().keys()
     other = SMALL.replace(**changes)
     assert not differ(function(SMALL), function(other))

@@ -1,0 +1,209 @@
+"""From a model of Marian's to a model directory, whole or not at all."""
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t2t_repro.hparams import HParams
+from t2t_repro.interop.into_model_dir import aside, refuse_to_replace
+from t2t_repro.interop.marian_folder import read_marian
+from t2t_repro.interop.marian_model import MarianModel
+from t2t_repro.interop.marian_search import search_hparams, search_left
+from t2t_repro.interop.t2t_checkpoint import some
+from t2t_repro.interop.transformers_folder import CONFIG, read_transformers
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+from t2t_repro.runs import checkpoints
+from t2t_repro.runs.model_dir import build_model
+from t2t_repro.runs.provenance import Provenance
+from t2t_repro.system.errors import UserError
+
+_NAMES_TOLD = 8
+
+CONVENTIONS: dict[str, dict[str, Any]] = {
+    "marian": {"position": "sinusoid", "norm_epsilon": 1e-9},
+    "transformers": {"position": "sinusoid_halves", "norm_epsilon": 1e-5},
+}
+"""A program's position signal, and what it adds to the variance."""
+
+# OPUS-MT's recipe of training where Marian's own defaults are others, but for a
+# warm-up: its 16,000 updates are for a model that knows nothing yet.
+_TRAINING: dict[str, Any] = {
+    "label_smoothing": 0.1,
+    "label_smoothing_form": "marian",
+    "learning_rate_schedule": "marian",
+    "learning_rate_scale": 0.0003,
+    "warmup_steps": 100,
+    "clip_norm": 5.0,
+    "tokens_per_batch": 4096,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is imported, and what its files cannot tell."""
+
+    folder: Path  # Of Marian's files, or of Transformers'.
+    positions: str = "marian"  # Whose positions and epsilon: a key of `CONVENTIONS`.
+    decoder_yml: str | None = None  # Which of several, in a folder of Marian's.
+    activation: str | None = None  # Where the options do not tell which GELU it is.
+    source_lang: str | None = None  # Language of the sources; None: as the files say.
+    target_lang: str | None = None  # Language of the targets.
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What was imported, and what was not."""
+
+    model_dir: str  # The model directory.
+    program: str  # Whose files they were.
+    weights_file: str  # The file of weights.
+    vocab_size: int  # Pieces of the vocabulary, with padding.
+    target_vocab_size: int | None  # Of the target's own, if it has one.
+    parameters: int  # Numbers in the model.
+    used: int  # Arrays that became the model.
+    unused: dict[str, list[str]]  # What is no part of the model, by kind.
+    hparams: dict[str, Any]  # Of the model and its search, as the files say.
+    source_lang: str  # Language of the sources.
+    target_lang: str  # Language of the targets.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields by name."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Describes the import for people."""
+        target = self.target_vocab_size
+        sizes = f"{self.vocab_size:,} pieces" + (
+            "" if target is None else f" of the source, {target:,} of the target"
+        )
+        settings = ", ".join(f"{name}={value}" for name, value in self.hparams.items())
+        lines = [
+            f"imported {self.weights_file} ({self.program}) into {self.model_dir}",
+            f"{self.parameters:,} parameters in {self.used:,} arrays; {sizes}",
+            f"the model: {settings}",
+        ]
+        for kind, names in self.unused.items():
+            if names:
+                lines.append(f"not used, {kind}: {some(names, _NAMES_TOLD)}")
+        lines.append(
+            f"languages: {self.source_lang} to {self.target_lang}; every array is used"
+        )
+        return "\n".join(lines)
+
+
+def read_model(source: Source) -> MarianModel:
+    """Reads and checks a folder of either program; UserError as those do."""
+    folder = source.folder
+    if not folder.is_dir():
+        raise UserError(f"--folder {folder}: no such folder")
+    if (folder / CONFIG).is_file():
+        if source.decoder_yml or source.activation:
+            raise UserError(
+                f"--folder {folder} has {CONFIG}, which says it all: --decoder_yml and "
+                "--activation are for folders of Marian's"
+            )
+        return read_transformers(folder)
+    return read_marian(folder, source.decoder_yml, source.activation)
+
+
+def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
+    """Returns the hyper-parameters of a model, with which it can be trained on.
+
+    `positions` is a key of `CONVENTIONS`. UserError: they contradict each other.
+    """
+    conventions = CONVENTIONS[positions]
+    if model.hparams["position"] == "none":
+        conventions = conventions | {"position": "none"}
+    return HParams(
+        **_TRAINING,
+        **model.hparams
+        | conventions
+        | model.tying()
+        | search_hparams(model)
+        | {
+            "tokenizer": "marian",
+            "vocab_size": len(model.source.ours),
+            "attention_bias": True,
+            "softmax_bias": True,
+            "target_space_embedding": False,
+        },
+    )
+
+
+def build(model: MarianModel, hparams: HParams) -> Transformer:
+    """Builds the model with its weights; UserError unless these fit."""
+    target = None if model.target is None else len(model.target.ours)
+    built = build_model(hparams, hparams.vocab_size, target)
+    variables, values = named_variables(built), model.variables()
+    assert {n: v.shape for n, v in variables.items()} == {
+        name: value.shape for name, value in values.items()
+    }
+    for name, variable in variables.items():
+        variable.assign(values[name])
+    return built
+
+
+def import_model(source: Source, model_dir: Path) -> ImportReport:
+    """Makes a model directory, absent or empty before, of a Marian model.
+
+    Everything is read and checked before anything is written; the directory is built
+    aside and then renamed. UserError: it is in use, or the parts do not fit each other,
+    are damaged, or are of a model that this package does not have.
+    """
+    from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
+
+    refuse_to_replace(model_dir)
+    model = read_model(source)
+    hparams = model_hparams(model, source.positions)
+    tokenizer = MarianTokenizer.from_pieces(
+        model.source_model,
+        model.target_model,
+        model.source.ours,
+        None if model.target is None else model.target.ours,
+    )
+    built = build(model, hparams)
+    weights = checkpoints.copied(named_variables(built))
+    moments = {
+        f"{moment}/{name}": np.zeros_like(value)
+        for moment in ("m", "v")
+        for name, value in weights.items()
+    }
+    source_lang = source.source_lang or model.languages[0] or "en"
+    target_lang = source.target_lang or model.languages[1] or "de"
+    provenance = Provenance(
+        problem=None,
+        source_lang=source_lang,
+        target_lang=target_lang,
+        data_dir=None,
+        problem_fingerprint=None,
+        vocabulary_fingerprint=tokenizer.fingerprint,
+        vocabulary_given=True,
+    )
+    with aside(model_dir) as directory:
+        directory.begin(hparams, provenance, tokenizer)
+        checkpoints.save(
+            directory.checkpoint_dir,
+            0,
+            weights,
+            moments,
+            meta={"imported_from": str(model.weights_file)},
+        )
+    told = model.hparams | CONVENTIONS["marian"] | model.tying() | search_hparams(model)
+    changed = {name: value for name, value in hparams.to_dict().items() if name in told}
+    return ImportReport(
+        model_dir=str(model_dir),
+        program=model.program,
+        weights_file=str(model.weights_file),
+        vocab_size=len(model.source.ours),
+        target_vocab_size=None if model.target is None else len(model.target.ours),
+        parameters=sum(math.prod(value.shape) for value in weights.values()),
+        used=model.used,
+        unused=model.unused | {"settings of the search": search_left(model)},
+        hparams=changed,
+        source_lang=source_lang,
+        target_lang=target_lang,
+    )

@@ -1,0 +1,186 @@
+"""The options that Marian writes into every model, and what they mean here."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from t2t_repro.system.errors import UserError
+
+OPTIONS = "special:model.yml"
+_ACTIVATIONS = ("relu", "swish", "gelu")
+# What these options have to be; others mean another model. "": not set.
+_NEEDED = {
+    "type": ("transformer",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-train-position-embeddings": ("false",),
+    "transformer-ffn-depth": ("2",),
+    "transformer-decoder-ffn-depth": ("0", "2"),
+    "transformer-no-projection": ("false",),
+    "transformer-no-bias": ("false",),
+    "transformer-no-affine": ("false",),
+    "transformer-tied-layers": ("",),
+    "transformer-pool": ("false",),
+    "transformer-rnn-projection": ("false",),
+    "transformer-attention-mask": ("default",),
+    "factors-dim-emb": ("0",),
+    "lemma-dim-emb": ("0",),
+    "lemma-dependency": ("",),
+    "ulr": ("false",),
+    "right-left": ("false",),
+    "input-types": ("",),
+}
+# What changes nothing of a Transformer that is not refused.
+_IGNORED = (
+    r"bert-.*|(dec|enc)-cell.*|dim-rnn|enc-type|factors-combine|layer-normalization|"
+    r"separator-symbol|skip|transformer-(aan-.*|dim-aan|alibi-.*|depth-scaling)|"
+    r"transformer-guided-alignment-layer|ulr-.*|original-type|tied-embeddings.*"
+)
+_READ = {
+    *("dim-emb", "dim-vocabs", "enc-depth", "dec-depth", "transformer-heads"),
+    *("transformer-dim-ffn", "transformer-decoder-dim-ffn", "version"),
+    *("transformer-ffn-activation", "transformer-preprocess"),
+    *("transformer-postprocess", "transformer-postprocess-top"),
+    *("transformer-postprocess-emb", "transformer-disable-position-embeddings"),
+    "output-omit-bias",
+}
+_UNSET = ("", "false", "0", "default")
+# (preprocess, postprocess, postprocess-top) without dropout, d -> our norm.
+_NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
+
+
+def read_yaml(path: Path) -> Any:
+    """Reads YAML with every scalar as text: `no` and `on` are words of a language.
+
+    UserError: it cannot be read or is no YAML.
+    """
+    try:
+        return parsed_yaml(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise UserError(f"{path} is no YAML; it is damaged, or cut off") from None
+
+
+def parsed_yaml(text: str) -> Any:
+    """Reads YAML text with every scalar as text."""
+    return yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+
+
+def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Takes Marian's options out of the arrays; lists become text, empty ones ""."""
+    text = arrays.pop(OPTIONS, None)
+    try:
+        if text is None or text.dtype.itemsize != 1:
+            raise ValueError
+        options = parsed_yaml(text.tobytes().rstrip(b"\0").decode())
+        if not isinstance(options, dict):
+            raise ValueError
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise UserError(
+            f"{path} has no {OPTIONS} that can be read, the options of the training; "
+            "Marian writes it into every model"
+        ) from None
+    for name, array in arrays.items():
+        if array.dtype not in (np.float32, np.float16):
+            raise UserError(
+                f"{path}: {name} holds {array.dtype}, not floats of 16 or 32 bits; "
+                "import the model before it was quantised"
+            )
+        arrays[name] = array.astype(np.float32)
+    return {
+        str(name): value if isinstance(value, str) else " ".join(map(str, value))
+        for name, value in options.items()
+    }
+
+
+def refuse_others(path: Path, options: Mapping[str, str]) -> None:
+    """Raises UserError that names an option this package does not have."""
+    for name, value in options.items():
+        unknown = name.startswith("transformer-") and not (
+            name in _NEEDED or name in _READ or re.fullmatch(_IGNORED, name)
+        )
+        allowed = _UNSET if unknown else _NEEDED.get(name)
+        if allowed is not None and value not in allowed:
+            raise UserError(f"{path}: {name}: {value} is not supported here")
+
+
+def without_meaning(options: Mapping[str, str]) -> list[str]:
+    """Returns the options that are set and change nothing of such a model."""
+    return [
+        name
+        for name, value in options.items()
+        if name not in _READ and name not in _NEEDED and value not in _UNSET
+    ]
+
+
+def model_hparams(
+    path: Path, options: Mapping[str, str], activation: str | None
+) -> dict[str, Any]:
+    """Translates the options into hyper-parameters of the model."""
+
+    def number(name: str, default: str | None = None) -> int:
+        text = options.get(name, default)
+        if text is None or not text.isdecimal():
+            raise UserError(f"{path}: {name} must be a number, not {text!r:.40}")
+        return int(text)
+
+    norms = tuple(
+        options.get(f"transformer-{place}", default).replace("d", "")
+        for place, default in (
+            ("preprocess", ""),
+            ("postprocess", "dan"),
+            ("postprocess-top", ""),
+        )
+    )
+    if norms not in _NORMS:
+        given = ", ".join(
+            f"transformer-{place}: {options.get(f'transformer-{place}', '')!r}"
+            for place in ("preprocess", "postprocess", "postprocess-top")
+        )
+        raise UserError(
+            f"{path}: {given} is not supported here; there are dan (norm after) and "
+            "n, da, n (norm before)"
+        )
+    emb = options.get("transformer-postprocess-emb", "d")
+    if emb.replace("d", ""):
+        raise UserError(
+            f"{path}: transformer-postprocess-emb: {emb} is not supported here"
+        )
+    unplaced = options.get("transformer-disable-position-embeddings") == "true"
+    return {
+        "d_model": number("dim-emb"),
+        "d_ff": number("transformer-dim-ffn"),
+        "decoder_d_ff": number("transformer-decoder-dim-ffn", "0") or None,
+        "num_heads": number("transformer-heads"),
+        "num_layers": number("enc-depth"),
+        "num_decoder_layers": number("dec-depth"),
+        "norm": _NORMS[norms],
+        "activation": _activation(path, options, activation),
+        "position": "none" if unplaced else "sinusoid",
+        "scale_embeddings": True,
+    }
+
+
+def _activation(path: Path, options: Mapping[str, str], given: str | None) -> str:
+    """Returns the activation; which GELU it is, Marian's version tells."""
+    name = options.get("transformer-ffn-activation", "")
+    if name not in _ACTIVATIONS:
+        raise UserError(
+            f"{path}: transformer-ffn-activation: {name} is not supported here; there "
+            f"are {', '.join(_ACTIVATIONS)}"
+        )
+    if name != "gelu":
+        return given or name
+    version = re.match(r"v?(\d+)\.(\d+)\.(\d+)", options.get("version", ""))
+    if given is None and version is None:
+        raise UserError(
+            f"{path} does not say which version of Marian made it, and GELU is "
+            "x sigmoid(1.702 x) up to 1.12.0: give --activation gelu_sigmoid, or "
+            "--activation gelu"
+        )
+    exact = version is not None and tuple(map(int, version.groups())) > (1, 12, 0)
+    return given or ("gelu" if exact else "gelu_sigmoid")

@@ -1,0 +1,153 @@
+"""The command `import_marian`: Marian's models, from both programs' folders."""
+
+import json
+import pickle
+import shutil
+import zipfile
+
+import pytest
+
+from t2t_repro.runs.model_dir import ModelDir
+from tests import run_command
+from tests.interop.small_marian import SmallMarian
+
+pytestmark = pytest.mark.medium
+
+CASES = {
+    "marian": ("a_opus", "b_relu_labels", "c_gelu_separate", "d_prenorm_untied"),
+    "transformers": ("a_opus", "b_relu_labels", "c_gelu_separate"),
+}
+PAIRS = [(program, case) for program, cases in CASES.items() for case in cases]
+# Marian gives nothing for empty and blank lines, as `translate` does; there Marian's
+# own output of two lines is cut amid a word.
+LINES = sorted({*range(40)} - {18, 19, 21, 23})
+
+
+def import_it(folder, model_dir, *flags):
+    return run_command.run(
+        "import_marian", "--folder", str(folder), "--model_dir", str(model_dir), *flags
+    )
+
+
+@pytest.fixture(scope="module")
+def imported(shared_dir, tmp_path_factory):
+    """Imports a case, once, and returns the model directory and the command's end."""
+    made = {}
+
+    def get(program, case):
+        if (program, case) not in made:
+            model_dir = tmp_path_factory.mktemp("imported") / "model"
+            folder = shared_dir / "marian" / case / program
+            flags = ["--positions", program]
+            made[program, case] = model_dir, import_it(folder, model_dir, *flags)
+        return made[program, case]
+
+    if not (shared_dir / "marian").is_dir():
+        pytest.skip("Marian's vectors are not on this machine")
+    return get
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A small folder, and the model directory of it."""
+    path = tmp_path_factory.mktemp("small")
+    done = import_it(SmallMarian().write(path / "marian"), path / "model")
+    assert (done.status, done.err) == (0, "")
+    return path
+
+
+@pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
+def test_every_folder_is_imported_and_told(imported, program, case):
+    model_dir, done = imported(program, case)
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0].startswith("imported ")
+    assert lines[0].endswith(f" into {model_dir}")
+    assert lines[-1].endswith("every array is used")
+    assert ModelDir(model_dir).hparams().search == program
+
+
+@pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
+def test_ids_are_the_programs(imported, shared_dir, program, case):
+    model_dir, _ = imported(program, case)
+    folder = shared_dir / "marian" / case
+    expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
+    tokenizer = ModelDir(model_dir).tokenizer()
+    for side, texts, ids in (
+        (tokenizer, expected["sources"], expected["source_ids"]),
+        (tokenizer.target, expected["targets"], expected["target_ids"]),
+    ):
+        found = side.encode(texts).to_list()
+        # One numbering becomes the other, symbol by symbol, in every line.
+        pairs = {
+            (mine, theirs)
+            for number, (ours, other) in enumerate(zip(found, ids, strict=True))
+            if program == "marian" or number != 37
+            for mine, theirs in zip(ours, other, strict=True)
+        }
+        assert len({one for one, _ in pairs}) == len(pairs)
+        assert len({one for _, one in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize("case", CASES["marian"][:3])
+def test_translations_by_the_folders_own_settings(imported, shared_dir, case, tmp_path):
+    """What decoder.yml asks for is Marian's output without a flag."""
+    model_dir, _ = imported("marian", case)
+    folder = shared_dir / "marian" / case
+    expected = json.loads((folder / "marian.json").read_text(encoding="utf-8"))
+    source = tmp_path / "source"
+    source.write_text("".join(f"{expected['sources'][n]}\n" for n in LINES), "utf-8")
+    flags = ["--model_dir", str(model_dir), "--input_file", str(source)]
+    done = run_command.run(
+        "translate", *flags, "--output_file", str(tmp_path / "output")
+    )
+    assert done.status == 0, done.err
+    found = (tmp_path / "output").read_text(encoding="utf-8").split("\n")[:-1]
+    wanted = [expected["beam6_as_decoder_yml"][n] for n in LINES]
+    texts = [
+        line["text"] if isinstance(line["text"], str) else line["text"][0]
+        for line in wanted
+    ]
+    assert found == texts
+
+
+def test_a_wrong_folder_is_one_line(small, tmp_path):
+    for folder, words in (
+        (tmp_path / "nothing", "no such folder"),
+        (tmp_path, "has one decoder.yml"),
+    ):
+        done = import_it(folder, tmp_path / "model")
+        assert (done.status, done.out) == (2, "")
+        assert words in done.err
+        assert done.err.count("\n") == 1
+    done = import_it(small / "marian", small / "model")
+    assert done.status == 2
+    assert "not empty" in done.err
+    assert not (tmp_path / "model").exists()
+
+
+class _Runs:
+    def __reduce__(self):
+        return print, ("what is in the file runs",)
+
+
+def test_a_pickle_does_not_run(imported, shared_dir, tmp_path):
+    """A `.bin` that holds more than tensors is refused; nothing in it is called."""
+    folder = tmp_path / "folder"
+    shutil.copytree(shared_dir / "marian/b_relu_labels/transformers", folder)
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o755)
+    weights = folder / "pytorch_model.bin"
+    weights.unlink()
+    with zipfile.ZipFile(weights, "w") as file:
+        file.writestr("archive/data.pkl", pickle.dumps({"a": _Runs()}, protocol=2))
+        file.writestr("archive/version", "3\n")
+    done = import_it(folder, tmp_path / "model")
+    assert (done.status, done.out) == (2, "")
+    assert str(weights) in done.err
+    assert done.err.count("\n") == 1
+    weights.write_bytes(b"no zip")
+    done = import_it(folder, tmp_path / "model")
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "model").exists()
