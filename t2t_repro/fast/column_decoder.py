@@ -183,7 +183,7 @@ def project_all(
         float (batch, heads, length, d_k); values, float (batch, heads, length, d_v).
     """
     joined = few_rows.multiply(x, *_joined_kernels(attention))
-    if attention.use_bias:
+    if attention.query.use_bias:
         projections = (attention.query, attention.key, attention.value)
         joined = joined + ops.concatenate(
             [ops.cast(each.bias, x.dtype) for each in projections]

@@ -3,12 +3,10 @@
 from keras import ops
 
 from t2t_repro.fast.rows import rows_of, shaped_as
-from t2t_repro.layers.formulas import EPSILON, Tensor
+from t2t_repro.layers.formulas import Tensor
 
 
-def normalize(
-    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
-) -> Tensor:
+def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """Stands in for `formulas.normalize` on a CPU, with its gradient written out."""
 
     def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
@@ -19,7 +17,7 @@ def normalize(
 
 
 def normalize_by_reductions(
-    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
     """Stands in for `formulas.normalize` on a GPU.
 

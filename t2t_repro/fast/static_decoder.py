@@ -82,4 +82,4 @@ def halves_of_a_step(model: Transformer) -> Halves:
 
 def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:
     """Whether folded matrices are smaller than the projections, which have no bias."""
-    return not attention.use_bias and source < min(attention.d_k, attention.d_v)
+    return not attention.query.use_bias and source < min(attention.d_k, attention.d_v)

@@ -160,29 +160,43 @@ class ModelFields:
 
     @property
     def variant(self) -> dict[str, Any] | None:
-        """The self-attention, if not the paper's; see `layers.EncoderLayer`."""
+        """What is not the paper's, as `layers.layer.Variant` describes it."""
         far, radius = self.max_relative_position, self.self_attention_radius
-        if far:
-            config = {"max_relative_position": far, "radius": radius}
-            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
-        if radius:
-            config = {"radius": radius}
-            return {"class_name": "t2t_repro>NeighbourhoodAttention", "config": config}
-        return None
-
-    @property
-    def options(self) -> dict[str, dict[str, Any]] | None:
-        """What sub-layers have beyond the paper's; see `layers.EncoderLayer`."""
-        options: dict[str, dict[str, Any]] = {}
+        biased = "Biased" if self.attention_bias else ""
+        parts = {}
         if self.attention_bias:
-            options["attention"] = {"use_bias": True}
+            for name in ("self_attention", "cross_attention"):
+                parts[name] = _layer("BiasedAttention")
+        if far:
+            parts["self_attention"] = _layer(
+                f"{biased}RelativeAttention", max_relative_position=far, radius=radius
+            )
+        elif radius:
+            parts["self_attention"] = _layer(
+                f"{biased}NeighbourhoodAttention", radius=radius
+            )
         if self.activation != "relu":
-            options["feed_forward"] = {"activation": self.activation}
+            parts["feed_forward"] = _layer(
+                "ActivatedFeedForward", activation=self.activation
+            )
         if self.norm_epsilon != EPSILON:
-            options["norm"] = {"epsilon": self.norm_epsilon}
-        return options or None
+            epsilon = {"epsilon": self.norm_epsilon}
+            for name in ("self_attention", "cross_attention", "feed_forward"):
+                parts[f"{name}_residual"] = _layer("EpsilonResidual", **epsilon)
+            parts["final_norm"] = _layer("EpsilonNormalization", **epsilon)
+        if self.softmax_bias:
+            for name in ("embedding", "softmax"):
+                parts[name] = _layer("BiasedEmbedding")
+        if self.decoder_d_ff:
+            parts["decoder"] = _layer("Decoder", d_ff=self.decoder_d_ff)
+        return parts or None
 
     @property
     def decoder_layers(self) -> int:
         """The number of layers in the decoder."""
         return self.num_decoder_layers or self.num_layers
+
+
+def _layer(class_name: str, **config: Any) -> dict[str, Any]:
+    """Writes a layer down as Keras does."""
+    return {"class_name": f"t2t_repro>{class_name}", "config": config}

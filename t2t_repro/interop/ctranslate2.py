@@ -76,11 +76,12 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     _refuse_what_it_lacks(model)
     pre_norm = model.encoder.norm == "pre"
     network = model.encoder.layer_0.feed_forward
+    activation = _ACTIVATIONS[getattr(network, "activation", "relu")]
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
         model.encoder.layer_0.num_heads,
         pre_norm=pre_norm,
-        activation=getattr(common_spec.Activation, _ACTIVATIONS[network.activation]),
+        activation=getattr(common_spec.Activation, activation),
     )
     values = {
         name: np.asarray(variable, np.float32)
@@ -96,7 +97,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     residual = model.encoder.layer_0.feed_forward_residual
-    spec.config.layer_norm_epsilon = residual.epsilon
+    spec.config.layer_norm_epsilon = residual.layer_norm.epsilon
     spec.config.add_source_eos = True
     spec.config.eos_token = target[EOS_ID]
     # Read only for its place: the decoder starts from a vector of zeros.

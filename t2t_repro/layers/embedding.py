@@ -9,9 +9,6 @@ from t2t_repro.layers.formulas import Shape, Tensor, product_with_table
 from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import non_padding
 
-RULED_OUT = -1e4
-"""A logit whose probability is 0 beside any other; 16 bits hold it, too."""
-
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class TokenEmbedding(Layer):
@@ -25,8 +22,6 @@ class TokenEmbedding(Layer):
         d_model: the number of channels.
         scale: whether embeddings are multiplied by sqrt(d_model).
         mask_zero: whether the embeddings carry Keras' mask that hides PAD.
-        use_bias: whether the logits have a bias of each symbol; that of PAD, as of any
-            symbol that no text has, rules it out.
     """
 
     def __init__(
@@ -35,7 +30,6 @@ class TokenEmbedding(Layer):
         d_model: int,
         scale: bool = True,
         mask_zero: bool = False,
-        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         # Autocast would round ids that come as floats: 16 bits count to 256.
@@ -44,7 +38,6 @@ class TokenEmbedding(Layer):
         self.d_model = d_model
         self.scale = scale
         self.mask_zero = mask_zero
-        self.use_bias = use_bias
 
     def build(self, input_shape: object = None) -> None:
         """Creates the table."""
@@ -53,10 +46,6 @@ class TokenEmbedding(Layer):
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
         )
-        if self.use_bias:
-            self.bias = self.add_weight(
-                name="bias", shape=(self.vocab_size,), initializer=_all_but_padding
-            )
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the shape of the embeddings of ids."""
@@ -67,19 +56,15 @@ class TokenEmbedding(Layer):
 
         Args:
             inputs: int32 (batch, length); in reverse float (..., d_model).
-            reverse: whether to multiply by the transposed table, not scaled.
+            reverse: whether to multiply by the transposed table, neither scaled nor
+                with a bias.
 
         Returns:
             float (batch, length, d_model); in reverse float (..., vocab_size).
         """
         if reverse:
             vectors = ops.cast(inputs, self.compute_dtype)
-            logits = product_with_table(vectors, self.table)
-            return (
-                ops.add(logits, ops.cast(self.bias, logits.dtype))
-                if self.use_bias
-                else logits
-            )
+            return product_with_table(vectors, self.table)
         # A Sequential model makes float32 of what it is called with.
         ids = ops.cast(inputs, "int32")
         vectors = ops.cast(ops.take(self.table, ids, axis=0), self.compute_dtype)
@@ -91,11 +76,6 @@ class TokenEmbedding(Layer):
         """Returns where the symbols are, bool (batch, length), with `mask_zero`."""
         is_ids = len(inputs.shape) == 2
         return non_padding(inputs) if self.mask_zero and is_ids else mask
-
-
-def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
-    """Makes a bias that gives PAD no probability, and else zeros."""
-    return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

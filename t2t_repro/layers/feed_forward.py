@@ -10,41 +10,19 @@ from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.formulas import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
-ACTIVATIONS = {
-    "relu": ops.relu,
-    "swish": ops.silu,
-    "gelu": lambda x: ops.gelu(x, approximate=False),
-    "gelu_sigmoid": lambda x: x * ops.sigmoid(1.702 * x),
-}
-"""The last is an approximation of GELU, which Marian had up to version 1.12.0."""
-
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class FeedForward(Layer):
-    """``f(x W1 + b1) W2 + b2``; the paper's f is ``max(0, x)`` (equation (2)).
+    """``max(0, x W1 + b1) W2 + b2`` (paper equation (2)).
 
     Args:
         d_ff: channels of the hidden layer.
         dropout: the share of hidden units dropped (tensor2tensor's relu_dropout;
             the paper has none).
-        activation: f, a key of `ACTIVATIONS`.
-
-    Raises:
-        ValueError: there is no such activation.
     """
 
-    def __init__(
-        self,
-        d_ff: int,
-        dropout: float = 0.0,
-        activation: str = "relu",
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, d_ff: int, dropout: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise ValueError(f"activation {activation!r}: use one of {known}")
-        self.activation = activation
         self.d_ff = d_ff
         self.dropout = dropout
         policy = self.dtype_policy
@@ -62,5 +40,5 @@ class FeedForward(Layer):
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
-        hidden = ACTIVATIONS[self.activation](self.hidden(x))
+        hidden = ops.relu(self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

@@ -18,9 +18,6 @@ Tensor: TypeAlias = Any
 Shape: TypeAlias = tuple[Any, ...]
 """Sizes, such as (batch, length, channels); None where one is not known."""
 
-EPSILON = 1e-6
-"""What tensor2tensor's norm adds to the variance (common_layers.py)."""
-
 
 @formula
 def product(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -42,9 +39,7 @@ def product_with_table(x: Tensor, table: Tensor) -> Tensor:
 
 
 @formula
-def normalize(
-    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = EPSILON
-) -> Tensor:
+def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the last axis.
 
     float32 (..., channels), with scale and bias (channels,).

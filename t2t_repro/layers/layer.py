@@ -1,11 +1,41 @@
 """What all layers of this package have in common."""
 
 import inspect
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 
 from t2t_repro.layers.formulas import Shape
+
+Variant: TypeAlias = dict[str, Any] | None
+"""Other parts than the paper's, by name, as Keras writes layers down:
+``{"self_attention": {"class_name": "t2t_repro>...", "config": {...}}}``, with the
+arguments of their own as config. The self-attention's alone may come without its name.
+"""
+
+
+def made(variant: Variant, name: str, kind: type, /, *args: Any, **config: Any) -> Any:
+    """Makes a part of a model: the paper's, or what a variant has in its place.
+
+    Args:
+        variant: the other parts.
+        name: of the part.
+        kind: the class of the paper's.
+        *args: what either is made with.
+        **config: the same, by name.
+
+    Raises:
+        ValueError: no layer of the variant's class is registered.
+    """
+    others = variant or {}
+    other = ({"self_attention": others} if "class_name" in others else others).get(name)
+    if other is not None:
+        class_name, own = other["class_name"], other["config"]
+        kind = keras.saving.get_registered_object(class_name)
+        if kind is None:
+            raise ValueError(f"variant {class_name!r}: no such layer is registered")
+        config |= own
+    return kind(*args, name=name, **config)
 
 
 class Layer(keras.layers.Layer):

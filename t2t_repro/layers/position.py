@@ -23,11 +23,6 @@ def sinusoid_rates(d_model: int) -> np.ndarray:
     return np.exp(np.arange(count) * -np.log(MAX_TIMESCALE) / max(count - 1, 1))
 
 
-def paper_rates(d_model: int) -> np.ndarray:
-    """Returns ``1 / 10000^(2i/d_model)``, radians, float64 (d_model / 2,)."""
-    return MAX_TIMESCALE ** (-np.arange(0, d_model, 2) / d_model)
-
-
 def sinusoid(positions: Tensor, d_model: int) -> Tensor:
     """tensor2tensor's timing signal: all sines, then all cosines.
 
@@ -45,23 +40,6 @@ def sinusoid(positions: Tensor, d_model: int) -> Tensor:
     return ops.concatenate([ops.sin(angle), ops.cos(angle), nothing], axis=-1)
 
 
-def sinusoid_halves(positions: Tensor, d_model: int) -> Tensor:
-    """The paper's frequencies in tensor2tensor's order: all sines, then all cosines.
-
-    Transformers and CTranslate2 give it to Marian's models (transformers
-    modeling_marian.py:MarianSinusoidalPositionalEmbedding).
-
-    Args:
-        positions: int32 (..., length), counted from 0.
-        d_model: the number of channels, even.
-
-    Returns:
-        float32 (..., length, d_model).
-    """
-    angle = _angles(positions, paper_rates(d_model))
-    return ops.concatenate([ops.sin(angle), ops.cos(angle)], axis=-1)
-
-
 def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
     """The formula as the paper prints it: sines and cosines alternate.
 
@@ -73,7 +51,7 @@ def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
         float32 (..., length, d_model): column 2i holds sin(pos / 10000^(2i/d_model)),
         column 2i+1 the cosine of the same angle.
     """
-    angle = _angles(positions, paper_rates(d_model))
+    angle = _angles(positions, MAX_TIMESCALE ** (-np.arange(0, d_model, 2) / d_model))
     pairs = ops.stack([ops.sin(angle), ops.cos(angle)], axis=-1)
     # (..., length, d_model / 2, 2) -> (..., length, d_model)
     return ops.reshape(pairs, (*ops.shape(positions), d_model))
@@ -85,11 +63,7 @@ def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     return places * ops.convert_to_tensor(rates, "float32")
 
 
-FORMULAS = {
-    "sinusoid": sinusoid,
-    "sinusoid_paper": sinusoid_paper,
-    "sinusoid_halves": sinusoid_halves,
-}
+FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
 
 
 def _added(
@@ -106,7 +80,7 @@ class PositionalEncoding(Layer):
     """Adds sines and cosines of different frequencies.
 
     Args:
-        formula: "sinusoid" (tensor2tensor's), "sinusoid_paper" or "sinusoid_halves".
+        formula: "sinusoid" (tensor2tensor's layout) or "sinusoid_paper".
 
     Raises:
         ValueError: there is no such formula.

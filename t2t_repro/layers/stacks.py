@@ -9,7 +9,7 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.formulas import Shape, Tensor, one_after_another
-from t2t_repro.layers.layer import Layer
+from t2t_repro.layers.layer import Layer, Variant, made
 
 Sublayer = Callable[[Tensor], Tensor]
 
@@ -27,8 +27,7 @@ class _StackLayer(Layer):
         norm: str = "post",
         attention_dropout: float = 0.0,
         ffn_dropout: float = 0.0,
-        variant: dict[str, Any] | None = None,
-        options: dict[str, dict[str, Any]] | None = None,
+        variant: Variant = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -41,36 +40,21 @@ class _StackLayer(Layer):
         self.attention_dropout = attention_dropout
         self.ffn_dropout = ffn_dropout
         self.variant = variant
-        self.options = options
         self._make()
 
-    def options_of(self, sublayer: str) -> dict[str, Any]:
-        """Returns what its attentions, feed-forward network or norms are made with."""
-        return {"dtype": self.dtype_policy, **(self.options or {}).get(sublayer, {})}
+    def _part(self, name: str, kind: type, *args: Any, **config: Any) -> Any:
+        return made(self.variant, name, kind, *args, dtype=self.dtype_policy, **config)
 
-    def _attention(self, name: str, variant: dict[str, Any] | None = None) -> Layer:
-        kind, config = MultiHeadAttention, {}
-        if variant is not None:
-            class_name, config = variant["class_name"], variant["config"]
-            kind = keras.saving.get_registered_object(class_name)
-            if kind is None:
-                raise ValueError(f"variant {class_name!r}: no such layer is registered")
-        return kind(
-            self.num_heads,
-            self.d_k,
-            self.d_v,
-            dropout=self.attention_dropout,
-            name=name,
-            **self.options_of("attention"),
-            **config,
-        )
+    def _attention(self, name: str) -> MultiHeadAttention:
+        sizes = (self.num_heads, self.d_k, self.d_v)
+        dropout = self.attention_dropout
+        return self._part(name, MultiHeadAttention, *sizes, dropout=dropout)
 
     def _residual(self, name: str) -> Residual:
-        return Residual(self.dropout, self.norm, name=name, **self.options_of("norm"))
+        return self._part(name, Residual, self.dropout, self.norm)
 
     def _feed_forward(self) -> FeedForward:
-        options = self.options_of("feed_forward")
-        return FeedForward(self.d_ff, self.ffn_dropout, name="feed_forward", **options)
+        return self._part("feed_forward", FeedForward, self.d_ff, self.ffn_dropout)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -86,19 +70,14 @@ class EncoderLayer(_StackLayer):
         norm: "post" (paper) or "pre".
         attention_dropout: the share of attention weights dropped; the paper: none.
         ffn_dropout: the share of hidden feed-forward units dropped; the paper: none.
-        variant: another self-attention than the paper's, as Keras writes layers down:
-            ``{"class_name": "t2t_repro>...", "config": {...}}``, with the arguments of
-            its own as config.
-        options: what else the sub-layers are made with, where it is not the paper's:
-            ``{"attention": {"use_bias": True}, "feed_forward": {"activation":
-            "swish"}, "norm": {"epsilon": 1e-9}}``, or some of it.
+        variant: other sub-layers than the paper's; see `layer.Variant`.
 
     Raises:
         ValueError: ``norm`` is unknown, or the variant's class.
     """
 
     def _make(self) -> None:
-        self.self_attention = self._attention("self_attention", self.variant)
+        self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
@@ -154,7 +133,7 @@ class DecoderLayer(_StackLayer):
     """
 
     def _make(self) -> None:
-        self.self_attention = self._attention("self_attention", self.variant)
+        self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
         self.cross_attention = self._attention("cross_attention")
         self.cross_attention_residual = self._residual("cross_attention_residual")
@@ -254,16 +233,14 @@ class _Stack(Layer):
         self.num_layers = num_layers
         self.norm = norm
         self.layer = layer
+        own = {"dtype": self.dtype_policy}
         for index in range(num_layers):
-            one = self.layer_class(
-                norm=norm, name=f"layer_{index}", dtype=self.dtype_policy, **layer
-            )
+            one = self.layer_class(norm=norm, name=f"layer_{index}", **layer, **own)
             setattr(self, f"layer_{index}", one)
-        self.final_norm = (
-            LayerNormalization(name="final_norm", **one.options_of("norm"))
-            if norm == "pre"
-            else None
-        )
+        self.final_norm = None
+        if norm == "pre":
+            variant = layer.get("variant")
+            self.final_norm = made(variant, "final_norm", LayerNormalization, **own)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the stack again."""

@@ -1,5 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
+import functools
 import inspect
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.layer import Variant, made
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder
@@ -44,11 +46,9 @@ class Transformer(keras.Model):
         target_space_id: which of its rows.
         attention_dropout: the share of attention weights dropped.
         ffn_dropout: the share of hidden feed-forward units dropped.
-        variant: another self-attention; see `layers.EncoderLayer`.
-        options: what else its sub-layers are made with; see there.
-        decoder_d_ff: ``d_ff`` of the decoder; None: the same.
+        variant: other parts than the paper's, of the model ("softmax", "decoder", ...)
+            and of its layers; see `layers.layer.Variant`.
         tie_target: one table for targets and logits where inputs have another.
-        softmax_bias: whether logits have biases, and PAD no probability.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -83,11 +83,8 @@ class Transformer(keras.Model):
         target_space_id: int = 0,
         attention_dropout: float = 0.0,
         ffn_dropout: float = 0.0,
-        variant: dict[str, Any] | None = None,
-        options: dict[str, dict[str, Any]] | None = None,
-        decoder_d_ff: int | None = None,
+        variant: Variant = None,
         tie_target: bool = False,
-        softmax_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k in _arguments()}
@@ -96,34 +93,31 @@ class Transformer(keras.Model):
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
         self.shared = share_embeddings and self.vocab_size == vocab_size
-        own = {"dtype": self.dtype_policy}
+        part = functools.partial(made, variant, dtype=self.dtype_policy)
 
-        def table(name: str, rows: int, use_bias: bool = False) -> TokenEmbedding:
-            options = {"use_bias": use_bias, "name": name, **own}
-            return TokenEmbedding(rows, d_model, scale_embeddings, **options)
+        def table(name: str, rows: int) -> TokenEmbedding:
+            return part(name, TokenEmbedding, rows, d_model, scale_embeddings)
 
+        self.target_embedding = None
         if self.shared:
-            self.embedding = table("embedding", vocab_size, softmax_bias)
+            self.embedding = table("embedding", vocab_size)
         else:
             self.input_embedding = table("input_embedding", vocab_size)
             if not tie_target:
                 self.target_embedding = table("target_embedding", self.vocab_size)
-            self.softmax = table("softmax", self.vocab_size, softmax_bias)
-            if tie_target:
-                self.target_embedding = self.softmax
+            self.softmax = table("softmax", self.vocab_size)
         self.target_space = None
         if target_space_embedding:
-            self.target_space = TargetSpace(target_space_id, name="target_space", **own)
+            self.target_space = part("target_space", TargetSpace, target_space_id)
         self.input_position = self.target_position = None
+        signal: tuple[type, Any] = (PositionalEncoding, position)
+        if position == "learned":
+            signal = (LearnedPosition, max_position)
         if position != "none":
-            self.input_position, self.target_position = (
-                LearnedPosition(max_position, name=f"{side}_position", **own)
-                if position == "learned"
-                else PositionalEncoding(position, name=f"{side}_position", **own)
-                for side in ("input", "target")
-            )
-        self.input_dropout = Dropout(dropout, name="input_dropout", **own)
-        self.target_dropout = Dropout(dropout, name="target_dropout", **own)
+            self.input_position = part("input_position", *signal)
+            self.target_position = part("target_position", *signal)
+        self.input_dropout = part("input_dropout", Dropout, dropout)
+        self.target_dropout = part("target_dropout", Dropout, dropout)
         layer: dict[str, Any] = {
             "num_heads": num_heads,
             "d_k": d_k or d_model // num_heads,
@@ -134,12 +128,10 @@ class Transformer(keras.Model):
             "attention_dropout": attention_dropout,
             "ffn_dropout": ffn_dropout,
             "variant": variant,
-            "options": options,
         }
-        self.encoder = Encoder(num_layers, **layer, name="encoder", **own)
+        self.encoder = part("encoder", Encoder, num_layers, **layer)
         layers = num_decoder_layers or num_layers
-        layer["d_ff"] = decoder_d_ff or d_ff
-        self.decoder = Decoder(layers, **layer, name="decoder", **own)
+        self.decoder = part("decoder", Decoder, layers, **layer)
 
     @classmethod
     def from_hparams(
@@ -174,11 +166,8 @@ class Transformer(keras.Model):
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""
         shape = (None, None, self.d_model)
-        names = ["embedding", "input_embedding", "target_embedding", "softmax"]
-        names += ["target_space", "input_position", "target_position"]
-        names += ["input_dropout", "target_dropout", "encoder"]
-        for layer in (getattr(self, name, None) for name in names):
-            if layer is not None and not layer.built:
+        for layer in self.layers:
+            if layer is not self.decoder:
                 layer.build(shape)
         self.decoder.build(shape, shape)
 
@@ -245,7 +234,7 @@ class Transformer(keras.Model):
         """Embeds target symbols: int32 (batch, target) -> (batch, target, d_model)."""
         if not self.built:
             self.build()
-        return (self.embedding if self.shared else self.target_embedding)(targets)
+        return (self.target_embedding or self.softmax_table)(targets)
 
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.

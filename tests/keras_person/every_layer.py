@@ -55,12 +55,37 @@ CASES = {
         [X, X],
         {"use_causal_mask": True},
     ),
+    "BiasedAttention": Case(
+        lambda **options: layers.BiasedAttention(2, 4, 5, **options),
+        [X, MEMORY],
+        {"attention_mask": SEEN},
+    ),
+    "BiasedRelativeAttention": Case(
+        variant(layers.BiasedRelativeAttention, max_relative_position=3), [X, X]
+    ),
+    "BiasedNeighbourhoodAttention": Case(
+        variant(layers.BiasedNeighbourhoodAttention, radius=2),
+        [X, X],
+        {"use_causal_mask": True},
+    ),
     "Dense": Case(
         lambda **options: layers.Dense(7, use_bias=True, **options), [X], width=7
     ),
     "Dropout": Case(lambda **options: layers.Dropout(0.3, **options), [X]),
     "FeedForward": Case(lambda **options: layers.FeedForward(9, 0.1, **options), [X]),
+    "ActivatedFeedForward": Case(
+        lambda **options: layers.ActivatedFeedForward(9, activation="gelu", **options),
+        [X],
+    ),
     "LayerNormalization": Case(layers.LayerNormalization, [X]),
+    "EpsilonNormalization": Case(
+        lambda **options: layers.EpsilonNormalization(0.1, **options), [X]
+    ),
+    "EpsilonResidual": Case(
+        lambda **options: layers.EpsilonResidual(0.1, epsilon=0.1, **options),
+        [X],
+        {"sublayer": keras.ops.tanh},
+    ),
     "Residual": Case(
         lambda **options: layers.Residual(0.1, "pre", **options),
         [X],
@@ -68,6 +93,9 @@ CASES = {
     ),
     "TokenEmbedding": Case(
         lambda **options: layers.TokenEmbedding(11, 8, **options), [IDS]
+    ),
+    "BiasedEmbedding": Case(
+        lambda **options: layers.BiasedEmbedding(11, 8, **options), [IDS]
     ),
     "TargetSpace": Case(lambda **options: layers.TargetSpace(3, **options), [X]),
     "LearnedPosition": Case(

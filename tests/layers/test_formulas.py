@@ -54,7 +54,7 @@ def test_a_normalised_position_has_the_mean_and_deviation_asked_for():
     mean = x64.mean(axis=-1, keepdims=True)
     variance = ((x64 - mean) ** 2).mean(axis=-1, keepdims=True)
     by_hand = (x64 - mean) / np.sqrt(variance + 1e-6) * scale64 + bias64
-    np.testing.assert_allclose(normalize(x, scale, bias), by_hand, atol=5e-6)
+    np.testing.assert_allclose(normalize(x, scale, bias, 1e-6), by_hand, atol=5e-6)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
