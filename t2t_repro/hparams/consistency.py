@@ -19,10 +19,12 @@ def check_together(hparams: Any) -> None:
             f"hparams: max_relative_position={hparams.max_relative_position} needs d_k "
             f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
         )
-    if hparams.position == "sinusoid_paper" and hparams.d_model % 2:
+    if hparams.position in ("sinusoid_paper", "sinusoid_halves") and (
+        hparams.d_model % 2
+    ):
         raise UserError(
             f"hparams: d_model={hparams.d_model} must be even for position="
-            "sinusoid_paper, which pairs each sine with a cosine"
+            f"{hparams.position}, which pairs each sine with a cosine"
         )
     for name in ("tokens_per_batch", "max_tokens_per_device"):
         value = getattr(hparams, name)

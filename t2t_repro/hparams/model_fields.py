@@ -160,7 +160,7 @@ class ModelFields:
 
     @property
     def variant(self) -> dict[str, Any] | None:
-        """What is not the paper's, as `layers.layer.Variant` describes it."""
+        """What is not the paper's, as `layers.EncoderLayer` describes it."""
         far, radius = self.max_relative_position, self.self_attention_radius
         biased = "Biased" if self.attention_bias else ""
         parts = {}

@@ -8,10 +8,7 @@ import keras
 from t2t_repro.layers.formulas import Shape
 
 Variant: TypeAlias = dict[str, Any] | None
-"""Other parts than the paper's, by name, as Keras writes layers down:
-``{"self_attention": {"class_name": "t2t_repro>...", "config": {...}}}``, with the
-arguments of their own as config. The self-attention's alone may come without its name.
-"""
+"""Other parts than the paper's, by name, as `EncoderLayer` describes them."""
 
 
 def made(variant: Variant, name: str, kind: type, /, *args: Any, **config: Any) -> Any:

@@ -70,7 +70,10 @@ class EncoderLayer(_StackLayer):
         norm: "post" (paper) or "pre".
         attention_dropout: the share of attention weights dropped; the paper: none.
         ffn_dropout: the share of hidden feed-forward units dropped; the paper: none.
-        variant: other sub-layers than the paper's; see `layer.Variant`.
+        variant: other sub-layers than the paper's, by name, as Keras writes layers
+            down: ``{"self_attention": {"class_name": "t2t_repro>...", "config":
+            {...}}}``, with the arguments of their own as config. The self-attention's
+            alone may come without its name.
 
     Raises:
         ValueError: ``norm`` is unknown, or the variant's class.

@@ -47,7 +47,7 @@ class Transformer(keras.Model):
         attention_dropout: the share of attention weights dropped.
         ffn_dropout: the share of hidden feed-forward units dropped.
         variant: other parts than the paper's, of the model ("softmax", "decoder", ...)
-            and of its layers; see `layers.layer.Variant`.
+            and of its layers, written down as those of `layers.EncoderLayer`.
         tie_target: one table for targets and logits where inputs have another.
 
     Call arguments:
