@@ -45,7 +45,7 @@ class _StackLayer(Layer):
     def _part(self, name: str, kind: type, *args: Any, **config: Any) -> Any:
         return made(self.variant, name, kind, *args, dtype=self.dtype_policy, **config)
 
-    def _attention(self, name: str) -> MultiHeadAttention:
+    def _attention(self, name: str) -> Layer:
         sizes = (self.num_heads, self.d_k, self.d_v)
         dropout = self.attention_dropout
         return self._part(name, MultiHeadAttention, *sizes, dropout=dropout)
