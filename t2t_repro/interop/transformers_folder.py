@@ -83,7 +83,10 @@ def read_transformers(folder: Path) -> MarianModel:
         )
     generation = _json(folder / "generation_config.json", optional=True)
     texts = _json(folder / "tokenizer_config.json", optional=True)
-    languages = (texts.get("source_lang"), texts.get("target_lang"))
+    source_lang, target_lang = (
+        lang if isinstance(lang, str) and lang else None
+        for lang in (texts.get("source_lang"), texts.get("target_lang"))
+    )
     return MarianModel(
         program="Transformers",
         weights_file=weights.file,
@@ -96,7 +99,7 @@ def read_transformers(folder: Path) -> MarianModel:
         target=target,
         source_model=read_piece_model(folder / "source.spm"),
         target_model=read_piece_model(folder / "target.spm"),
-        languages=tuple(x if isinstance(x, str) and x else None for x in languages),
+        languages=(source_lang, target_lang),
         used=weights.used,
         unused={"positions, which are computed": positions} if positions else {},
     )
@@ -262,19 +265,19 @@ def _tables(weights: Weights, config: Mapping[str, Any]) -> Arrays:
         groups[-1].append(head)
     else:
         groups.append([head])
-    tables = {}
+    tables: Arrays = {}
     for group in groups:
-        there = [name for name in group if given[name] is not None]
+        there = {n: t for n in group if (t := given[n]) is not None}
         if not there:
             raise UserError(
                 f"{weights.file} has no {group[0]}, which {CONFIG} says it has; they "
                 "are of different models"
             )
-        first = given[there[0]]
-        for name in there[1:]:
-            if not np.array_equal(first, given[name]):
+        one, first = next(iter(there.items()))
+        for name, other in there.items():
+            if not np.array_equal(first, other):
                 raise UserError(
-                    f"{weights.file}: {there[0]} and {name} differ, though {CONFIG} "
+                    f"{weights.file}: {one} and {name} differ, though {CONFIG} "
                     "says that they are one; they are of different models"
                 )
         tables.update(dict.fromkeys(group, first))

@@ -7,8 +7,11 @@ import zipfile
 
 import pytest
 
+from t2t_repro.interop.ctranslate2 import write_ctranslate2
+from t2t_repro.interop.marian_import import Source, read_model
+from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
-from tests import run_command
+from tests import run_command, tiny
 from tests.interop.small_marian import SmallMarian
 
 pytestmark = pytest.mark.medium
@@ -109,6 +112,57 @@ def test_translations_by_the_folders_own_settings(imported, shared_dir, case, tm
         for line in wanted
     ]
     assert found == texts
+
+
+@pytest.mark.parametrize("case", CASES["marian"][:3])
+def test_ctranslate2_gives_the_same_greedy_lines(imported, shared_dir, case, tmp_path):
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    model_dir, _ = imported("marian", case)
+    directory, folder = ModelDir(model_dir), shared_dir / "marian" / case
+    (checkpoint,) = list_checkpoints(directory.checkpoint_dir)
+    tokenizer = directory.tokenizer()
+    write_ctranslate2(directory.model(checkpoint), tokenizer, tmp_path)
+    translator = ctranslate2.Translator(str(tmp_path), intra_threads=1)
+    read = read_model(Source(folder / "marian"))
+    names = (read.target or read.source).pieces
+    expected = json.loads((folder / "marian.json").read_text(encoding="utf-8"))
+    for n in LINES:
+        (ids,) = tokenizer.encode([expected["sources"][n]]).to_list()
+        pieces = [tokenizer.pieces[number] for number in ids[:-1]]
+        (found,) = translator.translate_batch([pieces], beam_size=1)
+        (greedy,) = expected["greedy"][n]["ids"]
+        assert found.hypotheses[0] == [names[number] for number in greedy[:-1]], n
+
+
+@pytest.mark.slow
+def test_it_is_trained_on_other_text(small, tmp_path):
+    """Its text gains, by the vocabulary it came with."""
+    model_dir = tmp_path / "model"
+    shutil.copytree(small / "model", model_dir)
+    tiny.write_corpus(tmp_path / "data")
+    hparams = f"{model_dir}/hparams.yaml,tokens_per_batch=256,max_length=32"
+    hparams += ",learning_rate_scale=0.01,warmup_steps=10,dropout=0.0"
+    files = [str(tmp_path / f"data/val.{side}") for side in ("en", "de")]
+
+    def perplexity():
+        flags = ("--source_file", files[0], "--target_file", files[1], "--json")
+        done = run_command.run(
+            "score", "--model_dir", str(model_dir), "--checkpoint", "latest", *flags
+        )
+        assert done.status == 0, done.err
+        return json.loads(done.out.splitlines()[-1])["perplexity"]
+
+    before = perplexity()
+    done = run_command.run(
+        "train",
+        *("--hparams", hparams, "--problem", "files", "--train_steps", "40"),
+        *("--data_dir", str(tmp_path / "data"), "--model_dir", str(model_dir)),
+        *("--source_lang", "en", "--target_lang", "de"),
+    )
+    assert done.status == 0, done.err
+    steps = list_checkpoints(ModelDir(model_dir).checkpoint_dir)
+    assert max(checkpoint.step for checkpoint in steps) == 40
+    assert perplexity() < before
 
 
 def test_a_wrong_folder_is_one_line(small, tmp_path):
