@@ -1,4 +1,4 @@
-"""Two short trainings lose as they did when their curves were committed.
+"""Two short trainings have the losses they had when their curves were committed.
 
 `loss_curves.py` made what `tests/data/loss_curves.json` holds, and says how it is made
 anew where a change is meant.
@@ -13,11 +13,9 @@ from tests.training import loss_curves
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Rounding grows with the updates. The loss of updates 1 to 50, 51 to 100 and 101 to 150
-# differed by 2e-6, 2e-4 and 1e-3 of itself at most where the same training was made with
-# other instructions (SSE4.1, AVX2, without oneDNN on one core) than with AVX-512; the
-# very small model's not at all. One ten-thousandth of Adam's beta2 more changes the
-# first row by 1e-4.
+# Rounding grows with the updates. With other instructions (SSE4.1, AVX2, without oneDNN
+# on one core) than AVX-512 the loss of updates 1 to 50, 51 to 100 and 101 to 150 was
+# another by 2e-6, 2e-4 and 1e-3 of itself at most, the very small model's by nothing.
 LOSS_TOLERANCES = (2e-5, 2e-3, 1e-2)
 
 
