@@ -129,6 +129,8 @@ EXPECTED = {
     "parsing_small": {"problem": "parse_wsj"},
     "tiny": {"problem": "translate_ende_numbers"},
     "small": {"problem": "files"},
+    # Base but for its decoder.
+    "student": PAPER_BASE | {"decoder_layers": 1},
 }
 
 # "Attention Is All You Need", table 3; what a row leaves blank is base's.
