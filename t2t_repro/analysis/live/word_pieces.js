@@ -46,7 +46,9 @@ class WordPieces {
       else runs.push([character]);
       before = kind;
     }
-    return runs.filter((run, at) => run.length > 1 || run[0] !== " " || at === 0 || at === runs.length - 1);
+    // Without a piece of its own the space is spelled as an escape, and stays.
+    const isLeftOut = (run) => run.length === 1 && run[0] === " " && this.ids.has(" ");
+    return runs.filter((run, at) => !isLeftOut(run) || at === 0 || at === runs.length - 1);
   }
 
   encode(text) {

@@ -23,7 +23,7 @@ const BLOCKS = [
 function figure(redraw) {
   const [width, height, step] = [150, 30, 44];
   const place = (column, row) => [column * 180 + 10, 420 - row * step];
-  const svg = svgElement("svg", { id: "figure", viewBox: "0 0 350 460", role: "group", "aria-label": "The model's architecture (figure 1)" });
+  const svg = svgElement("svg", { id: "figure", viewBox: "0 55 350 405", role: "group", "aria-label": "The model's architecture (figure 1)" });
   for (const [column, from, to] of [[0, 2, 5], [1, 2, 7]]) {
     const [x, y] = place(column, to);
     svg.append(svgElement("rect", { class: "stack", x: x - 7, y: y - 7, width: width + 14, height: (to - from) * step + height + 14, rx: 8 }));
