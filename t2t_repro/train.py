@@ -139,7 +139,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         problem=problem,
         data_dir=Path(args.data_dir),
         model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
-        strategy=strategy.choose(args.strategy, args.replicas, args.communication),
+        strategy=strategy.choose(
+            args.strategy, args.replicas, args.communication, chosen.xla is True
+        ),
         # With --json, standard output holds the result alone.
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,

@@ -21,16 +21,17 @@ _RING_PACK_BYTES = 4 * 2**20
 
 
 def choose(
-    name: str, replicas: int = 0, communication: str = "auto"
+    name: str, replicas: int = 0, communication: str = "auto", xla: bool = False
 ) -> tf.distribute.Strategy:
     """Returns a strategy by name; to be called before TensorFlow is used.
 
     "one_device", "mirrored" (this machine's GPUs; without one, the CPU split into
     `replicas` devices), "multi_worker" (the machines of TF_CONFIG, or the tasks of a
     Slurm step), or "auto": multi_worker where there are several of those, mirrored with
-    several GPUs, else one_device. Workers add gradients up by NCCL or, without GPUs, in
-    a ring over gRPC, unless `communication` says otherwise. Raises UserError for an
-    unknown name, replicas that the machine does not have, or a cluster that is not
+    several GPUs, else one_device. Workers add gradients up by `communication`: "nccl",
+    "ring" (over gRPC), or "auto": nccl between GPUs, else ring. `xla` says whether the
+    gradient is compiled, and then shares all cores out by itself. Raises UserError for
+    an unknown name, replicas that the machine does not have, or a cluster that is not
     described.
     """
     if name not in NAMES:
@@ -38,7 +39,7 @@ def choose(
     if name in ("auto", "multi_worker"):
         _take_cluster_from_slurm()
     gpus = tf.config.list_physical_devices("GPU")
-    if not gpus:
+    if not gpus and not xla:
         _give_each_lane_cores()
     if name == "auto":
         name = _automatic(len(gpus))
@@ -141,8 +142,8 @@ def _tasks() -> int:
 def _take_cluster_from_slurm() -> None:
     """Sets TF_CONFIG for the tasks of a Slurm step, unless it is set.
 
-    The resolver fails where there is no GPU, so it is told of one a task; `_own_gpus`
-    chooses among those that Slurm lets the task see.
+    The resolver fails where there is no GPU, so it is told of one a task;
+    `_take_own_gpus` chooses among those that Slurm lets the task see.
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
     if os.environ.get("TF_CONFIG") or tasks == "1":
