@@ -335,6 +335,14 @@ np.testing.assert_allclose(
 draw("encoder/layer_0/self_attention", pieces(source), pieces(source))
 
 # %% [markdown]
+# ## 10. Take it with you
+#
+# One file holds your model, its weights and its tokenizer, and translates in any browser without a network. Download `hour/transformer.html` and open it: step through the beam search, click through figure 1, switch off a head.
+
+# %%
+# !python -m t2t_repro.visualize --model_dir hour/model --live --text "half past four" --output hour/transformer.html
+
+# %% [markdown]
 # ## Where to go now
 #
 # - *Train on your own text*, *Serve it* and *Reproduce the paper* are the notebooks beside this one.
