@@ -101,7 +101,9 @@ def _write_live_page(args: argparse.Namespace, output: Path) -> None:
         check_sentence(text, "--text")
     directory = ModelDir(Path(args.model_dir))
     loaded = load_models(directory, [args.checkpoint])
-    search = search_of(loaded.hparams, beam_size=args.beam_size, alpha=args.alpha)
+    search = search_of(
+        loaded.hparams, loaded.tokenizer, beam_size=args.beam_size, alpha=args.alpha
+    )
     hparams = (
         loaded.homes[0]
         .hparams()
