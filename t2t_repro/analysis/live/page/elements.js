@@ -26,9 +26,11 @@ const heading = (text) => element("h2", {}, text);
 const formula = (text) => element("p", { className: "formula" }, text);
 
 function tableOf(caption, columns, rows, className = "") {
-  const head = columns.map((text) => element("th", { scope: "col" }, text));
+  // Numbers stand at the right of their column, words at the left.
+  const kind = (cell) => ({ className: /^[\u2212\d]/.test(cell) ? "" : "words" });
+  const head = columns.map((text, at) => element("th", { scope: "col", ...kind(at && rows.length ? rows[0][at] : "") }, text));
   const body = rows.map(([first, ...cells]) =>
-    element("tr", {}, element("th", { scope: "row" }, first), ...cells.map((cell) => element("td", { className: /^[\u2212\d]/.test(cell) ? "" : "words" }, cell))));
+    element("tr", {}, element("th", { scope: "row" }, first), ...cells.map((cell) => element("td", kind(cell), cell))));
   const table = element("table", { className }, element("caption", {}, caption),
     element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
   return element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": caption }, table);

@@ -66,9 +66,9 @@ async function whatIfView(into, redraw) {
     heading("What if …"),
     paragraph("Switch off a part of the model and see what becomes of the translation. The model was trained with all of its parts, so what is missed most is what it relies on."),
     element("div", { className: "controls" }, add, ...removed),
-    tableOf("With and without", ["", "translation", "log probability of the reference"], [
-      ["whole model", found.result.translation, number(total(before))],
-      ["changed model", changed.translation, number(total(after))],
+    tableOf("With and without", ["model", "translation", "log probability of the reference"], [
+      ["whole", found.result.translation, number(total(before))],
+      ["changed", changed.translation, number(total(after))],
     ]),
     heading("Teacher forcing: the loss of each symbol"),
     element("label", { className: "field", htmlFor: "reference" }, "Reference translation"), given,
