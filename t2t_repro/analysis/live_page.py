@@ -61,7 +61,8 @@ def live_page(
     index, weights = packed_weights(model)
     style = page_part("attention_page/style.css") + page_part("live/page/style.css")
     runtime = live_runtime()
-    script = "\n".join(page_part(f"live/page/{name}") for name in _PAGE)
+    views = [page_part(f"live/page/{name}") for name in _PAGE]
+    script = "\n".join([page_part("attention_page/elements.js"), *views])
     data = {
         "config": config,
         "tokenizer": live_tokenizer(vocabulary, file_name),

@@ -25,7 +25,7 @@ from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 WEIGHT_UNIT = 65_535
 """A weight of 1, as the page's data hold it."""
 
-_SCRIPTS = ("data.js", "words.js", "heads.js", "beam.js")
+_SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
 # What could end a script element, or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 

@@ -1,23 +1,6 @@
 "use strict";
 // What the views are made of. Every picture has its numbers as a table below it.
 
-function element(name, properties = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key in made) made[key] = value;
-    else made.setAttribute(key, value);
-  }
-  made.append(...children.filter((child) => child !== null));
-  return made;
-}
-
-function svgElement(name, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-
 const MINUS = "\u2212";
 const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
