@@ -26,7 +26,7 @@ import sys
 # Where the package is installed already, nothing happens here. Otherwise it comes
 # from a wheel that you have uploaded beside the notebook, or from the release.
 if importlib.util.find_spec("t2t_repro") is None:
-    package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.1.0"])[-1]
+    package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package], check=True)
 

@@ -30,7 +30,7 @@ import sys
 # Where the package is installed already, nothing happens here. Otherwise it comes
 # from a wheel that you have uploaded beside the notebook, or from the release.
 if importlib.util.find_spec("t2t_repro") is None:
-    package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.1.0"])[-1]
+    package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package, "matplotlib"], check=True)
 
@@ -333,6 +333,14 @@ np.testing.assert_allclose(
 
 # %%
 draw("encoder/layer_0/self_attention", pieces(source), pieces(source))
+
+# %% [markdown]
+# ## 10. Take it with you
+#
+# One file holds your model, its weights and its tokenizer, and translates in any browser without a network. Download `hour/transformer.html` and open it: step through the beam search, click through figure 1, switch off a head.
+
+# %%
+# !python -m t2t_repro.visualize --model_dir hour/model --live --text "half past four" --output hour/transformer.html
 
 # %% [markdown]
 # ## Where to go now

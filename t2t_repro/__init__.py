@@ -16,7 +16,7 @@ if platform.machine() == "x86_64":
     # faster ones, too (docs/speed.md). Whoever has set it is left alone.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What is offered: a module, or a name in it.
 _OFFERED = {

@@ -42,13 +42,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     made: list[TermTranslator] = []
 
     def load(args: Any) -> tuple[Translator | TermTranslator, Align | None]:
+        translator, align = _load(args)
         if args.terms is None:
-            return _load(args)
+            return translator, align
         from t2t_repro.translation.terms import TermTranslator, read_terms
 
-        terms = read_terms(Path(args.terms))
-        translator, align = _load(args)
-        made.append(TermTranslator(translator, terms))
+        made.append(TermTranslator(translator, read_terms(Path(args.terms))))
         return made[0], align
 
     translate_text(args, load)

@@ -1,7 +1,8 @@
-"""Shows what a model looks at while it translates, as one HTML page."""
+"""Shows what a model does while it translates, as one HTML page."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +16,18 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Translates one sentence and writes a page, complete in itself, to open in a "
         "browser: every head of every layer of all three attentions, and the tree of "
-        "the beam search with its scores."
+        "the beam search with its scores. With --live the page holds the model itself, "
+        "which translates any sentence in the browser, without a network."
     )
     cli.add_model_flags(parser, several=False)
-    parser.add_argument("--text", required=True, help="the sentence")
+    parser.add_argument(
+        "--text", help="the sentence; with --live the first one, or none"
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="put the model into the page (weights in float16, 64 MB of them at most)",
+    )
     parser.add_argument(
         "--translation",
         help="whose attention is shown; without it, that of the model's own",
@@ -34,9 +43,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, looks at the sentence and writes the page."""
     args = _parser().parse_args(argv)
     output = Path(args.output)
+    if args.text is None and not args.live:
+        raise UserError("--text is missing; give a sentence, or --live")
+    if args.translation is not None and args.live:
+        raise UserError("--translation is not for --live; type it into the page")
     _check_output(output)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose)
+    if args.live:
+        _write_live_page(args, output)
+        return
     from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
     from t2t_repro.analysis.page import attention_page
     from t2t_repro.runs.model_dir import ModelDir
@@ -69,6 +85,43 @@ def main(argv: Sequence[str] | None = None) -> None:
             "shown": seen.translation,
             "cuts": seen.cuts,
         },
+        args.json,
+    )
+
+
+def _write_live_page(args: argparse.Namespace, output: Path) -> None:
+    """Writes the page that holds the model."""
+    from t2t_repro.analysis.live_page import live_page
+    from t2t_repro.analysis.looking import check_sentence
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_models, search_of
+
+    text = args.text or ""
+    if text:
+        check_sentence(text, "--text")
+    directory = ModelDir(Path(args.model_dir))
+    loaded = load_models(directory, [args.checkpoint])
+    search = search_of(
+        loaded.hparams, loaded.tokenizer, beam_size=args.beam_size, alpha=args.alpha
+    )
+    hparams = (
+        loaded.homes[0]
+        .hparams()
+        .replace(
+            beam_size=search.beam_size,
+            alpha=search.alpha,
+            decode_extra_length=search.extra_length,
+        )
+    )
+    home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
+    file_name = loaded.tokenizer.file_name
+    vocabulary = (directory.path / file_name).read_bytes()
+    name = f"{home.resolve().name} ({checkpoint.name})"
+    page = live_page(loaded.models[0], hparams, vocabulary, file_name, name, text)
+    write_text_atomically(output, page)
+    cli.print_result(
+        f"Page: {output} ({len(page.encode()) / 1e6:.1f} MB)",
+        {"output": str(output), "checkpoint": str(checkpoint), "text": text},
         args.json,
     )
 

@@ -5,9 +5,9 @@
 A model of random weights translates random sentences in exactly `--steps` steps each,
 so that both do the same work. It counts tokens of the best hypotheses per second: with
 many batches at hand, one batch at a time, one sentence at a time. Each program uses all
-cores as it does best: t2t_repro runs batches side by side, a core each, and once more
-as `translate --xla` does; of CTranslate2 the better of batches side by side and one
-batch over all cores counts.
+cores as it does best: t2t_repro runs batches side by side, a core each, once more as
+`translate --xla` does, and once with one decoder layer, as a student has it; of
+CTranslate2 the better of batches side by side and one batch over all cores counts.
 
 The matrix products of the steps alone are the limit. What t2t_repro translates in
 float32 is compared with a plain search without caches. CTranslate2 must be installed
@@ -30,10 +30,12 @@ from t2t_repro.command_line import cli
 
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
+STUDENT = f"{OURS} float32, 1 decoder layer"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
     f"{OURS} bfloat16": (OURS, {"precision": "bfloat16", "xla": False}),
+    STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     "CTranslate2 float32": (PEER, {"compute_type": "float32"}),
     "CTranslate2 int8": (PEER, {"compute_type": "int8"}),
     "products float32": (LIMIT, {"precision": "float32"}),
@@ -44,6 +46,7 @@ PAIRS = (
     (FLOAT32, "CTranslate2 float32"),
     (XLA, "CTranslate2 float32"),
     (f"{OURS} bfloat16", "CTranslate2 int8"),
+    (STUDENT, FLOAT32),
     (FLOAT32, "products float32"),
     (f"{OURS} bfloat16", "products bfloat16"),
 )

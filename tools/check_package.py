@@ -1,15 +1,18 @@
 """Builds wheel and sdist, installs each into empty environments and trains there.
 
     python tools/check_package.py --python python3.11,python3.12,python3.13
+    python tools/check_package.py --python python3.11 --lowest
 
 `python -m build` makes both from the tracked files alone; their contents are compared
 with the tree. Every Python gets an empty environment for each, outside the checkout,
 where every command answers `--help` and the quickstart trains for a few steps, exports
-and translates; with --full the first one trains and scores all of it. An environment
+and translates; with --full the first one trains and scores all of it. With --lowest
+every package is the lowest that setup.cfg allows instead of the highest. An environment
 takes about four minutes, most of it pip's, and --full ten more. --work_dir names a
 folder that keeps everything.
 """
 
+import configparser
 import itertools
 import json
 import os
@@ -36,6 +39,7 @@ PROBLEM = "translate_ende_numbers"
 # What makes the training short; fewer steps than the warm-up, so it is not scored.
 FEW_STEPS = "tiny,train_steps=40,checkpoint_steps=20,eval_steps=0"
 SENTENCE = "half past four"
+_VERSION = "from importlib import metadata; print(metadata.version('tensorflow'))"
 _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 
 
@@ -50,10 +54,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         archives = build(work)
         for archive in archives:
             check_contents(archive, work / "source")
+        constraints = work / "constraints.txt"
+        constraints.write_text(lowest(ROOT / "setup.cfg") if args.lowest else "")
         found: list[dict[str, Any]] = []
         for python, archive in itertools.product(pythons, archives):
             full = args.full and not found
-            found.append(check_install(python, archive, work, full))
+            found.append(check_install(python, archive, work, constraints, full))
             say(describe(found[-1]))
     names = [archive.name for archive in archives]
     cli.print_result(
@@ -79,6 +85,11 @@ def _parser() -> cli.ArgumentParser:
         "--full",
         action="store_true",
         help="train all the quickstart's steps in the first environment, and score",
+    )
+    add(
+        "--lowest",
+        action="store_true",
+        help="install the lowest version that setup.cfg allows of each package",
     )
     add("--work_dir", help="keep wheel, sdist and environments in this folder")
     return parser
@@ -154,13 +165,27 @@ def check_contents(archive: Path, root: Path) -> None:
         raise UserError(f"{archive.name} holds {', '.join(foreign)} beyond the tree")
 
 
+def lowest(setup_cfg: Path) -> str:
+    """Returns constraints for pip: of each package the lowest version of its range.
+
+    "tensorflow>=2.19,<2.22" becomes "tensorflow==2.19.*".
+    """
+    parsed = configparser.ConfigParser()
+    parsed.read(setup_cfg, encoding="utf-8")
+    ranges = re.findall(
+        r"^([\w-]+)>=([\d.]+)", parsed["options"]["install_requires"], re.MULTILINE
+    )
+    return "".join(f"{name}=={version}.*\n" for name, version in ranges)
+
+
 def check_install(
-    python: str, archive: Path, work: Path, full: bool = False
+    python: str, archive: Path, work: Path, constraints: Path, full: bool = False
 ) -> dict[str, Any]:
     """Installs an archive into an empty environment and trains outside the checkout.
 
-    `work` gets the environment and a folder to train in; `full` trains the quickstart's
-    whole training and scores it. Returns what was installed where, how long it took,
+    `work` gets the environment and a folder to train in; `constraints` is a file for
+    pip, which may be empty; `full` trains the quickstart's whole training and scores
+    it. Returns what was installed where, how long it took,
     and the BLEU of a full training. A step's UserError ends with what it said last.
     """
     version = _run([python, "--version"], cwd=work, what=python).strip()
@@ -175,12 +200,14 @@ def check_install(
     _run([python, "-m", "venv", str(environment)], cwd=work, what=f"{name}: venv")
     own = str(environment / "bin" / "python")
     pip = [own, "-m", "pip", "--disable-pip-version-check"]
-    _run([*pip, "install", str(archive)], cwd=folder, what=f"{name}: pip install")
+    install = [*pip, "install", "--constraint", str(constraints), str(archive)]
+    _run(install, cwd=folder, what=f"{name}: pip install")
     _run([*pip, "check"], cwd=folder, what=f"{name}: pip check")
     installed = time.monotonic()
     return {
         "python": version,
         "archive": archive.name,
+        "tensorflow": _run([own, "-c", _VERSION], cwd=folder, what=name).strip(),
         "install_seconds": round(installed - began),
         **_try(own, folder, environment, name, full),
         "seconds": round(time.monotonic() - installed),
@@ -231,7 +258,8 @@ def describe(found: dict[str, Any]) -> str:
     """Says in one line what became of an installation."""
     score = f", BLEU {found['bleu']:.2f}" if "bleu" in found else ""
     return (
-        f"{found['python']}, {found['archive']}: installed in "
+        f"{found['python']}, TensorFlow {found['tensorflow']}, {found['archive']}: "
+        f"installed in "
         f"{found['install_seconds']} s, {found['steps']:,} steps, export and "
         f"translation in {found['seconds']} s{score}"
     )

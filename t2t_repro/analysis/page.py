@@ -25,15 +25,15 @@ from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 WEIGHT_UNIT = 65_535
 """A weight of 1, as the page's data hold it."""
 
-_SCRIPTS = ("data.js", "words.js", "heads.js", "beam.js")
+_SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
 # What could end a script element, or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
     """Returns the page of what `look` holds; `tokenizer` is the model's."""
-    style = _part("style.css")
-    script = "\n".join(map(_part, _SCRIPTS))
+    style = page_part("attention_page/style.css")
+    script = "\n".join(page_part(f"attention_page/{name}") for name in _SCRIPTS)
     given = " (given)" if look.is_given else ""
     values = {
         "title": f"Attention of {model_name}: {look.text}",
@@ -44,14 +44,14 @@ def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
         "found": look.found,
         "version": __version__,
     }
-    return Template(_part("page.html")).substitute(
+    return Template(page_part("attention_page/page.html")).substitute(
         {name: html.escape(value) for name, value in values.items()},
         notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in look.cuts),
         style=style,
-        style_hash=_hash(style),
+        style_hash=policy_hash(style),
         script=script,
-        script_hash=_hash(script),
-        data=_json(page_data(look, tokenizer)),
+        script_hash=policy_hash(script),
+        data=script_json(page_data(look, tokenizer)),
     )
 
 
@@ -128,18 +128,17 @@ def _packed(weights: Weights) -> dict[str, Any]:
     }
 
 
-def _part(name: str) -> str:
-    """Reads a part of the page from the package."""
-    folder = resources.files("t2t_repro.analysis") / "attention_page"
-    return (folder / name).read_text(encoding="utf-8")
+def page_part(name: str) -> str:
+    """Reads a part of a page, `attention_page/page.html` say, from the package."""
+    return (resources.files("t2t_repro.analysis") / name).read_text(encoding="utf-8")
 
 
-def _json(values: dict[str, Any]) -> str:
+def script_json(values: dict[str, Any]) -> str:
     """Writes JSON that can stand inside of a script element."""
     return json.dumps(values, ensure_ascii=False).translate(_ESCAPED)
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
     """Returns what the page's policy calls a script or a style."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

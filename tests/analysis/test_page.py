@@ -135,8 +135,11 @@ def test_the_parts_of_the_page_are_packaged():
     root = Path(__file__).resolve().parents[2]
     settings = configparser.ConfigParser()
     settings.read(root / "setup.cfg", encoding="utf-8")
-    pattern = settings["options.package_data"]["t2t_repro.analysis"]
+    patterns = settings["options.package_data"]["t2t_repro.analysis"].split(", ")
     folder = root / "t2t_repro" / "analysis"
-    names = {path.name for path in folder.glob(pattern)}
-    assert names == {path.name for path in (folder / "attention_page").iterdir()}
-    assert {"page.html", "style.css", "data.js", "words.js"} <= names
+    names = {path for pattern in patterns for path in folder.glob(pattern)}
+    parts = {*(folder / "attention_page").iterdir(), *(folder / "live").rglob("*.*")}
+    assert {path for path in names if path.is_file()} == parts
+    assert {"page.html", "style.css", "data.js", "words.js", "attention.js"} <= {
+        path.name for path in names
+    }

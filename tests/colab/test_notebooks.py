@@ -107,6 +107,7 @@ def test_the_transformer_in_one_hour(tmp_path):
     text = run("transformer_in_one_hour", tmp_path)
     assert "what the layer gives for a: [0.845 0.733 0.845 0.733]" in text
     assert "step 60/60" in text
+    assert "Page: hour/transformer.html" in text
 
 
 @pytest.mark.medium

@@ -39,6 +39,18 @@ def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path
     assert "vier" in output.read_text(encoding="utf-8")
 
 
+def test_live_writes_the_model_itself(trained, tmp_path):
+    output = tmp_path / "live.html"
+    flags = ("--live", "--text", TEXT, "--output", str(output), "--alpha", "0.5")
+    done = visualize(trained, *flags)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"Page: {output} (")
+    page = output.read_text(encoding="utf-8")
+    assert f">{TEXT}</textarea>" in page
+    assert '"alpha": 0.5' in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -52,7 +64,10 @@ def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path
         (["--text", "a", "--output", "."], "--output . is a folder"),
         (["--text", "a", "--output", "absent/a.html"], "the folder absent does not"),
         (["--text", "a", "--model_dir", "absent"], "absent holds no model"),
-        ([], "required: --text"),
+        ([], "--text is missing; give a sentence, or --live"),
+        (["--live", "--text", " "], "--text is blank; give a sentence"),
+        (["--live", "--translation", "a"], "--translation is not for --live"),
+        (["--live", "--output", "."], "--output . is a folder"),
     ],
 )
 def test_a_mistake_is_one_clear_line_and_nothing_is_written(

@@ -202,6 +202,7 @@ def folder(trained, tmp_path_factory):
     shutil.copytree(trained.model_dir, path / "mymodel")
     for name in ("text.en", "source.en", "target.de", "other.de", "reference.de"):
         (path / name).write_text("one two\nthree\n", encoding="utf-8")
+    (path / "terms.tsv").write_text("one\teins\n", encoding="utf-8")
     flags = ["--model_dir", path / "mymodel", "--export_dir", path / "exported"]
     done = run_command.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
     assert done.status == 0, done.err

@@ -10,6 +10,7 @@ import yaml
 from t2t_repro import hparams
 from t2t_repro.hparams import sets
 from t2t_repro.system.errors import UserError
+from tests.hparams import resolve_sets
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
@@ -128,6 +129,8 @@ EXPECTED = {
     "parsing_small": {"problem": "parse_wsj"},
     "tiny": {"problem": "translate_ende_numbers"},
     "small": {"problem": "files"},
+    # Base but for its decoder.
+    "student": PAPER_BASE | {"decoder_layers": 1},
 }
 
 # "Attention Is All You Need", table 3; what a row leaves blank is base's.
@@ -164,6 +167,14 @@ def test_a_named_set_has_the_values_of_its_source(name):
 def test_every_file_in_configs_is_a_set_and_every_set_is_tested():
     assert hparams.names() == sorted(EXPECTED)
     assert sorted(path.stem for path in CONFIGS.iterdir()) == sorted(EXPECTED)
+
+
+def test_every_set_is_resolved_to_the_values_that_were_reviewed():
+    reviewed = yaml.safe_load(resolve_sets.RESOLVED.read_text(encoding="utf-8"))
+    found = yaml.safe_load(resolve_sets.resolved())
+    assert found == reviewed, (
+        "if the change is meant, commit it: python -m tests.hparams.resolve_sets"
+    )
 
 
 def test_the_defaults_are_the_base_set():

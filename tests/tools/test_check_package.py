@@ -67,6 +67,15 @@ def test_the_commands_of_the_reference_are_tried():
     assert found.isdisjoint({"cli", "translator", "procedure"})
 
 
+def test_the_lowest_of_each_range_is_a_constraint(tmp_path):
+    (tmp_path / "setup.cfg").write_text(
+        "[options]\ninstall_requires =\n    # Why.\n    keras-nlp>=0.18.1,<0.33\n"
+        "    grpcio>=1.70\n[options.extras_require]\ntest =\n    pytest>=9.0\n"
+    )
+    found = check_package.lowest(tmp_path / "setup.cfg")
+    assert found == "keras-nlp==0.18.1.*\ngrpcio==1.70.*\n"
+
+
 def test_an_interpreter_that_is_not_there_is_one_clear_line():
     done = run_command.run("tools/check_package.py", "--python", "python0")
     assert run_command.is_one_clear_line(done)

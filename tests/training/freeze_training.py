@@ -62,7 +62,7 @@ eval_steps: 0
 SIZES = {"train": 90, "val": 8, "test": 4}
 
 
-def train(data: Path, model: Path, hparams: Path, train_steps: int) -> str:
+def train(data: Path, model: Path, hparams: str | Path, train_steps: int) -> str:
     """Runs `python -m t2t_repro.train` to its end, on a processor alone.
 
     There a batch is divided alike whatever the number of cores; on a GPU it is not
@@ -71,7 +71,7 @@ def train(data: Path, model: Path, hparams: Path, train_steps: int) -> str:
     Args:
         data: the folder of the text.
         model: the model directory.
-        hparams: the file of the set.
+        hparams: the set, or its file.
         train_steps: the last update.
 
     Returns:

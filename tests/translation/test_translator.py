@@ -205,7 +205,7 @@ def test_batches_of_tensor2tensors_rules_are_tensor2tensors(model, tokenizer):
     translator = Translator(model, tokenizer, search)
     batches = []
 
-    def translate_batches(inputs, prefixes):
+    def translate_batches(inputs, prefixes, terms):
         batches.extend(translator.decode(ids).numpy().tolist() for ids in inputs)
         raise StopIteration
 

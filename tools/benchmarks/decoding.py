@@ -73,6 +73,7 @@ def random_model(settings: Namespace) -> Any:
         d_ff=4 * settings.d_model,
         num_heads=settings.d_model // 64,
         num_layers=settings.num_layers,
+        num_decoder_layers=getattr(settings, "num_decoder_layers", None),
         vocab_size=settings.vocab_size,
         seed=settings.seed,
     )

@@ -1,4 +1,3 @@
-"use strict";
 // What is shown and what of it is chosen; the other parts draw it.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
@@ -59,23 +58,6 @@ function meanWeight(query, key) {
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const quoted = (word) => `“${word}”`;
-
-function element(name, properties = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key in made) made[key] = value;
-    else made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-function svgElement(name, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
 
 // SentencePiece begins a word with a bar; what it means is quieter than the word.
 function marked(word, quiet) {

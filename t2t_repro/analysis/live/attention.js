@@ -1,0 +1,64 @@
+"use strict";
+// Scaled dot-product attention and its multi-head form (section 3.2).
+
+const MASKED = -1e9; // What is added where a key may not be seen.
+
+// softmax(Q K^T / sqrt(d_k)) V of one head (equation 1). Head i owns columns i*d to
+// (i+1)*d - 1 of the projections. Each step is kept, to be looked at.
+function scaledDotProductAttention(query, keys, values, head, dK, dV, scale, isSeen) {
+  const products = Float32Array.from(keys, (key) => dot(query, head * dK, key, head * dK, dK));
+  const scaled = products.map((value) => value * scale);
+  const masked = scaled.map((value, at) => (isSeen(at) ? value : value + MASKED));
+  const weights = softmax(masked);
+  const output = new Float32Array(dV);
+  values.forEach((value, at) => {
+    for (let n = 0; n < dV; n++) output[n] += weights[at] * value[head * dV + n];
+  });
+  return { products, scaled, masked, weights, output };
+}
+
+// Concat(head_1, ..., head_h) W_O (section 3.2.2). No projection has a bias.
+class MultiHeadAttention {
+  constructor(model, name) {
+    Object.assign(this, { model, name });
+    for (const part of ["query", "key", "value", "output"]) {
+      this[part] = model.weights[`${name}/${part}/kernel`];
+    }
+  }
+
+  projectQuery(x) {
+    return this.model.note(`${this.name}/queries`, product(x, this.query));
+  }
+
+  // The memory's keys and values: those of the words that are looked at.
+  projectMemory(x) {
+    const { note } = this.model;
+    return {
+      keys: note(`${this.name}/keys`, product(x, this.key)),
+      values: note(`${this.name}/values`, product(x, this.value)),
+    };
+  }
+
+  // queries: (targets, h * d_k); isSeen(target, source) is the mask.
+  attend(queries, { keys, values }, isSeen = () => true) {
+    const { changes, config, note } = this.model;
+    const { heads, dK, dV } = config;
+    const scale = changes.unscaled ? 1 : dK ** -0.5;
+    const steps = [];
+    const joined = makeRows(queries.length, heads * dV);
+    for (let head = 0; head < heads; head++) {
+      // What if a head said nothing?
+      const isOff = changes.heads.includes(`${this.name}/${head}`);
+      const rows = queries.map((query, target) => {
+        const seen = (source) => isSeen(target, source);
+        const found = scaledDotProductAttention(query, keys, values, head, dK, dV, scale, seen);
+        if (!isOff) joined[target].set(found.output, head * dV);
+        return found;
+      });
+      steps.push(rows);
+    }
+    note(`${this.name}/steps`, steps);
+    note(`${this.name}/heads`, joined);
+    return note(`${this.name}/output`, product(joined, this.output));
+  }
+}

@@ -1,0 +1,72 @@
+"use strict";
+// Beam search with length penalty (section 6.1), the rules of t2t_repro/decoding: each
+// step takes the 2 * beam best continuations; the best `beam` without EOS stay alive,
+// those with EOS compete for `beam` finished places by score.
+
+// ((5 + length) / 6)^alpha, the divisor of log probabilities (Wu et al. 2016).
+const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
+
+// The places of the k largest; of equal ones the first comes first.
+function topK(values, k) {
+  const best = [];
+  for (let at = 0; at < values.length; at++) {
+    if (best.length === k && values[at] <= values[best[k - 1]]) continue;
+    let place = best.length;
+    while (place > 0 && values[best[place - 1]] < values[at]) place--;
+    best.splice(place, 0, at);
+    if (best.length > k) best.pop();
+  }
+  return best;
+}
+
+// The best continuations of the hypotheses by one symbol. PAD never comes next; where a
+// symbol is prescribed, no other does. What is forbidden keeps its share of probability.
+function bestCandidates(logits, alive, count, prescribed) {
+  const candidates = logits.flatMap((row, parent) => {
+    const normaliser = logSumExp(row);
+    const allowed = row.map((value, id) => ((prescribed === PAD ? id !== PAD : id === prescribed) ? value : -Infinity));
+    return topK(allowed, count).map((id) => {
+      const stepLogProb = allowed[id] - normaliser;
+      return { parent, id, stepLogProb, logProb: alive[parent].logProb + stepLogProb };
+    });
+  });
+  return topK(candidates.map((each) => each.logProb), count).map((at) => candidates[at]);
+}
+
+// Searches the best translations of a sentence. `prefix`: ids that each begins with.
+// Returns {results, steps}: hypotheses {ids, logProb, score}, best first, and, for each
+// step, its candidates, those alive after it and those finished so far.
+function beamSearch(decoder, encoderOutput, { beamSize, alpha, limit, prefix = [] }) {
+  let state = decoder.start(encoderOutput, beamSize);
+  const nothing = { ids: [], logProb: -Infinity, score: -Infinity };
+  let alive = Array.from({ length: beamSize }, (_, n) => (n ? nothing : { ids: [], logProb: 0, score: 0 }));
+  let finished = Array(beamSize).fill(nothing);
+  const steps = [];
+  const count = beamSize > 1 ? 2 * beamSize : 1; // Up to `beam` of the best may end.
+  for (let length = 1, isDone = false; !isDone; length++) {
+    const lastIds = alive.map(({ ids }) => (ids.length ? ids[ids.length - 1] : PAD));
+    const logits = decoder.step(lastIds, length - 1, state);
+    const penalty = lengthPenalty(length, alpha);
+    const candidates = bestCandidates(logits, alive, count, prefix[length - 1] ?? PAD).map((each) => ({
+      ...each,
+      ids: [...alive[each.parent].ids, each.id],
+      score: each.logProb / penalty,
+    }));
+    const going = candidates.map((each) => (each.id === EOS ? -Infinity : each.logProb));
+    const chosen = topK(going, beamSize).map((at) => ({ ...candidates[at], logProb: going[at] }));
+    while (chosen.length < beamSize) chosen.push({ ...nothing, parent: 0, ids: [EOS] });
+    const ended = candidates.filter((each) => each.id === EOS);
+    const rivals = [...finished, ...ended];
+    finished = topK(rivals.map((each) => each.score), beamSize).map((at) => rivals[at]);
+    // What is alive can only lose probability: this is the best it can still reach.
+    const reachable = chosen[0].logProb / lengthPenalty(limit, alpha);
+    isDone = length >= limit || finished[0].score >= reachable;
+    state = decoder.selectBeams(state, chosen.map((each) => each.parent));
+    alive = chosen;
+    const exists = (each) => each.logProb > -Infinity;
+    steps.push({ candidates: candidates.filter(exists), alive: alive.filter(exists), finished: finished.filter(exists) });
+  }
+  // Where nothing ended within the limit, what was begun is the result.
+  const results = finished[0].score > -Infinity ? finished : alive;
+  return { results: results.filter((each) => each.logProb > -Infinity), steps };
+}

@@ -1,0 +1,97 @@
+"use strict";
+// The decoder: N layers of masked self-attention, attention to the encoder's output and
+// feed-forward (section 3.1, figure 1, right). It reads a whole translation at once
+// (teacher forcing) or, in a search, one more symbol of each hypothesis.
+
+class DecoderLayer {
+  constructor(model, name) {
+    this.model = model;
+    this.selfAttention = new MultiHeadAttention(model, `${name}/self_attention`);
+    this.selfAttentionResidual = new Residual(model, `${name}/self_attention_residual`);
+    this.crossAttention = new MultiHeadAttention(model, `${name}/cross_attention`);
+    this.crossAttentionResidual = new Residual(model, `${name}/cross_attention_residual`);
+    this.feedForward = new FeedForward(model, `${name}/feed_forward`);
+    this.feedForwardResidual = new Residual(model, `${name}/feed_forward_residual`);
+  }
+
+  inOrder(x, lookBack, sourceMemory) {
+    const cross = this.crossAttention;
+    const lookAtSource = (y) => cross.attend(cross.projectQuery(y), sourceMemory);
+    const looked = this.crossAttentionResidual.apply(this.selfAttentionResidual.apply(x, lookBack), lookAtSource);
+    return this.feedForwardResidual.apply(looked, (y) => this.feedForward.apply(y));
+  }
+
+  // All positions at once; none sees what comes after it.
+  apply(x, sourceMemory) {
+    const attention = this.selfAttention;
+    // What if it could look ahead, at the very symbol that it has to predict?
+    const isSeen = this.model.changes.noCausalMask ? () => true : (target, source) => source <= target;
+    const look = (y) => attention.attend(attention.projectQuery(y), attention.projectMemory(y), isSeen);
+    return this.inOrder(x, look, sourceMemory);
+  }
+
+  // One position of each hypothesis; `pasts` hold the keys and values of its earlier ones.
+  step(x, pasts, sourceMemory) {
+    const attention = this.selfAttention;
+    const look = (y) => {
+      const { keys, values } = attention.projectMemory(y);
+      return attention.projectQuery(y).map((query, hypothesis) => {
+        const past = pasts[hypothesis];
+        past.keys.push(keys[hypothesis]);
+        past.values.push(values[hypothesis]);
+        return attention.attend([query], past)[0];
+      });
+    };
+    return this.inOrder(x, look, sourceMemory);
+  }
+}
+
+class Decoder {
+  constructor(model) {
+    this.model = model;
+    this.embedding = new Embedding(model, "target");
+    const names = Array.from({ length: model.config.decoderLayers }, (_, n) => `decoder/layer_${n}`);
+    this.layers = names.map((name) => new DecoderLayer(model, name));
+    this.table = model.weights["softmax/table"] || model.weights["embedding/table"];
+  }
+
+  // Keys and values of the source, computed once for all steps and hypotheses.
+  memories(encoderOutput) {
+    return this.layers.map((layer) => layer.crossAttention.projectMemory(encoderOutput));
+  }
+
+  // Teacher forcing: position t reads symbol t - 1 and predicts symbol t.
+  // ids (target,) and (source, d_model) -> logits (target, V)
+  apply(ids, encoderOutput) {
+    const memories = this.memories(encoderOutput);
+    const shifted = [PAD, ...ids.slice(0, -1)];
+    let x = this.embedding.apply(shifted);
+    this.layers.forEach((layer, n) => (x = layer.apply(x, memories[n])));
+    return this.logits(x);
+  }
+
+  logits(x) {
+    const { note } = this.model;
+    const output = note("decoder/output", finish(this.model, "decoder", x));
+    return note("logits", productWithTable(output, this.table));
+  }
+
+  // What is remembered of `count` hypotheses that are still empty.
+  start(encoderOutput, count) {
+    const empty = () => this.layers.map(() => ({ keys: [], values: [] }));
+    return { memories: this.memories(encoderOutput), pasts: Array.from({ length: count }, empty) };
+  }
+
+  // Reads the last symbol of each hypothesis: ids (beam,) -> logits (beam, V).
+  step(ids, position, { memories, pasts }) {
+    let x = ids.flatMap((id) => this.embedding.apply([id], position));
+    this.layers.forEach((layer, n) => (x = layer.step(x, pasts.map((past) => past[n]), memories[n])));
+    return this.logits(x);
+  }
+
+  // Gives hypothesis k the past of parents[k].
+  selectBeams(state, parents) {
+    const copy = (past) => past.map(({ keys, values }) => ({ keys: [...keys], values: [...values] }));
+    return { ...state, pasts: parents.map((parent) => copy(state.pasts[parent])) };
+  }
+}

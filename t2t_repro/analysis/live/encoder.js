@@ -1,0 +1,40 @@
+"use strict";
+// The encoder: N layers of self-attention and feed-forward (section 3.1, figure 1, left).
+
+class EncoderLayer {
+  constructor(model, name) {
+    this.selfAttention = new MultiHeadAttention(model, `${name}/self_attention`);
+    this.selfAttentionResidual = new Residual(model, `${name}/self_attention_residual`);
+    this.feedForward = new FeedForward(model, `${name}/feed_forward`);
+    this.feedForwardResidual = new Residual(model, `${name}/feed_forward_residual`);
+  }
+
+  apply(x) {
+    const attention = this.selfAttention;
+    const look = (y) => attention.attend(attention.projectQuery(y), attention.projectMemory(y));
+    return this.feedForwardResidual.apply(
+      this.selfAttentionResidual.apply(x, look),
+      (y) => this.feedForward.apply(y),
+    );
+  }
+}
+
+// Pre-norm normalises once more after the last layer.
+function finish(model, side, x) {
+  const scale = model.weights[`${side}/final_norm/scale`];
+  return scale ? layerNormalization(x, scale, model.weights[`${side}/final_norm/bias`]) : x;
+}
+
+class Encoder {
+  constructor(model) {
+    this.model = model;
+    this.embedding = new Embedding(model, "input");
+    this.layers = Array.from({ length: model.config.layers }, (_, n) => new EncoderLayer(model, `encoder/layer_${n}`));
+  }
+
+  // ids, ending in EOS: (source,) -> (source, d_model)
+  apply(ids) {
+    const x = this.layers.reduce((y, layer) => layer.apply(y), this.embedding.apply(ids));
+    return this.model.note("encoder/output", finish(this.model, "encoder", x));
+  }
+}

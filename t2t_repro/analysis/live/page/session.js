@@ -1,0 +1,83 @@
+"use strict";
+// The model's thread, and what is chosen. The chosen stands in the page's address too.
+
+const MODEL = JSON.parse(document.getElementById("model").textContent);
+const CONFIG = MODEL.config;
+
+const worker = (() => {
+  // The thread runs the same text as the page: one copy of the runtime in the file.
+  const source = `${document.getElementById("runtime").textContent}\nserve(self);`;
+  return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+})();
+const waiting = new Map();
+let asked = 0;
+
+function ask(method, ...values) {
+  const transfer = method === "load" ? [values[0].weights] : [];
+  return new Promise((resolve, reject) => {
+    waiting.set(++asked, { resolve, reject });
+    worker.postMessage({ id: asked, method, values }, transfer);
+  });
+}
+
+worker.onmessage = ({ data: { id, answer, error } }) => {
+  const { resolve, reject } = waiting.get(id);
+  waiting.delete(id);
+  if (error) reject(new Error(error));
+  else resolve(answer);
+};
+
+const loaded = ask("load", { ...MODEL, weights: bytesOf(MODEL.weights).buffer });
+MODEL.weights = null; // Megabytes of base64 that nobody needs any more.
+
+// For anybody who wants to check: a promise of {translation, score, tokens, pieces}.
+window.transformer = {
+  async translate(text, options = {}) {
+    await loaded;
+    const { translation, score, tokens, names } = await ask("translate", text, options);
+    return { translation, score, tokens, pieces: names };
+  },
+};
+
+const DEFAULTS = { view: "translate", text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 0, block: "encoder/self_attention", reference: "", off: "" };
+const MOST_BEAM = Math.max(8, CONFIG.beamSize);
+const chosen = { ...DEFAULTS };
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const [key, value] of given) {
+    if (key in DEFAULTS) chosen[key] = typeof DEFAULTS[key] === "number" ? Math.max(0, Number(value) || 0) : value;
+  }
+  chosen.beam = Math.min(Math.max(1, Math.round(chosen.beam)), MOST_BEAM);
+}
+
+function writeAddress() {
+  const changed = Object.entries(chosen).filter(([key, value]) => value !== DEFAULTS[key]);
+  history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
+}
+
+// What the model did with the chosen text; `tensors` are computed when a view needs them.
+const found = { prefix: [], result: null, tensors: null };
+
+// While one is at work only the newest of further requests is kept.
+let isBusy = false, isWanted = false;
+async function retranslate(draw) {
+  isWanted = true;
+  if (isBusy) return;
+  isBusy = true;
+  while (isWanted) {
+    isWanted = false;
+    const options = { beamSize: chosen.beam, alpha: chosen.alpha, prefix: found.prefix };
+    found.result = await ask("translate", chosen.text, options);
+    found.tensors = null;
+  }
+  isBusy = false;
+  draw();
+}
+
+const MOST_SHOWN = 96; // Subwords of either side whose tensors are shown.
+async function tensors() {
+  const { source, ids } = found.result;
+  found.tensors ||= await ask("inspect", source.slice(0, MOST_SHOWN), ids.slice(0, MOST_SHOWN));
+  return found.tensors;
+}

@@ -1,0 +1,62 @@
+"use strict";
+// Brings the views together.
+
+const VIEWS = {
+  translate: ["Translate", translateView],
+  architecture: ["Architecture", architectureView],
+  attention: ["Attention by numbers", attentionView],
+  whatif: ["What if", whatIfView],
+  formulas: ["Formulas", formulasView],
+};
+const view = document.getElementById("view");
+const text = document.getElementById("text");
+let drawing = 0;
+
+async function draw(focus = null) {
+  if (!found.result) return;
+  const mine = ++drawing;
+  writeAddress();
+  document.querySelectorAll("#views button").forEach((button) => {
+    if (button.id === `to-${chosen.view}`) button.setAttribute("aria-current", "page");
+    else button.removeAttribute("aria-current");
+  });
+  const active = document.activeElement;
+  const into = document.createDocumentFragment();
+  await VIEWS[chosen.view][1](into, draw);
+  if (mine !== drawing) return; // Something else has been chosen since.
+  const place = view.contains(active) ? [...view.querySelectorAll("select, input, button")].indexOf(active) : -1;
+  view.replaceChildren(into);
+  // Whoever uses the keyboard goes on where they were.
+  if (focus) document.getElementById(focus)?.focus();
+  else if (place >= 0) view.querySelectorAll("select, input, button")[place]?.focus();
+}
+
+function drawResult() {
+  const { translation, score, tokens } = found.result;
+  document.getElementById("translation").textContent = translation || "\u2014";
+  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} subwords${found.prefix.length ? ", from the beginning that you chose" : ""}`;
+  draw();
+}
+
+function start() {
+  readAddress();
+  if (!VIEWS[chosen.view]) chosen.view = "translate";
+  text.value = chosen.text;
+  for (const [name, [title]] of Object.entries(VIEWS)) {
+    const button = element("button", { type: "button", id: `to-${name}` }, title);
+    button.addEventListener("click", () => {
+      chosen.view = name;
+      draw();
+    });
+    document.getElementById("views").append(element("li", {}, button));
+  }
+  text.addEventListener("input", () => {
+    chosen.text = text.value;
+    found.prefix = [];
+    retranslate(drawResult);
+  });
+  window.addEventListener("hashchange", () => location.reload());
+  loaded.then(() => retranslate(drawResult), (error) => (document.getElementById("translation").textContent = String(error)));
+}
+
+start();

@@ -1,0 +1,78 @@
+"use strict";
+// What if a part of the model were missing? The paper's claims as experiments.
+
+// The switches, and what each does to the model (see NO_CHANGES).
+function switches() {
+  const list = [
+    ["unscaled", "no division by √dₖ", { unscaled: true }],
+    ["noPositions", "no positions", { noPositions: true }],
+    ["noCausalMask", "no causal mask (in teacher forcing)", { noCausalMask: true }],
+  ];
+  const add = (side, layers, kinds) => {
+    for (let n = 0; n < layers; n++) {
+      for (const kind of kinds) {
+        const name = `${side}/layer_${n}/${kind}`;
+        list.push([`${name}_residual`, `${side} layer ${n + 1}: no residual around ${kind.replace("_", " ")}`, { residuals: [`${name}_residual`] }]);
+        if (kind === "feed_forward") continue;
+        for (let head = 0; head < CONFIG.heads; head++) {
+          list.push([`${name}/${head}`, `${side} layer ${n + 1}: head ${head + 1} of ${kind.replace("_", " ")} is silent`, { heads: [`${name}/${head}`] }]);
+        }
+      }
+    }
+  };
+  add("encoder", CONFIG.layers, ["self_attention", "feed_forward"]);
+  add("decoder", CONFIG.decoderLayers, ["self_attention", "cross_attention", "feed_forward"]);
+  return list;
+}
+
+function changesOf(off) {
+  const merged = { heads: [], residuals: [] };
+  for (const [key, , change] of switches()) {
+    if (!off.includes(key)) continue;
+    for (const [name, value] of Object.entries(change)) merged[name] = Array.isArray(value) ? [...merged[name], ...value] : value;
+  }
+  return merged;
+}
+
+async function whatIfView(into, redraw) {
+  const { source, translation } = found.result;
+  if (!source.length) return into.append(paragraph("Type a sentence."));
+  const off = chosen.off ? chosen.off.split(",") : [];
+  const reference = chosen.reference || translation;
+  const changes = changesOf(off);
+  const target = await ask("encode", reference);
+  const changed = await ask("translate", chosen.text, { beamSize: chosen.beam, alpha: chosen.alpha, changes });
+  const [before, after] = [await ask("score", source, target), await ask("score", source, target, changes)];
+  const total = (symbols) => symbols.reduce((sum, each) => sum + each.logProb, 0);
+  const all = switches();
+  const add = choice("Switch off", [["", "choose …"], ...all.filter(([key]) => !off.includes(key)).map(([key, title]) => [key, title])], "", (key) => {
+    chosen.off = [...off, key].filter(Boolean).join();
+    redraw();
+  });
+  const removed = off.map((key) => {
+    const button = element("button", { type: "button", title: "Switch on again" }, `${(all.find(([name]) => name === key) || ["", key])[1]} ✕`);
+    button.addEventListener("click", () => {
+      chosen.off = off.filter((each) => each !== key).join();
+      redraw();
+    });
+    return button;
+  });
+  const given = element("input", { type: "text", id: "reference", value: reference, dir: "auto" });
+  given.addEventListener("change", () => {
+    chosen.reference = given.value;
+    redraw();
+  });
+  into.append(
+    heading("What if …"),
+    paragraph("Switch off a part of the model and see what becomes of the translation. The model was trained with all of its parts, so what is missed most is what it relies on."),
+    element("div", { className: "controls" }, add, ...removed),
+    tableOf("With and without", ["model", "translation", "log probability of the reference"], [
+      ["whole", found.result.translation, number(total(before))],
+      ["changed", changed.translation, number(total(after))],
+    ]),
+    heading("Teacher forcing: the loss of each symbol"),
+    element("label", { className: "field", htmlFor: "reference" }, "Reference translation"), given,
+    paragraph("In training the model reads the reference itself, shifted right by one: it predicts each symbol from the true symbols before it, all at once. The loss of a symbol is −log of the probability that it gets."),
+    tableOf("Loss of each symbol of the reference, in nats", ["reads", "should say", "would say", "loss", "loss, changed"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${each.best} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
+  );
+}

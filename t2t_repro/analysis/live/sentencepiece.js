@@ -1,0 +1,201 @@
+"use strict";
+// SentencePiece's byte-pair encoding (paper section 5.1), id for id as its library.
+
+const SPACE = "\u2581"; // How it writes a space.
+const NORMAL = 1, UNKNOWN = 2, CONTROL = 3, UNUSED = 5, BYTE = 6; // Kinds of pieces.
+
+// A compiled map of characters: a double-array trie of UTF-8 (Darts) and its answers.
+class CharacterMap {
+  constructor(blob) {
+    const size = new DataView(blob.buffer, blob.byteOffset).getUint32(0, true);
+    this.units = new Uint32Array(blob.slice(4, 4 + size).buffer);
+    this.answers = blob.subarray(4 + size);
+  }
+
+  // The longest beginning of bytes[at...] that has an answer: [its length, the answer].
+  longest(bytes, at) {
+    const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
+    let unit = this.units[0];
+    let node = offset(unit);
+    let found = null;
+    for (let end = at; end < bytes.length; end++) {
+      node ^= bytes[end];
+      unit = this.units[node];
+      if (unit === undefined || (unit & 0x800000ff) !== bytes[end]) break;
+      node ^= offset(unit);
+      if ((unit >>> 8) & 1) found = [end + 1 - at, this.units[node] & 0x7fffffff];
+    }
+    if (!found) return null;
+    return [found[0], this.answers.subarray(found[1], this.answers.indexOf(0, found[1]))];
+  }
+
+  apply(text) {
+    const bytes = new TextEncoder().encode(text);
+    const parts = [];
+    for (let at = 0; at < bytes.length; ) {
+      let [length, answer] = this.longest(bytes, at) || [0, null];
+      if (!answer) {
+        length = 1;
+        while ((bytes[at + length] & 0xc0) === 0x80) length++; // the rest of a character
+        answer = bytes.subarray(at, at + length);
+      }
+      parts.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(answer));
+      at += length;
+    }
+    return parts;
+  }
+}
+
+// A priority queue: the best of its items comes out first.
+class Heap {
+  constructor(isBefore) {
+    Object.assign(this, { isBefore, items: [] });
+  }
+
+  push(item) {
+    let at = this.items.push(item) - 1;
+    while (at && this.isBefore(item, this.items[(at - 1) >> 1])) {
+      this.items[at] = this.items[(at - 1) >> 1];
+      at = (at - 1) >> 1;
+    }
+    this.items[at] = item;
+  }
+
+  pop() {
+    const first = this.items[0];
+    const item = this.items.pop();
+    const { length } = this.items;
+    if (!length) return first;
+    let at = 0;
+    for (let child = 1; child < length; child = 2 * at + 1) {
+      if (child + 1 < length && this.isBefore(this.items[child + 1], this.items[child])) child++;
+      if (!this.isBefore(this.items[child], item)) break;
+      this.items[at] = this.items[child];
+      at = child;
+    }
+    this.items[at] = item;
+    return first;
+  }
+}
+
+class SentencePiece {
+  // data: pieces [text, score, kind], the maps of characters (base64 or ""), options.
+  constructor(data) {
+    this.data = data;
+    this.names = data.pieces.map(([piece]) => piece);
+    const map = (blob) => (blob ? new CharacterMap(bytesOf(blob)) : { apply: (text) => [...text] });
+    this.normalizer = map(data.normalizer);
+    this.denormalizer = map(data.denormalizer);
+    this.ids = new Map();
+    data.pieces.forEach(([piece, , kind], id) => {
+      if (kind === NORMAL || kind === UNUSED) this.ids.set(piece, id);
+      if (kind === UNKNOWN) this.unknown = id;
+      if (kind === BYTE) this.firstByte ??= id; // They stand in order.
+    });
+  }
+
+  normalize(text) {
+    const { removeSpaces, addPrefix } = this.data;
+    let parts = this.normalizer.apply(text);
+    if (removeSpaces) while (parts.length && parts[0] === " ") parts.shift();
+    if (!parts.length) return "";
+    let isAfterSpace = removeSpaces;
+    parts = parts.map((part) => {
+      const kept = isAfterSpace ? part.replace(/^ +/, "") : part;
+      if (kept && removeSpaces) isAfterSpace = kept.endsWith(" ");
+      return kept;
+    });
+    const normalized = (addPrefix ? " " : "") + parts.join("");
+    return (removeSpaces ? normalized.replace(/ +$/, "") : normalized).replaceAll(" ", SPACE);
+  }
+
+  // Merges the pair of neighbours with the best score, the leftmost first, until no
+  // two neighbours make a piece.
+  encode(text) {
+    const symbols = [...this.normalize(text)].map((piece, at) => ({ piece, before: at - 1, after: at + 1, splits: null }));
+    const queue = new Heap((a, b) => a.score > b.score || (a.score === b.score && a.left < b.left));
+    const madeOf = new Map(); // Of unused pieces: they are taken apart again in the end.
+    const offer = (left, right) => {
+      if (left < 0 || right >= symbols.length) return;
+      const piece = symbols[left].piece + symbols[right].piece;
+      const id = this.ids.get(piece);
+      if (id === undefined) return;
+      const [, score, kind] = this.data.pieces[id];
+      if (kind === UNUSED) madeOf.set(piece, [symbols[left].piece, symbols[right].piece]);
+      queue.push({ left, right, score, length: piece.length });
+    };
+    for (let at = 0; at + 1 < symbols.length; at++) offer(at, at + 1);
+    while (queue.items.length) {
+      const { left, right, length } = queue.pop();
+      const [a, b] = [symbols[left], symbols[right]];
+      // One of them has been merged since.
+      if (!a.piece || !b.piece || a.piece.length + b.piece.length !== length) continue;
+      a.piece += b.piece;
+      a.after = b.after;
+      if (b.after < symbols.length) symbols[b.after].before = left;
+      b.piece = "";
+      offer(a.before, left);
+      offer(left, a.after);
+    }
+    const ids = symbols.filter(({ piece }) => piece).flatMap(({ piece }) => this.idsOf(piece, madeOf));
+    if (this.firstByte !== undefined) return ids;
+    // Several unknown pieces in a row are one.
+    return ids.filter((id, at) => id !== this.unknown || ids[at - 1] !== this.unknown);
+  }
+
+  idsOf(piece, madeOf) {
+    const id = this.ids.get(piece);
+    if (id !== undefined && this.data.pieces[id][2] === UNUSED && madeOf.has(piece)) {
+      return madeOf.get(piece).flatMap((part) => this.idsOf(part, madeOf));
+    }
+    if (id !== undefined) return [id];
+    if (this.firstByte === undefined) return [this.unknown];
+    return [...new TextEncoder().encode(piece)].map((byte) => this.firstByte + byte);
+  }
+
+  decode(ids) {
+    const { removeSpaces, addPrefix } = this.data;
+    const end = ids.indexOf(EOS);
+    let text = "";
+    let bytes = [];
+    const flush = () => {
+      text += utf8Text(bytes);
+      bytes = [];
+    };
+    for (const id of ids.slice(0, end < 0 ? ids.length : end)) {
+      const [piece, , kind] = this.data.pieces[id] || ["", 0, CONTROL];
+      if (kind === BYTE) {
+        bytes.push(id - this.firstByte);
+        continue;
+      }
+      flush();
+      if (kind === UNKNOWN) text += " \u2047 ";
+      else if (kind !== CONTROL) {
+        // The space that was put before the text goes.
+        const shown = removeSpaces && !text ? piece.replace(SPACE, (mark, at) => (at ? mark : "")) : piece;
+        text += shown.replaceAll(SPACE, " ");
+      }
+    }
+    flush();
+    if (addPrefix && !removeSpaces) text = text.replace(/^ /, "");
+    return this.denormalizer.apply(text).join("");
+  }
+}
+
+// Bytes that are no UTF-8 become U+FFFD, one for each.
+function utf8Text(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes[at];
+    const length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    try {
+      const part = Uint8Array.from(bytes.slice(at, at + length));
+      text += new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(part);
+      at += length;
+    } catch {
+      text += "\ufffd";
+      at += 1;
+    }
+  }
+  return text;
+}

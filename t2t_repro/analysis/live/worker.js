@@ -1,0 +1,42 @@
+"use strict";
+// The model in a thread of its own, so that the page answers to every key at once.
+
+// Answers the page's messages {id, method, values}; the first brings the model.
+function serve(scope) {
+  let translator;
+  const methods = {
+    load(model) {
+      const kinds = { SentencePiece, "word pieces": WordPieces };
+      const weights = readWeights(model.index, new Uint8Array(model.weights));
+      translator = new Translator(new Transformer(model.config, weights), new kinds[model.tokenizer.kind](model.tokenizer));
+    },
+    translate: (text, options) => withNames(translator.translate(text, options)),
+    encode: (text) => translator.encode(text),
+    inspect: (source, target) => translator.model.inspect(source, target),
+    // The log probability of each symbol of a reference, and the best guess in its place.
+    score(source, target, changes) {
+      const logits = translator.model.withChanges(changes, () => translator.model.logits(source, target));
+      return logits.map((row, at) => {
+        const normaliser = logSumExp(row);
+        const [best] = topK(row, 1);
+        const { names } = translator.tokenizer;
+        return { name: names[target[at]], logProb: row[target[at]] - normaliser, best: names[best], bestLogProb: row[best] - normaliser };
+      });
+    },
+  };
+  const withNames = (found) => {
+    const name = (id) => translator.tokenizer.names[id] ?? `<${id}>`;
+    const named = (each) => ({ ...each, text: translator.decode(each.ids), name: name(each.ids.at(-1)) });
+    const steps = found.steps.map(({ candidates, alive, finished }) => ({
+      candidates: candidates.map(named), alive: alive.map(named), finished: finished.map(named),
+    }));
+    return { ...found, steps, sourceNames: found.source.map(name), names: found.ids.map(name), results: found.results.map(named) };
+  };
+  scope.onmessage = ({ data: { id, method, values } }) => {
+    try {
+      scope.postMessage({ id, answer: methods[method](...values) });
+    } catch (error) {
+      scope.postMessage({ id, error: String(error) });
+    }
+  };
+}

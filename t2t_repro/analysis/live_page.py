@@ -1,0 +1,176 @@
+"""A page in which a trained model translates, with its weights and its tokenizer."""
+
+from __future__ import annotations
+
+import base64
+import html
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from t2t_repro import __version__
+from t2t_repro.analysis.page import page_part, policy_hash, script_json
+from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
+from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, WORD_PIECE_SUFFIX
+
+MOST_PARAMETERS = 32_000_000
+"""The largest model that a page holds: 64 MB of float16."""
+
+_ONLY_AS_BY_DEFAULT = (
+    *("max_relative_position", "self_attention_radius"),
+    *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
+)
+# The model, in the order in which a reader of the paper meets its parts.
+RUNTIME = (
+    *("weights.js", "rows.js", "sentencepiece.js", "word_pieces.js", "embedding.js"),
+    *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
+    *("transformer.js", "beam_search.js", "translator.js", "worker.js"),
+)
+_PAGE = (
+    *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
+    *("attention_view.js", "what_if_view.js", "formulas_view.js", "start.js"),
+)
+
+
+def live_page(
+    model: Transformer,
+    hparams: HParams,
+    vocabulary: bytes,
+    file_name: str,
+    model_name: str,
+    example: str,
+) -> str:
+    """Returns the page of a model.
+
+    Args:
+        model: already built.
+        hparams: what it was made with; its beam and length penalty are the page's.
+        vocabulary: the bytes of its vocabulary file, and `file_name` their name.
+        file_name: ends in `.model` or `.subwords`.
+        model_name: shown to the reader.
+        example: the sentence that the page begins with.
+
+    Raises:
+        UserError: the page does not compute such a model, or it is too large.
+    """
+    config = live_config(hparams)
+    index, weights = packed_weights(model)
+    style = page_part("attention_page/style.css") + page_part("live/page/style.css")
+    runtime = live_runtime()
+    views = [page_part(f"live/page/{name}") for name in _PAGE]
+    script = "\n".join([page_part("attention_page/elements.js"), *views])
+    data = {
+        "config": config,
+        "tokenizer": live_tokenizer(vocabulary, file_name),
+        "index": index,
+        "weights": _base64(weights),
+    }
+    return Template(page_part("live/page/page.html")).substitute(
+        model=html.escape(model_name),
+        example=html.escape(example),
+        version=__version__,
+        style=style,
+        style_hash=policy_hash(style),
+        runtime=runtime,
+        runtime_hash=policy_hash(runtime),
+        script=script,
+        script_hash=policy_hash(script),
+        model_data=script_json(data),
+    )
+
+
+def live_runtime() -> str:
+    """Returns the model's JavaScript, which also runs outside of a browser."""
+    return "\n".join(page_part(f"live/{name}") for name in RUNTIME)
+
+
+def live_config(hparams: HParams) -> dict[str, Any]:
+    """Returns what the page has to know of a model besides its weights.
+
+    Raises:
+        UserError: the model has an option that the page does not compute.
+    """
+    for name in _ONLY_AS_BY_DEFAULT:
+        if getattr(hparams, name) != getattr(HParams, name):
+            raise UserError(
+                f"the page does not compute {name} (here {getattr(hparams, name)}); "
+                "leave --live out for a page of one sentence"
+            )
+    return {
+        "dModel": hparams.d_model,
+        "dFf": hparams.d_ff,
+        "layers": hparams.num_layers,
+        "decoderLayers": hparams.decoder_layers,
+        "heads": hparams.num_heads,
+        "dK": hparams.key_size,
+        "dV": hparams.value_size,
+        "norm": hparams.norm,
+        "position": hparams.position,
+        "scaleEmbeddings": hparams.scale_embeddings,
+        "targetSpace": hparams.target_space_id,
+        "beamSize": hparams.beam_size,
+        "alpha": hparams.alpha,
+        "extraLength": hparams.decode_extra_length,
+        "warmupSteps": hparams.warmup_steps,
+    }
+
+
+def packed_weights(model: Transformer) -> tuple[list[Any], bytes]:
+    """Returns the names and shapes of a model's variables, and their float16 bytes.
+
+    Raises:
+        UserError: the model is too large for a page, or for float16.
+    """
+    values = {name: v.numpy() for name, v in named_variables(model).items()}
+    size = sum(value.size for value in values.values())
+    if size > MOST_PARAMETERS:
+        raise UserError(
+            f"the model has {size:,} parameters; a page holds {MOST_PARAMETERS:,} at "
+            "most (64 MB)"
+        )
+    halves = {}
+    for name, value in values.items():
+        with np.errstate(over="ignore"):
+            halves[name] = value.astype("<f2")
+        if not np.isfinite(halves[name]).all():
+            raise UserError(f"{name} holds weights beyond float16's range (65,504)")
+    index = [[name, list(half.shape)] for name, half in halves.items()]
+    return index, b"".join(half.tobytes() for half in halves.values())
+
+
+def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
+    """Returns a vocabulary as the page reads it.
+
+    Raises:
+        UserError: the vocabulary has an option that the page does not know.
+    """
+    if file_name.endswith(MARIAN_SUFFIX):
+        raise UserError("the page does not know the vocabularies of Marian's models")
+    if file_name.endswith(WORD_PIECE_SUFFIX):
+        from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
+
+        return {
+            "kind": "word pieces",
+            "pieces": from_file(contents, file_name),
+            "boundaries": class_boundaries(),
+        }
+    from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
+
+    proto = model_proto(contents)
+
+    return {
+        "kind": "SentencePiece",
+        "pieces": [[p.piece, p.score, p.type] for p in proto.pieces],
+        "normalizer": _base64(proto.normalizer_spec.precompiled_charsmap),
+        "denormalizer": _base64(proto.denormalizer_spec.precompiled_charsmap),
+        "removeSpaces": proto.normalizer_spec.remove_extra_whitespaces,
+        "addPrefix": proto.normalizer_spec.add_dummy_prefix,
+    }
+
+
+def _base64(contents: bytes) -> str:
+    return base64.b64encode(contents).decode("ascii")

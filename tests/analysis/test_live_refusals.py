@@ -1,0 +1,43 @@
+"""What a live page cannot hold is refused by name."""
+
+import numpy as np
+import pytest
+
+from t2t_repro.analysis import live_page
+from t2t_repro.hparams import HParams
+from t2t_repro.system.errors import UserError
+from tests import tiny
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_relative_position", 4),
+        ("self_attention_radius", 4),
+        ("search", "marian"),
+        ("decode_length_factor", 3.0),
+        ("allow_unknown", False),
+    ],
+)
+def test_options_that_the_page_does_not_compute(option, value):
+    with pytest.raises(UserError, match=f"does not compute {option}"):
+        live_page.live_config(HParams(**{option: value}))
+
+
+def test_vocabularies_that_the_page_does_not_know():
+    with pytest.raises(UserError, match="does not know the vocabularies of Marian"):
+        live_page.live_tokenizer(b"", "vocab.marian")
+
+
+@pytest.mark.medium
+def test_models_that_are_too_large_for_a_page_or_for_float16(monkeypatch):
+    model = tiny.random_model()
+    index, contents = live_page.packed_weights(model)
+    sizes = [np.prod(shape) for _, shape in index]
+    assert len(contents) == 2 * sum(sizes)
+    model.embedding.table.assign(model.embedding.table * 1e6)
+    with pytest.raises(UserError, match="embedding/table holds weights beyond"):
+        live_page.packed_weights(model)
+    monkeypatch.setattr(live_page, "MOST_PARAMETERS", 100)
+    with pytest.raises(UserError, match="a page holds 100 at most"):
+        live_page.packed_weights(model)
