@@ -239,8 +239,8 @@ def offences(node):
         allowed = [k for k in node.keywords if k.arg == "allow_pickle"]
         if allowed and ast.unparse(allowed[0].value) != "False":
             return ("np.load that may unpickle",)
-    if ast.unparse(node.func) == "yaml.load" and "_StrictLoader" not in ast.unparse(
-        node
+    if ast.unparse(node.func) == "yaml.load" and not (
+        {ast.unparse(each) for each in node.args} & {"_StrictLoader", "_TextLoader"}
     ):
         return ("yaml.load",)
     return ()

@@ -23,6 +23,8 @@ MOST_PARAMETERS = 32_000_000
 _ONLY_AS_BY_DEFAULT = (
     *("max_relative_position", "self_attention_radius"),
     *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
+    *("activation", "attention_bias", "norm_epsilon", "decoder_d_ff", "tie_target"),
+    "softmax_bias",
 )
 # The model, in the order in which a reader of the paper meets its parts.
 RUNTIME = (

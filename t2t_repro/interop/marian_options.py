@@ -51,6 +51,8 @@ _UNSET = ("", "false", "0", "default")
 # (preprocess, postprocess, postprocess-top) without dropout, d -> our norm.
 _NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
+_TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
 
 def read_yaml(path: Path) -> Any:
     """Reads YAML with every scalar as text: `no` and `on` are words of a language.
@@ -67,7 +69,7 @@ def read_yaml(path: Path) -> Any:
 
 def parsed_yaml(text: str) -> Any:
     """Reads YAML text with every scalar as text."""
-    return yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    return yaml.load(text, _TextLoader)
 
 
 def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:

@@ -128,8 +128,9 @@ def _part(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
     last = tensor.offset + sum(
         (n - 1) * step for n, step in zip(shape, strides, strict=True)
     )
+    count = math.prod(shape)
     # More numbers than the storage has would be the same ones again and again.
-    if math.prod(shape) > len(numbers) or (math.prod(shape) and last >= len(numbers)):
+    if count > len(numbers) or (count and last >= len(numbers)):
         raise ValueError("a tensor larger than its file")
     size = numbers.itemsize
     view = np.lib.stride_tricks.as_strided(
@@ -211,7 +212,7 @@ def _described(contents: bytes) -> Any:
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
             memo[len(memo) if argument is None else argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
-            stack.append(memo[argument])
+            stack.append(memo[argument or 0])
         elif name in words:
             words[name]()
         else:

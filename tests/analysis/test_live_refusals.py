@@ -17,6 +17,12 @@ from tests import tiny
         ("search", "marian"),
         ("decode_length_factor", 3.0),
         ("allow_unknown", False),
+        ("activation", "swish"),
+        ("attention_bias", True),
+        ("norm_epsilon", 1e-5),
+        ("decoder_d_ff", 8),
+        ("tie_target", True),
+        ("softmax_bias", True),
     ],
 )
 def test_options_that_the_page_does_not_compute(option, value):

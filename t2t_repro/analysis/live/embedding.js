@@ -9,7 +9,7 @@ const MAX_TIMESCALE = 10000;
 // exactly 10,000, which the paper's formula only comes near to.
 function sinusoidRates(channels, formula) {
   const count = Math.floor(channels / 2);
-  const exponent = (n) => (formula === "sinusoid_paper" ? (2 * n) / channels : n / Math.max(count - 1, 1));
+  const exponent = (n) => (formula === "sinusoid" ? n / Math.max(count - 1, 1) : (2 * n) / channels);
   return Float32Array.from({ length: count }, (_, n) => MAX_TIMESCALE ** -exponent(n));
 }
 
