@@ -291,7 +291,8 @@ def _average_and_score(
 ) -> dict[str, Any]:
     """Averages the last checkpoints, scores the test split, writes the result."""
     directory, hparams, say = run.model_dir, run.hparams, run.say
-    found = list_checkpoints(directory.checkpoint_dir)
+    # An imported model, of before the first update, is no part of the average.
+    found = [c for c in list_checkpoints(directory.checkpoint_dir) if c.step]
     last = found[-min(hparams.average_last, len(found)) :]
     steps = [checkpoint.step for checkpoint in last]
     wanted = {

@@ -162,6 +162,7 @@ def test_it_is_trained_on_other_text(small, tmp_path):
     assert done.status == 0, done.err
     steps = list_checkpoints(ModelDir(model_dir).checkpoint_dir)
     assert max(checkpoint.step for checkpoint in steps) == 40
+    assert "averaging the checkpoint of step 40\n" in done.out
     assert perplexity() < before
 
 
