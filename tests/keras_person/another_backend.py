@@ -104,11 +104,13 @@ def main(weights_path: str, outputs_path: str) -> None:
         }
     np.savez(outputs_path, **outputs)
     check_dropout()
+    keras.utils.set_random_seed(1)
     model = transformer(dropout=0.1)
-    model.compile("adam", t2t_repro.losses.LabelSmoothedCrossEntropy())
+    optimizer = keras.optimizers.Adam(0.01)
+    model.compile(optimizer, t2t_repro.losses.LabelSmoothedCrossEntropy())
     data = PAIRS, PAIRS["targets"]
-    losses = model.fit(*data, epochs=5, verbose=0).history["loss"]
-    assert losses[-1] < losses[0], losses
+    losses = model.fit(*data, epochs=40, verbose=0).history["loss"]
+    assert losses[-1] < 0.7 * losses[0], losses
     assert "tensorflow" not in sys.modules
     print(keras.backend.backend())
 
