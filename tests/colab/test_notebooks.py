@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 
 import t2t_repro
 from tests import golden
+from tests.interop.small_marian import SmallMarian
 from tests.interop.t2t_run import write_run
 from tests.run_command import ROOT
 
@@ -24,6 +25,7 @@ NOTEBOOKS = {
     "reproduce_the_paper": 2,
     "serve_it": 0,
     "bring_back_a_tensor2tensor_model": 0,
+    "make_an_opus_mt_model_yours": 0,
 }
 SECONDS_A_CELL = 1800  # Half a minute, on a machine that has nothing else to do.
 
@@ -159,3 +161,13 @@ def test_a_model_that_tensor2tensor_wrote_is_brought_back(tmp_path, shared_dir):
     )
     assert "wrote a small one" not in text
     assert "largest difference: 0.0" in text
+
+
+@pytest.mark.medium
+def test_a_model_of_marian_becomes_yours(tmp_path):
+    """It learns: the perplexity of the example falls."""
+    made = SmallMarian().write(tmp_path / "marian")
+    text = run("make_an_opus_mt_model_yours", tmp_path, MARIAN_FOLDER=str(made))
+    assert "every array is used" in text
+    before, after = map(float, re.findall(r"perplexity (?:per symbol )?([\d.]+)", text))
+    assert after < before
