@@ -86,6 +86,18 @@ def test_a_number_above_ninety_nine_stays_in_its_split_in_every_role(
     assert not large_numbers(problem, "val") & train
 
 
+def test_training_says_every_round_number_that_is_its_own_often(
+    problem: TranslateEndeNumbers,
+) -> None:
+    said = Counter(v for item in problem.items("train") for v in item.values)
+    own = partition(random.Random(corpus.SEED))["train"]
+    assert {100, 200, 300} <= set(own.hundreds)
+    hundreds = {n for n in own.hundreds if n % 100 == 0}
+    thousands = {n for n in own.thousands if n % 1000 == 0}
+    assert min(said["number", n] for n in hundreds | thousands) >= 30
+    assert max(said["number", n] for n in own.hundreds if n % 100) < 30
+
+
 def test_every_item_states_a_value(problem: TranslateEndeNumbers) -> None:
     assert all(item.values for split in SPLITS for item in problem.items(split))
 

@@ -16,9 +16,11 @@ Only the words are shared. They are learnable: times are dealt minute by minute
 and days month by month, so that each split sees every minute and every month.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from t2t_repro.problems.translate_ende_numbers.lexicon import NOUNS
 
@@ -50,6 +52,19 @@ class Values:
     times: list[tuple[int, int]] = field(default_factory=list)
     # (euros 0 to 99, cents 0 to 99).
     prices: list[tuple[int, int]] = field(default_factory=list)
+
+    def rounded(self) -> Values:
+        """Returns these values with round numbers alone from 100 on.
+
+        Those are 300 and the like, and as often each: 5,000 and the like, 5,300.
+        """
+        hundreds = [n for n in self.thousands if n % 100 == 0]
+        thousands = [n for n in hundreds if n % 1000 == 0]
+        return replace(
+            self,
+            hundreds=[n for n in self.hundreds if n % 100 == 0],
+            thousands=hundreds + thousands * (len(hundreds) // len(thousands)),
+        )
 
 
 def partition(rng: random.Random) -> dict[str, Values]:
