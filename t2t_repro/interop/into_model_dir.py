@@ -1,18 +1,63 @@
 """A model directory that an import makes: whole, or not at all."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from t2t_repro.hparams import HParams
+from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import alone_in
 from t2t_repro.system.whole_folders import put_in_place
+from t2t_repro.tokenizers.tokenizer import Tokenizer
+
+
+def write(
+    model_dir: Path,
+    hparams: HParams,
+    tokenizer: Tokenizer,
+    languages: tuple[str, str],
+    weights: checkpoints.Arrays,
+    moments: checkpoints.Arrays,
+    meta: Mapping[str, Any],
+    step: int = 0,
+) -> None:
+    """Makes the directory, with one checkpoint; it is built aside and then renamed.
+
+    Args:
+        model_dir: absent or empty before.
+        hparams: with which the model can be trained on.
+        tokenizer: the model's.
+        languages: of the sources and of the targets.
+        weights: float32, by our names.
+        moments: Adam's, float32, ``m/NAME`` and ``v/NAME``.
+        meta: what the checkpoint says of its origin.
+        step: how many updates were done before.
+
+    Raises:
+        UserError: it cannot be written, or another process imports there.
+    """
+    source_lang, target_lang = languages
+    provenance = Provenance(
+        problem=None,
+        source_lang=source_lang,
+        target_lang=target_lang,
+        data_dir=None,
+        problem_fingerprint=None,
+        vocabulary_fingerprint=tokenizer.fingerprint,
+        vocabulary_given=True,
+    )
+    with _aside(model_dir) as directory:
+        directory.begin(hparams, provenance, tokenizer)
+        checkpoints.save(directory.checkpoint_dir, step, weights, moments, meta=meta)
 
 
 @contextmanager
-def aside(model_dir: Path) -> Iterator[ModelDir]:
+def _aside(model_dir: Path) -> Iterator[ModelDir]:
     """Yields a directory that takes the name of `model_dir` when it is whole.
 
     UserError: it cannot be written, or another process imports there.

@@ -21,7 +21,7 @@ from t2t_repro.interop.marian_model import (
     vocabulary,
 )
 from t2t_repro.interop.marian_options import (
-    model_hparams,
+    described_model,
     options_in,
     read_yaml,
     refuse_others,
@@ -50,14 +50,10 @@ def read_marian(
     options = options_in(weights_file, arrays)
     refuse_others(weights_file, options)
     weights = Weights(weights_file, arrays)
-    hparams = model_hparams(weights_file, options, activation)
+    hparams = described_model(weights_file, options, activation)
     variables = _variables(weights, hparams)
     tables, bias = _tables(weights, hparams["d_model"], options)
-    if weights.left:
-        raise UserError(
-            f"{weights_file}: {sorted(weights.left)[0]} is no part of a Transformer "
-            "that is supported here"
-        )
+    weights.refuse_left()
     source, target = _vocabularies(folder, settings_file, settings, tables)
     return MarianModel(
         program="Marian",

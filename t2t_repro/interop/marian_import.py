@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.into_model_dir import aside, refuse_to_replace
+from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.marian_folder import read_marian
 from t2t_repro.interop.marian_model import MarianModel
 from t2t_repro.interop.marian_search import search_hparams, search_left
@@ -18,7 +18,6 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import build_model
-from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 
 _NAMES_TOLD = 8
@@ -156,7 +155,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     """
     from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 
-    refuse_to_replace(model_dir)
+    into_model_dir.refuse_to_replace(model_dir)
     model = read_model(source)
     hparams = model_hparams(model, source.positions)
     tokenizer = MarianTokenizer.from_pieces(
@@ -174,24 +173,15 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     }
     source_lang = source.source_lang or model.languages[0] or "en"
     target_lang = source.target_lang or model.languages[1] or "de"
-    provenance = Provenance(
-        problem=None,
-        source_lang=source_lang,
-        target_lang=target_lang,
-        data_dir=None,
-        problem_fingerprint=None,
-        vocabulary_fingerprint=tokenizer.fingerprint,
-        vocabulary_given=True,
+    into_model_dir.write(
+        model_dir,
+        hparams,
+        tokenizer,
+        (source_lang, target_lang),
+        weights,
+        moments,
+        {"imported_from": str(model.weights_file)},
     )
-    with aside(model_dir) as directory:
-        directory.begin(hparams, provenance, tokenizer)
-        checkpoints.save(
-            directory.checkpoint_dir,
-            0,
-            weights,
-            moments,
-            meta={"imported_from": str(model.weights_file)},
-        )
     told = model.hparams | CONVENTIONS["marian"] | model.tying() | search_hparams(model)
     changed = {name: value for name, value in hparams.to_dict().items() if name in told}
     return ImportReport(

@@ -153,6 +153,14 @@ class Weights:
         self.used += 1
         return found
 
+    def refuse_left(self) -> None:
+        """Raises UserError that names an array which nothing has taken."""
+        if self.left:
+            raise UserError(
+                f"{self.file}: {sorted(self.left)[0]} is no part of a Transformer that "
+                "is supported here"
+            )
+
     def take_if_there(self, name: str, *shape: int | None) -> np.ndarray | None:
         """Returns an array, or None; UserError as `take`."""
         return self.take(name, *shape) if name in self.left else None

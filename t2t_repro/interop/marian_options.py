@@ -119,7 +119,7 @@ def without_meaning(options: Mapping[str, str]) -> list[str]:
     ]
 
 
-def model_hparams(
+def described_model(
     path: Path, options: Mapping[str, str], activation: str | None
 ) -> dict[str, Any]:
     """Translates the options into hyper-parameters of the model."""

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.into_model_dir import aside, refuse_to_replace
+from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint, some
 from t2t_repro.interop.t2t_hparams import ignored, to_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import build_model
-from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
@@ -90,7 +88,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     aside and then renamed. UserError: it is in use, or the parts do not fit each other,
     are damaged, or are of a model that this package does not have.
     """
-    refuse_to_replace(model_dir)
+    into_model_dir.refuse_to_replace(model_dir)
     tokenizer = load_vocabulary(source.vocab_file)
     hparams = to_hparams(source.hparams, tokenizer.vocab_size, source.target_space_id)
     checkpoint = T2TCheckpoint(source.checkpoint)
@@ -103,26 +101,17 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     weights = checkpoint.weights(shapes, hparams.norm)
     betas = {"beta1": hparams.adam_beta1, "beta2": hparams.adam_beta2}
     adam = checkpoint.adam(shapes, hparams.norm, betas)
-    step = checkpoint.step()
     report = _report(source, model_dir, checkpoint, hparams, model, names, adam)
-    provenance = Provenance(
-        problem=None,
-        source_lang=source.source_lang,
-        target_lang=source.target_lang,
-        data_dir=None,
-        problem_fingerprint=None,
-        vocabulary_fingerprint=tokenizer.fingerprint,
-        vocabulary_given=True,
+    into_model_dir.write(
+        model_dir,
+        hparams,
+        tokenizer,
+        (source.source_lang, source.target_lang),
+        weights,
+        adam.moments,
+        {"imported_from": str(checkpoint.prefix), "adam": report.adam},
+        checkpoint.step(),
     )
-    with aside(model_dir) as directory:
-        directory.begin(hparams, provenance, tokenizer)
-        checkpoints.save(
-            directory.checkpoint_dir,
-            step,
-            weights,
-            adam.moments,
-            meta={"imported_from": str(checkpoint.prefix), "adam": report.adam},
-        )
     return report
 
 

@@ -76,11 +76,7 @@ def read_transformers(folder: Path) -> MarianModel:
     positions = [name for name in weights.left if "embed_positions" in name]
     for name in positions:
         weights.left.pop(name)
-    if weights.left:
-        raise UserError(
-            f"{weights.file}: {sorted(weights.left)[0]} is no part of a Transformer "
-            "that is supported here"
-        )
+    weights.refuse_left()
     generation = _json(folder / "generation_config.json", optional=True)
     texts = _json(folder / "tokenizer_config.json", optional=True)
     source_lang, target_lang = (
