@@ -8,12 +8,7 @@ from t2t_repro.layers.formulas import Tensor
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """Stands in for `formulas.normalize` on a CPU, with its gradient written out."""
-
-    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
-        return _normalized(x, scale, bias, epsilon)
-
-    rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
-    return shaped_as(x, rows)
+    return _with_gradient(x, scale, bias, epsilon, by_reductions=False)
 
 
 def normalize_by_reductions(
@@ -24,9 +19,14 @@ def normalize_by_reductions(
     A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
     which its operands have to be written. A reduction is computed with what it reads.
     """
+    return _with_gradient(x, scale, bias, epsilon, by_reductions=True)
 
+
+def _with_gradient(
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float, by_reductions: bool
+) -> Tensor:
     def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
-        return _normalized(x, scale, bias, epsilon, by_reductions=True)
+        return _normalized(x, scale, bias, epsilon, by_reductions)
 
     rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
     return shaped_as(x, rows)
@@ -37,7 +37,7 @@ def _normalized(
     scale: Tensor,
     bias: Tensor,
     epsilon: float,
-    by_reductions: bool = False,
+    by_reductions: bool,
 ) -> tuple[Tensor, object]:
     """Returns layer_norm(x) and its gradient.
 
