@@ -132,7 +132,15 @@ def test_anybody_can_ask_the_page(live):
     [
         ("wordpiece", {"norm": "pre", "position": "learned", "max_position": 9}),
         ("sentencepiece", {"share_embeddings": False, "position": "sinusoid_paper"}),
-        ("sentencepiece", {"d_k": 5, "d_v": 3, "num_decoder_layers": 1}),
+        (
+            "sentencepiece",
+            {
+                "d_k": 5,
+                "d_v": 3,
+                "num_decoder_layers": 1,
+                "position": "sinusoid_halves",
+            },
+        ),
         (
             "sentencepiece",
             {

@@ -13,7 +13,7 @@ function sinusoidRates(channels, formula) {
   return Float32Array.from({ length: count }, (_, n) => MAX_TIMESCALE ** -exponent(n));
 }
 
-// tensor2tensor writes all sines, then all cosines; the paper lets them alternate.
+// tensor2tensor and Transformers write all sines, then all cosines; in the paper they alternate.
 function sinusoid(position, channels, formula) {
   const signal = new Float32Array(channels);
   const rates = sinusoidRates(channels, formula);
