@@ -36,7 +36,7 @@ QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 # %% [markdown]
 # ## 1. The model
 #
-# An unpacked OPUS-MT download, the folder of a training with Marian, or a `MarianMTModel` of Hugging Face. Name yours, with its languages; otherwise OPUS-MT's English-German model is fetched, 300 MB. What is there is listed at [OPUS-MT-train](https://github.com/Helsinki-NLP/OPUS-MT-train/tree/master/models).
+# An unpacked OPUS-MT download, the folder of a training with Marian, or a `MarianMTModel` of Hugging Face. Name yours, with its languages; otherwise OPUS-MT's English-German model is fetched, 275 MB. What is there is listed at [OPUS-MT-train](https://github.com/Helsinki-NLP/OPUS-MT-train/tree/master/models).
 
 # %%
 FOLDER = os.environ.get("MARIAN_FOLDER", "")
@@ -95,7 +95,7 @@ if not folder.is_dir():
 # %% [markdown]
 # ## 4. Train it on
 #
-# In a copy, so that both can be compared. The set has Marian's label smoothing and schedule; 300 updates take minutes on a GPU, and for a model of OPUS-MT's size hours on two cores. Stop the cell whenever you like: the same cell goes on.
+# In a copy, so that both can be compared. The set has Marian's label smoothing and schedule; The line of progress says how long 300 updates take. Stop the cell whenever you like: the same cell goes on.
 
 # %%
 import shutil
