@@ -69,7 +69,8 @@ def train_in_turn(hparams: HParams, pairs: EncodedPairs, vocab_size: int) -> Non
     before = memory("VmRSS")
     keep_freed_memory()
     hparams = hparams.replace(train_steps=NEVER, eval_steps=0)
-    strategy, config = strategies.choose("auto"), batching_of(hparams)
+    strategy = strategies.choose("auto", xla=hparams.xla is True)
+    config = batching_of(hparams)
     with strategy.scope(), mixed_precision(hparams.precision):
         model = random_model(hparams, vocab_size)
     recorder = Recorder()
