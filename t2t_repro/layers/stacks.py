@@ -76,7 +76,7 @@ class EncoderLayer(_StackLayer):
             alone may come without its name.
 
     Raises:
-        ValueError: ``norm`` is unknown, or the variant's class.
+        ValueError: ``norm`` is unknown, or a part or a class of the variant.
     """
 
     def _make(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import t2t_repro
+from t2t_repro.layers.layer import PARTS
 from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
 
 # Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
@@ -55,6 +56,33 @@ def test_a_set_of_hyper_parameters_makes_it_and_single_values_can_differ():
     model = make(hparams, 20, num_layers=3, dropout=0.0)
     assert (model.encoder.num_layers, model.decoder.num_layers) == (3, 3)
     assert model(PAIRS, training=True).shape == (16, 6, 20)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_can_be_another(part):
+    unknown = {part: {"class_name": "no>Such", "config": {}}}
+    sizes = (20, 30) if part in ("input_embedding", "target_embedding") else (20,)
+    with pytest.raises(ValueError, match="variant 'no>Such': no such layer"):
+        t2t_repro.Transformer(
+            *sizes,
+            **SIZES,
+            norm="pre",
+            share_embeddings=part != "softmax",
+            target_space_embedding=True,
+            variant=unknown,
+        )
+
+
+def test_a_part_that_does_not_exist_is_refused_by_name():
+    variant = {"softmx": {"class_name": "t2t_repro>BiasedEmbedding", "config": {}}}
+    for make in (
+        lambda: t2t_repro.Transformer(20, **SIZES, variant=variant),
+        lambda: t2t_repro.Transformer.from_hparams("tiny", 20, variant=variant),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^variant 'softmx': use one of .*softmax"
+        ):
+            make()
 
 
 def test_the_sides_may_have_vocabularies_and_depths_of_their_own():
