@@ -34,8 +34,8 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--activation",
-        choices=("relu", "swish", "gelu", "gelu_sigmoid"),
-        help="where a Marian folder does not tell which GELU it is",
+        choices=("gelu", "gelu_sigmoid"),
+        help="which GELU a Marian folder's model has; default: that of its version",
     )
     parser.add_argument(
         "--source_lang", help="it translates from; default: as the files say, or en"

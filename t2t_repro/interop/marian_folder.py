@@ -6,6 +6,7 @@ and the vocabularies (github.com/marian-nmt/marian).
 
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ from t2t_repro.interop.marian_model import (
 )
 from t2t_repro.interop.marian_options import (
     described_model,
+    gelu_of_version,
     options_in,
     read_yaml,
     refuse_others,
     without_meaning,
 )
 from t2t_repro.system.errors import UserError
+
+# Weights hardly shrink; a file that grows more when it is read is none of weights.
+_MOST_UNPACKED = 20
 
 
 def read_marian(
@@ -55,6 +60,9 @@ def read_marian(
     tables, bias = _tables(weights, hparams["d_model"], options)
     weights.refuse_left()
     source, target = _vocabularies(folder, settings_file, settings, tables)
+    unused = {"options of the training": sorted(without_meaning(options))}
+    if activation is not None and (told := gelu_of_version(options)) != activation:
+        unused["the GELU of its version of Marian"] = [] if told is None else [told]
     return MarianModel(
         program="Marian",
         weights_file=weights_file,
@@ -68,7 +76,7 @@ def read_marian(
         source_model=read_piece_model(_pieces_file(folder, "source")),
         target_model=read_piece_model(_pieces_file(folder, "target")),
         used=weights.used,
-        unused={"options of the training": sorted(without_meaning(options))},
+        unused=unused,
     )
 
 
@@ -83,14 +91,12 @@ def _decoder_settings(folder: Path, name: str | None) -> tuple[Path, Mapping[str
             names = ", ".join(found) or "none"
             raise UserError(
                 f"--folder {folder}: a Marian model has one decoder.yml, which names "
-                f"its files; found {names}{several}"
+                "its files (one of Transformers has a config.json); found "
+                f"{names}{several}"
             )
         name = found[0]
     path = folder / name
-    settings = read_yaml(path)
-    if not isinstance(settings, dict):
-        raise UserError(f"{path}: must hold lines of the form 'key: value'")
-    return path, settings
+    return path, read_yaml(path)
 
 
 def _beside(folder: Path, settings_file: Path, name: Any) -> Path:
@@ -126,10 +132,18 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         # NumPy leaves a damaged file open that it opened itself.
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            if len(set(file.files)) != len(file.files):
+                raise ValueError("a name comes twice")
+            unpacked = sum(each.file_size for each in file.zip.infolist())
+            if unpacked > _MOST_UNPACKED * path.stat().st_size:
+                raise ValueError("numbers that take no room")
             return {name: file[name] for name in file.files}
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile):
+    except (
+        *(ValueError, EOFError, KeyError, AttributeError, OverflowError),
+        *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError),
+    ):
         raise UserError(
             f"{path}: no npz of numbers; it is damaged, or cut off"
         ) from None
@@ -244,10 +258,7 @@ def _vocabulary(path: Path, rows: int) -> Vocabulary:
             f"{path}: only vocabularies in YAML (*.vocab.yml) are supported here, not "
             f"{path.suffix or 'others'}"
         )
-    ids = read_yaml(path)
-    if not isinstance(ids, dict):
-        raise UserError(f"{path}: must hold lines of the form 'piece: id'")
-    return vocabulary(path, ids, rows)
+    return vocabulary(path, read_yaml(path), rows)
 
 
 def _pieces_file(folder: Path, side: str) -> Path:

@@ -48,7 +48,7 @@ class Source:
     folder: Path  # Of Marian's files, or of Transformers'.
     positions: str = "marian"  # Whose positions and epsilon: a key of `CONVENTIONS`.
     decoder_yml: str | None = None  # Which of several, in a folder of Marian's.
-    activation: str | None = None  # Where the options do not tell which GELU it is.
+    activation: str | None = None  # Which GELU it is, where the options do not tell.
     source_lang: str | None = None  # Language of the sources; None: as the files say.
     target_lang: str | None = None  # Language of the targets.
 
@@ -68,6 +68,7 @@ class ImportReport:
     hparams: dict[str, Any]  # Of the model and its search, as the files say.
     source_lang: str  # Language of the sources.
     target_lang: str  # Language of the targets.
+    pieces_known: dict[str, tuple[int, int]]  # By the vocabulary, of each `.spm`.
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields by name."""
@@ -88,6 +89,10 @@ class ImportReport:
         for kind, names in self.unused.items():
             if names:
                 lines.append(f"not used, {kind}: {some(names, _NAMES_TOLD)}")
+        for side, (known, pieces) in self.pieces_known.items():
+            lines.append(
+                f"{side}.spm: {known:,} of {pieces:,} pieces are in the vocabulary"
+            )
         lines.append(
             f"languages: {self.source_lang} to {self.target_lang}; every array is used"
         )
@@ -112,14 +117,19 @@ def read_model(source: Source) -> MarianModel:
 def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
     """Returns the hyper-parameters of a model, with which it can be trained on.
 
-    `positions` is a key of `CONVENTIONS`. UserError: they contradict each other.
+    `positions` is a key of `CONVENTIONS`. UserError: a value of the files is beyond its
+    bounds, or they contradict each other.
     """
     conventions = CONVENTIONS[positions]
     if model.hparams["position"] == "none":
         conventions = conventions | {"position": "none"}
-    return HParams(
-        **_TRAINING,
-        **model.hparams
+    where = f"--folder {model.weights_file.parent}"
+    d_model, heads = model.hparams["d_model"], model.hparams["num_heads"]
+    if heads and d_model % heads:
+        raise UserError(f"{where}: {heads} heads do not divide {d_model} channels")
+    values = (
+        _TRAINING
+        | model.hparams
         | conventions
         | model.tying()
         | search_hparams(model)
@@ -129,8 +139,12 @@ def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
             "attention_bias": True,
             "softmax_bias": True,
             "target_space_embedding": False,
-        },
+        }
     )
+    try:
+        return HParams(**values)
+    except UserError as error:
+        raise UserError(f"{where}: {str(error).removeprefix('hparams: ')}") from None
 
 
 def build(model: MarianModel, hparams: HParams) -> Transformer:
@@ -158,6 +172,8 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
     into_model_dir.refuse_to_replace(model_dir)
     model = read_model(source)
     hparams = model_hparams(model, source.positions)
+    known = model.pieces_known()
+    unused = model.unused | {"settings of the search": search_left(model)}
     tokenizer = MarianTokenizer.from_pieces(
         model.source_model,
         model.target_model,
@@ -171,8 +187,18 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         for moment in ("m", "v")
         for name, value in weights.items()
     }
-    source_lang = source.source_lang or model.languages[0] or "en"
-    target_lang = source.target_lang or model.languages[1] or "de"
+    given = source.source_lang, source.target_lang
+    source_lang, target_lang = (
+        flag or file or default
+        for flag, file, default in zip(
+            given, model.languages, ("en", "de"), strict=True
+        )
+    )
+    unused["languages of the files"] = [
+        file
+        for flag, file in zip(given, model.languages, strict=True)
+        if file is not None and flag not in (None, file)
+    ]
     into_model_dir.write(
         model_dir,
         hparams,
@@ -192,8 +218,9 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         target_vocab_size=None if model.target is None else len(model.target.ours),
         parameters=sum(math.prod(value.shape) for value in weights.values()),
         used=model.used,
-        unused=model.unused | {"settings of the search": search_left(model)},
+        unused=unused,
         hparams=changed,
         source_lang=source_lang,
         target_lang=target_lang,
+        pieces_known=known,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from t2t_repro.layers.beyond_paper import RULED_OUT
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.marian_tokenizer import model_pieces
 
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
@@ -43,7 +44,8 @@ def vocabulary(file: Path, ids: Mapping[Any, Any], rows: int) -> Vocabulary:
     """
     named: dict[int, str] = {}
     for piece, number in ids.items():
-        if not (isinstance(piece, str) and str(number).isdecimal()):
+        text = str(number) if isinstance(number, str | int) else ""
+        if not (isinstance(piece, str) and text.isdecimal() and len(text) < 10):
             raise UserError(f"{file}: {piece!r:.40}: {number!r:.40} is no piece's id")
         if int(number) in named:
             raise UserError(f"{file}: two pieces have the id {number}; get it again")
@@ -90,6 +92,28 @@ class MarianModel:
             "share_embeddings": shared,
             "tie_target": not shared and target is softmax,
         }
+
+    def pieces_known(self) -> dict[str, tuple[int, int]]:
+        """Counts the pieces of text that a SentencePiece model gives.
+
+        Returns by side: how many the vocabulary has, and of how many. UserError: it
+        lacks most, so that the two were not made for each other.
+        """
+        found = {}
+        for side, model, own in (
+            ("source", self.source_model, self.source),
+            ("target", self.target_model, self.target or self.source),
+        ):
+            pieces = model_pieces(model, side)
+            known = len({*pieces} & {*own.pieces})
+            if 2 * known < len(pieces):
+                raise UserError(
+                    f"{own.file} has {known:,} of the {len(pieces):,} pieces of "
+                    f"{side}.spm; the files are of different models, or of the other "
+                    "side"
+                )
+            found[side] = known, len(pieces)
+        return found
 
     def variables(self) -> Arrays:
         """Returns every variable of our model by name, rows in our order."""
@@ -167,11 +191,13 @@ class Weights:
 
 
 def read_piece_model(path: Path) -> bytes:
-    """Returns the bytes of a SentencePiece model; UserError if it cannot be read."""
+    """Returns the bytes of a SentencePiece model; UserError if it is damaged."""
     try:
-        return path.read_bytes()
+        contents = path.read_bytes()
     except OSError as error:
         raise UserError(
             f"{path}: {error.strerror}; the text is cut by a SentencePiece model, "
             "which the download has beside the weights"
         ) from None
+    model_pieces(contents, str(path))
+    return contents

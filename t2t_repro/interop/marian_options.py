@@ -11,6 +11,10 @@ import yaml
 from t2t_repro.system.errors import UserError
 
 OPTIONS = "special:model.yml"
+GELUS = ("gelu", "gelu_sigmoid")
+"""Which there are: exact, and x sigmoid(1.702 x)."""
+
+_ACTIVATION = "transformer-ffn-activation"
 _ACTIVATIONS = ("relu", "swish", "gelu")
 # What these options have to be; others mean another model. "": not set.
 _NEEDED = {
@@ -52,24 +56,43 @@ _UNSET = ("", "false", "0", "default")
 _NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_MOST_DIGITS = 9
+
+Settings = dict[str, str | list[str]]
+"""Values by name, as text: `no` and `on` are words of a language."""
 
 
-def read_yaml(path: Path) -> Any:
-    """Reads YAML with every scalar as text: `no` and `on` are words of a language.
+def read_yaml(path: Path) -> Settings:
+    """Reads YAML whose values are text, or lists of text.
 
-    UserError: it cannot be read or is no YAML.
+    UserError: it cannot be read, or is no such YAML, or a name comes twice.
     """
     try:
         return parsed_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
-    except (ValueError, yaml.YAMLError, RecursionError):
+    except (UnicodeError, yaml.YAMLError, RecursionError):
         raise UserError(f"{path} is no YAML; it is damaged, or cut off") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
-def parsed_yaml(text: str) -> Any:
-    """Reads YAML text with every scalar as text."""
-    return yaml.load(text, _TextLoader)
+def parsed_yaml(text: str) -> Settings:
+    """Reads YAML text; raises what `read_yaml` makes a UserError of."""
+    root = yaml.compose(text, _TextLoader)
+    if not isinstance(root, yaml.MappingNode):
+        raise ValueError("must hold lines of the form 'name: value'")
+    found: Settings = {}
+    # Nothing is built of it but flat text: references could stand for gigabytes.
+    for name, value in root.value:
+        is_list = isinstance(value, yaml.SequenceNode)
+        texts = value.value if is_list else [value]
+        if not all(isinstance(each, yaml.ScalarNode) for each in (name, *texts)):
+            raise ValueError("must hold lines of the form 'name: value', no others")
+        if name.value in found:
+            raise ValueError(f"{name.value!r:.40} comes twice; get it again")
+        found[name.value] = [each.value for each in texts] if is_list else value.value
+    return found
 
 
 def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
@@ -79,8 +102,6 @@ def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
         if text is None or text.dtype.itemsize != 1:
             raise ValueError
         options = parsed_yaml(text.tobytes().rstrip(b"\0").decode())
-        if not isinstance(options, dict):
-            raise ValueError
     except (ValueError, yaml.YAMLError, RecursionError):
         raise UserError(
             f"{path} has no {OPTIONS} that can be read, the options of the training; "
@@ -94,7 +115,7 @@ def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
             )
         arrays[name] = array.astype(np.float32)
     return {
-        str(name): value if isinstance(value, str) else " ".join(map(str, value))
+        name: value if isinstance(value, str) else " ".join(value)
         for name, value in options.items()
     }
 
@@ -126,7 +147,7 @@ def described_model(
 
     def number(name: str, default: str | None = None) -> int:
         text = options.get(name, default)
-        if text is None or not text.isdecimal():
+        if text is None or not text.isdecimal() or len(text) > _MOST_DIGITS:
             raise UserError(f"{path}: {name} must be a number, not {text!r:.40}")
         return int(text)
 
@@ -167,22 +188,33 @@ def described_model(
     }
 
 
+def gelu_of_version(options: Mapping[str, str]) -> str | None:
+    """Tells which GELU Marian's version computes; None: no GELU, or no version."""
+    version = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", options.get("version", ""))
+    if version is None or options.get(_ACTIVATION) != "gelu":
+        return None
+    exact = tuple(map(int, version.groups())) > (1, 12, 0)
+    return "gelu" if exact else "gelu_sigmoid"
+
+
 def _activation(path: Path, options: Mapping[str, str], given: str | None) -> str:
-    """Returns the activation; which GELU it is, Marian's version tells."""
-    name = options.get("transformer-ffn-activation", "")
+    """Returns the activation; which GELU it is, a flag or Marian's version tells."""
+    name = options.get(_ACTIVATION, "")
     if name not in _ACTIVATIONS:
         raise UserError(
             f"{path}: transformer-ffn-activation: {name} is not supported here; there "
             f"are {', '.join(_ACTIVATIONS)}"
         )
-    if name != "gelu":
-        return given or name
-    version = re.match(r"v?(\d+)\.(\d+)\.(\d+)", options.get("version", ""))
-    if given is None and version is None:
+    if given is not None and (name != "gelu" or given not in GELUS):
+        raise UserError(
+            f"{path}: transformer-ffn-activation: {name}, but --activation {given}; "
+            f"the flag tells which GELU a model of gelu has ({', '.join(GELUS)})"
+        )
+    found = given or (name if name != "gelu" else gelu_of_version(options))
+    if found is None:
         raise UserError(
             f"{path} does not say which version of Marian made it, and GELU is "
             "x sigmoid(1.702 x) up to 1.12.0: give --activation gelu_sigmoid, or "
             "--activation gelu"
         )
-    exact = version is not None and tuple(map(int, version.groups())) > (1, 12, 0)
-    return given or ("gelu" if exact else "gelu_sigmoid")
+    return found

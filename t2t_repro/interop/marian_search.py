@@ -17,6 +17,7 @@ _MARIAN = {
 }
 # The same of Transformers' generate (generation/configuration_utils.py).
 _TRANSFORMERS: dict[str, Any] = {"num_beams": 1, "length_penalty": 1.0}
+_KNOWN = {*_TRANSFORMERS, "max_length", "max_new_tokens", "renormalize_logits"}
 _MAX_LENGTH = 20
 
 
@@ -36,15 +37,14 @@ def search_left(model: MarianModel) -> list[str]:
     if model.program == "Marian":
         return sorted(given.keys() - _MARIAN.keys())
     left = []
-    if given.get("early_stopping"):
-        left.append(f"early_stopping={given['early_stopping']}")
     padding = (model.target or model.source).pieces.index("<pad>")
-    others = [words for words in given.get("bad_words_ids") or [] if words != [padding]]
-    if others:
-        left.append(f"bad_words_ids={others}")
+    for name, value in given.items():
+        if value in (None, False, [[padding]]) or name in _KNOWN:
+            continue
+        left.append(f"{name}={value!r:.40}")
     if not given.get("renormalize_logits"):
         left.append("<pad> in the softmax")
-    return left
+    return sorted(left)
 
 
 def _number(model: MarianModel, settings: Mapping[str, Any], name: str) -> float:
@@ -72,6 +72,11 @@ def _whole(model: MarianModel, settings: Mapping[str, Any], name: str) -> int:
 
 def _marian(model: MarianModel) -> dict[str, Any]:
     settings = _MARIAN | model.search
+    if settings["allow-unk"] not in ("true", "false"):
+        raise UserError(
+            f"--folder {model.weights_file.parent}: allow-unk in its settings of the "
+            f"search must be true or false, not {settings['allow-unk']!r:.40}"
+        )
     return {
         "search": "marian",
         "beam_size": _whole(model, settings, "beam-size"),

@@ -40,7 +40,10 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
             raise ValueError("tensors that overlap or leave gaps")
     except _UnknownTypeError as error:
         raise UserError(f"{path}: {error}: only floats are read") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError),
+        *(RecursionError, OverflowError),
+    ) as error:
         raise UserError(f"{path} is damaged ({error}); get it again") from None
     return tensors
 
@@ -68,4 +71,5 @@ def as_float32(numbers: np.ndarray, is_bfloat16: bool) -> np.ndarray:
     """Widens floats; bfloat16, which NumPy lacks, comes as uint16."""
     if is_bfloat16:  # The upper half of a float32.
         return (numbers.astype("<u4") << 16).view("<f4").astype(np.float32)
-    return numbers.astype(np.float32)
+    with np.errstate(over="ignore"):  # What is too large is refused as no number.
+        return numbers.astype(np.float32)

@@ -88,12 +88,19 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
             f"{path}: {error}, which no file of weights needs; nothing of it was run; "
             f"if you trust it, {_WAY_ROUND}"
         ) from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, IndexError, AttributeError),
+        *(EOFError, OverflowError, RuntimeError),
+    ) as error:
         raise UserError(f"{path} is damaged ({error}); get it again") from None
 
 
 def _read(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
     sizes = {each.filename: each.file_size for each in archive.infolist()}
+    if len(sizes) != len(archive.infolist()):
+        raise ValueError("a file comes twice in it")
+    if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+        raise ValueError("it is compressed, as PyTorch never does")
     pickles = [name for name in sizes if name.rpartition("/")[2] == "data.pkl"]
     if len(pickles) != 1:
         raise ValueError("it has no data.pkl")
@@ -101,13 +108,12 @@ def _read(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
     order = f"{folder}byteorder"
     if order in sizes and archive.read(order) != b"little":
         raise ValueError("its numbers are not little-endian")
-    for each in archive.infolist():
-        if each.compress_type != zipfile.ZIP_STORED:
-            raise ValueError("it is compressed, as PyTorch never does")
     described = _described(archive.read(pickles[0]))
     if not isinstance(described, dict):
         raise ValueError("it holds no dictionary")
     tensors: dict[str, np.ndarray] = {}
+    # Tied tables are the same numbers under a few names, and all in 16 bits or more.
+    most = 2 * sum(sizes.values())
     for name, tensor in described.items():
         if not (isinstance(name, str) and isinstance(tensor, _Tensor)):
             raise ValueError("it holds other things than named tensors")
@@ -116,6 +122,9 @@ def _read(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
             _STORAGES[tensor.storage.kind],
         )
         tensors[name] = _part(numbers, tensor)
+        most -= tensors[name].size
+        if most < 0:
+            raise ValueError("the same numbers under many names")
     return tensors
 
 
@@ -138,7 +147,7 @@ def _part(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
     )
     if tensor.storage.kind == "torch BFloat16Storage":
         return as_float32(view, is_bfloat16=True)
-    return view.astype(np.float32) if view.dtype.kind == "f" else view.copy()
+    return as_float32(view, False) if view.dtype.kind == "f" else view.copy()
 
 
 def _described(contents: bytes) -> Any:
@@ -165,7 +174,10 @@ def _described(contents: bytes) -> Any:
         target = stack[-1]
         if not isinstance(target, dict):
             raise _RefusedError("it fills in what is no dictionary")
-        target.update(zip(items[::2], items[1::2], strict=True))
+        for name, value in zip(items[::2], items[1::2], strict=True):
+            if name in target:
+                raise ValueError("a name comes twice in it")
+            target[name] = value
 
     def state() -> None:
         # An OrderedDict carries `_metadata`, versions of modules.

@@ -39,6 +39,9 @@ _DEFAULTS = {
     "share_encoder_decoder_embeddings": True,
     "tie_word_embeddings": True,
     "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "activation_dropout": 0.0,
+    "decoder_start_token_id": 58100,
 }
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 # What these have to be, where they are given.
@@ -51,9 +54,15 @@ _NEEDED = {
     "static_position_embeddings": True,
     "is_encoder_decoder": True,
 }
+# What config.json may say of the search; generation_config.json says nothing else.
 _SEARCH = (
     *("num_beams", "length_penalty", "max_length", "max_new_tokens"),
     *("early_stopping", "bad_words_ids", "renormalize_logits"),
+)
+_MOST_DIGITS = 15
+_NO_SEARCH = (
+    *("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id"),
+    *("forced_eos_token_id", "transformers_version", "_from_model_config", "use_cache"),
 )
 _PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 
@@ -77,7 +86,7 @@ def read_transformers(folder: Path) -> MarianModel:
     for name in positions:
         weights.left.pop(name)
     weights.refuse_left()
-    generation = _json(folder / "generation_config.json", optional=True)
+    search = _search(folder / "generation_config.json", config)
     texts = _json(folder / "tokenizer_config.json", optional=True)
     source_lang, target_lang = (
         lang if isinstance(lang, str) and lang else None
@@ -90,7 +99,7 @@ def read_transformers(folder: Path) -> MarianModel:
         tables=tables,
         softmax_bias=bias,
         hparams=hparams,
-        search={k: v for k, v in (config | generation).items() if k in _SEARCH},
+        search=search,
         source=source,
         target=target,
         source_model=read_piece_model(folder / "source.spm"),
@@ -101,12 +110,27 @@ def read_transformers(folder: Path) -> MarianModel:
     )
 
 
+def _search(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads the settings of the search, which must be of the same model."""
+    generation = _json(path, optional=True)
+    for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
+        if generation.get(name, config[name]) not in (config[name], [config[name]]):
+            raise UserError(
+                f"{path}: {name} is {generation[name]!r:.40}, but in {CONFIG} "
+                f"{config[name]}; the files are of different models"
+            )
+    found = {name: config[name] for name in _SEARCH if name in config}
+    others = {k: v for k, v in generation.items() if k not in _NO_SEARCH}
+    return found | others
+
+
 def _json(path: Path, optional: bool = False) -> dict[str, Any]:
     """Reads one JSON object; where it may be missing, an empty one stands for it."""
     if optional and not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=_once, parse_int=_integer)
         if not isinstance(found, dict):
             raise ValueError("it must hold one object")
     except OSError as error:
@@ -114,6 +138,13 @@ def _json(path: Path, optional: bool = False) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged: {error}") from None
     return found
+
+
+def _integer(text: str) -> int:
+    """Reads an integer that a float holds."""
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -139,11 +170,16 @@ def _config(path: Path) -> dict[str, Any]:
     for name, default in _DEFAULTS.items():
         wanted = int if default is None else type(default)
         value = config[name]
-        number = isinstance(value, int) and wanted is float
+        number = type(value) is int and wanted is float
         if value is not default and type(value) is not wanted and not number:
             raise UserError(
                 f"{path}: {name} must be of type {wanted.__name__}, not {value!r:.40}"
             )
+    if config["decoder_start_token_id"] != config["pad_token_id"]:
+        raise UserError(
+            f"{path}: decoder_start_token_id must be pad_token_id, "
+            f"{config['pad_token_id']}, not {config['decoder_start_token_id']}"
+        )
     return config
 
 
@@ -174,6 +210,8 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         "position": "sinusoid",
         "scale_embeddings": config["scale_embedding"],
         "dropout": float(config["dropout"]),
+        "attention_dropout": float(config["attention_dropout"]),
+        "ffn_dropout": float(config["activation_dropout"]),
     }
 
 
@@ -294,6 +332,14 @@ def _vocabularies(
     tables: Mapping[str, np.ndarray],
 ) -> tuple[Vocabulary, Vocabulary | None]:
     """Reads one vocabulary, or two where a `target_vocab.json` is there."""
+    sizes = {"vocab_size": config["vocab_size"]}
+    sizes["decoder_vocab_size"] = config["decoder_vocab_size"] or config["vocab_size"]
+    for (name, size), side in zip(sizes.items(), ("input", "target"), strict=True):
+        if size != len(tables[side]):
+            raise UserError(
+                f"{config_file}: {name} is {size:,}, but the table has "
+                f"{len(tables[side]):,} rows; the files are of different models"
+            )
     files = [folder / "vocab.json", folder / "target_vocab.json"]
     source = _vocabulary(files[0], tables["input"], config_file, config)
     if files[1].is_file():

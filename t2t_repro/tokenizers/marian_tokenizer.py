@@ -178,18 +178,30 @@ def _checked_pieces(pieces: object, where: str) -> list[str]:
 
 def _checked_model(encoded: object, path: str) -> bytes:
     """Returns the bytes of a SentencePiece model; UserError unless it is one."""
+    try:
+        model = base64.b64decode(str(encoded), validate=True)
+    except binascii.Error:
+        model = b""
+    model_pieces(model, path)
+    return model
+
+
+def model_pieces(model: bytes, path: str) -> list[str]:
+    """Returns the pieces of text that a SentencePiece model gives.
+
+    UserError that names `path`: it is damaged, or none.
+    """
     import sentencepiece
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
-        model = base64.b64decode(str(encoded), validate=True)
         # Both stand after the pieces, so a file that was cut short lacks them.
         proto = model_proto(model)
         if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
             raise ValueError("the model lacks its settings")
         sentencepiece.SentencePieceProcessor(model_proto=model)
-    except (DecodeError, RuntimeError, ValueError, binascii.Error) as error:
+    except (DecodeError, RuntimeError, ValueError) as error:
         raise UserError(
-            f"{path}: a SentencePiece model is damaged, or none; import the model again"
+            f"{path}: a SentencePiece model is damaged, or none; get the model again"
         ) from error
-    return model
+    return [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL]

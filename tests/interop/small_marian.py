@@ -1,4 +1,4 @@
-"""A small folder of Marian's with random weights, and its formulas in NumPy.
+"""A small model with random weights, as either program's folder; formulas in NumPy.
 
 The formulas are Marian's (layers/generic.h, models/transformer.h), in float64 and one
 sentence at a time, so that they share nothing with the package's.
@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,13 +51,14 @@ class SmallMarian:
         }
     )
     zeros: int = 1  # Behind the options' text.
+    size: int = 40  # Pieces of the SentencePiece model.
 
     def __post_init__(self):
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(side for pair in tiny.pairs("train") for side in pair),
             model_writer=model,
-            vocab_size=40,
+            vocab_size=self.size,
             hard_vocab_limit=False,
             minloglevel=2,
         )
@@ -112,6 +114,59 @@ class SmallMarian:
         for side in ("source", "target"):
             (folder / f"{side}.spm").write_bytes(self.spm)
         return folder
+
+    def write_transformers(self, folder: Path, with_torch: bool = False) -> Path:
+        """Writes the same model as a folder of Transformers'."""
+        folder.mkdir(parents=True)
+        padding = len(self.pieces)
+        ids = {
+            "pad_token_id": padding,
+            "eos_token_id": self.pieces.index("</s>"),
+            "decoder_start_token_id": padding,
+        }
+        files = {
+            "config.json": ids
+            | {
+                "model_type": "marian",
+                "d_model": D,
+                "encoder_layers": 2,
+                "decoder_layers": 1,
+                "encoder_attention_heads": HEADS,
+                "decoder_attention_heads": HEADS,
+                "encoder_ffn_dim": FFN,
+                "decoder_ffn_dim": 10,
+                "activation_function": self.options["transformer-ffn-activation"],
+                "scale_embedding": True,
+                "vocab_size": padding + 1,
+                "decoder_vocab_size": padding + 1,
+                "dropout": 0.1,
+            },
+            "generation_config.json": ids | {"num_beams": 3, "max_length": 30},
+            "tokenizer_config.json": {"source_lang": "en", "target_lang": "fi"},
+            "vocab.json": {p: n for n, p in enumerate([*self.pieces, "<pad>"])},
+        }
+        for name, values in files.items():
+            (folder / name).write_text(json.dumps(values), encoding="utf-8")
+        for side in ("source", "target"):
+            (folder / f"{side}.spm").write_bytes(self.spm)
+        arrays = {_theirs(name): self._turned(name) for name in self.arrays}
+        if with_torch:
+            import torch
+
+            tensors = {name: torch.tensor(array) for name, array in arrays.items()}
+            torch.save(tensors, folder / "pytorch_model.bin")
+        else:
+            (folder / "model.safetensors").write_bytes(safetensors(arrays))
+        return folder
+
+    def _turned(self, name: str) -> np.ndarray:
+        """Returns an array as Transformers keeps it, with a row of padding."""
+        array = self.arrays[name]
+        if name == "Wemb":
+            return np.concatenate([array, np.zeros_like(array[:1])])
+        if name == "decoder_ff_logit_out_b":
+            return np.pad(array, ((0, 0), (0, 1)))
+        return array[0] if len(array) == 1 else np.ascontiguousarray(array.T)
 
     def logits(self, source: list[int], target: list[int]) -> np.ndarray:
         """Returns the logits (target, pieces) of ids in the vocabulary's order."""
@@ -174,3 +229,36 @@ class SmallMarian:
         variance = x.var(axis=1, keepdims=True)
         normal = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(variance + 1e-9)
         return normal * self._of(f"{name}_ln_scale") + self._of(f"{name}_ln_bias")
+
+
+def _theirs(name: str) -> str:
+    """Returns Transformers' name of an array of Marian's."""
+    found = re.fullmatch(r"(\w+?)_l(\d+)_(.*)", name)
+    if found is None:
+        return "model.shared.weight" if name == "Wemb" else "final_logits_bias"
+    side, number, rest = found.groups()
+    for marian, theirs in (
+        (r"self_Wo_ln_", "self_attn_layer_norm."),
+        (r"context_Wo_ln_", "encoder_attn_layer_norm."),
+        (r"ffn_ffn_ln_", "final_layer_norm."),
+        (r"self_(.)([qkvo])", r"self_attn.\2_proj.\1"),
+        (r"context_(.)([qkvo])", r"encoder_attn.\2_proj.\1"),
+        (r"\.o_proj", ".out_proj"),
+        (r"ffn_(.)(\d)", r"fc\2.\1"),
+        (r"\.(scale|W)$", ".weight"),
+        (r"\.b$", ".bias"),
+    ):
+        rest = re.sub(marian, theirs, rest)
+    return f"model.{side}.layers.{int(number) - 1}.{rest}"
+
+
+def safetensors(arrays: dict[str, np.ndarray], **changes: dict) -> bytes:
+    """Writes float32 arrays in the safetensors format, with changes of entries."""
+    header, data = {}, b""
+    for name, array in arrays.items():
+        end = len(data) + array.nbytes
+        entry = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), end]}
+        header[name] = entry | changes.get(name, {})
+        data += array.astype("<f4").tobytes()
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
