@@ -1,9 +1,12 @@
 """Marian's and Transformers' beam search of one sentence, in plain Python.
 
 Written after Marian's translator/beam_search.cpp and history.h and Transformers'
-generation/utils.py, one hypothesis after the other.
+generation/utils.py, one hypothesis after the other. Of equally good continuations that
+of the earlier hypothesis, then the lower id, comes first, which neither program
+promises; of finished hypotheses the one that ended earlier.
 """
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,15 +20,32 @@ LogProbs = Callable[[Ids], np.ndarray]
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis; best first is descending order of these."""
+    """A hypothesis."""
 
     score: float
     ids: Ids
     log_prob: float
 
 
+def best_first(
+    hypotheses: list[Hypothesis], margins: list[float] | None = None
+) -> list[Hypothesis]:
+    """Sorts by score; of equal ones the earlier stays first.
+
+    `margins` gets the differences of neighbours that are no ties.
+    """
+    found = sorted(hypotheses, key=lambda each: -each.score)
+    if margins is not None:
+        pairs = itertools.pairwise(each.score for each in found)
+        margins += [gap for one, other in pairs if (gap := one - other) > 0]
+    return found
+
+
 def candidates(
-    log_probs: LogProbs, beam: list[Hypothesis], never: Ids
+    log_probs: LogProbs,
+    beam: list[Hypothesis],
+    never: Ids,
+    margins: list[float] | None = None,
 ) -> list[Hypothesis]:
     """Every continuation of a beam, best first; the score is the log probability."""
     found = []
@@ -34,7 +54,7 @@ def candidates(
             if symbol not in (PAD, *never):
                 total = hypothesis.log_prob + float(log_prob)
                 found.append(Hypothesis(total, (*hypothesis.ids, symbol), total))
-    return sorted(found, reverse=True)
+    return best_first(found, margins)
 
 
 def marian(
@@ -44,12 +64,13 @@ def marian(
     normalize: float,
     word_penalty: float = 0.0,
     never: Ids = (),
+    margins: list[float] | None = None,
 ) -> list[Hypothesis]:
     """Returns all results, best first; ids end in EOS unless cut."""
     beam, results = [Hypothesis(0.0, (), 0.0)], []
     places = beam_size
     for length in range(1, limit + 1):
-        best = candidates(log_probs, beam, never)[:places]
+        best = candidates(log_probs, beam, never, margins)[:places]
         beam = []
         for _, ids, log_prob in best:
             if ids[-1] == EOS or length == limit:
@@ -60,27 +81,35 @@ def marian(
                 beam.append(Hypothesis(log_prob, ids, log_prob))
         if not beam:
             break
-    return sorted(results, reverse=True)
+    return best_first(results, margins)
 
 
 def transformers(
-    log_probs: LogProbs, limit: int, beam_size: int, penalty: float, never: Ids = ()
+    log_probs: LogProbs,
+    limit: int,
+    beam_size: int,
+    penalty: float,
+    never: Ids = (),
+    margins: list[float] | None = None,
 ) -> list[Hypothesis]:
     """Returns the finished hypotheses, best first, all with EOS."""
     beam, results = [Hypothesis(0.0, (), 0.0)], []
     for length in range(1, limit + 1):
-        best = candidates(log_probs, beam, never)[: 2 * beam_size]
+        best = candidates(log_probs, beam, never, margins)[: 2 * beam_size]
         if length == limit:  # Forced, and the forced symbol is certain.
             best = [Hypothesis(h.score, (*h.ids, EOS), h.log_prob) for h in beam]
         for _, ids, log_prob in best[:beam_size]:
             if ids[-1] == EOS:
                 score = log_prob / length**penalty
                 results.append(Hypothesis(score, ids, log_prob))
-        results = sorted(results, reverse=True)[:beam_size]
+        results = best_first(results, margins)[:beam_size]
         beam = [each for each in best if each.ids[-1] != EOS][:beam_size]
         if not beam:
             break
         hopeful = beam[0].log_prob / length**penalty
-        if len(results) == beam_size and results[-1].score >= hopeful:
-            break
+        if len(results) == beam_size:
+            if margins is not None:
+                margins.append(abs(results[-1].score - hopeful))
+            if results[-1].score >= hopeful:
+                break
     return results
