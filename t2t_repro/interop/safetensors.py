@@ -1,7 +1,8 @@
-"""The safetensors format, read without a library (github.com/huggingface/safetensors).
+"""The safetensors format (github.com/huggingface/safetensors).
 
 Eight bytes of a length, that many of JSON with the type, the shape and the place of
-each tensor, then the numbers. Nothing in it can run.
+each tensor, then the numbers. Nothing in it can run. The package of that name gives
+NumPy no bfloat16.
 """
 
 import json

@@ -12,10 +12,13 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from t2t_repro.translation.translator import Translator
 
 Ids = npt.NDArray[np.int32]
 FIRST_ID = 3  # Below lie padding, the end, and the unknown.
@@ -105,13 +108,11 @@ def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
 def t2t_repro(given: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
     settings = Namespace(**given)
-    import tensorflow as tf
-
     from t2t_repro.decoding.search import Search
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
     from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core(settings.xla)
@@ -126,7 +127,14 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
         min_length=settings.steps,
     )
     for_one = CompiledSearch([model], search) if settings.xla else None
-    translator = Translator(model, tokenizer, search, for_one=for_one)
+    translate_in_turn(settings, Translator(model, tokenizer, search, for_one=for_one))
+
+
+def translate_in_turn(settings: Namespace, translator: Translator) -> None:
+    """Translates each work that is asked for; answers the ids of every sentence."""
+    import tensorflow as tf
+
+    from t2t_repro.translation.side_by_side import rows_at_once
 
     def translate(batches: Ids) -> list[list[int]]:
         ids = batches.reshape(-1, settings.length)

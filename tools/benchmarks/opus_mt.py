@@ -1,0 +1,74 @@
+"""Both sides of `benchmark_opus_mt.py`: the files that all read, turns of our own.
+
+`settings` are the flags of that command; the files lie in its folder `work_dir`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import decoding
+
+FOLDER, MODEL, SENTENCES = "marian", "imported", "sentences.npz"
+_SPECIAL = ("</s>", "<unk>")
+
+
+def write_texts(settings: Namespace) -> dict[str, Any]:
+    """Writes SentencePiece models, a vocabulary and sentences; returns the peers' work.
+
+    The vocabulary has the few pieces of the models, and others that no text has.
+    """
+    from t2t_repro.tokenizers.marian_tokenizer import model_pieces
+
+    work_dir = Path(settings.work_dir)
+    folder = work_dir / FOLDER
+    folder.mkdir()
+    decoding.write_vocabulary(work_dir, min(1000, settings.vocab_size), settings.seed)
+    path = work_dir / decoding.VOCABULARY
+    for side in ("source", "target"):
+        shutil.copyfile(path, folder / f"{side}.spm")
+    pieces = [*_SPECIAL, *model_pieces(path.read_bytes(), str(path))]
+    others = (f"piece{n}" for n in range(len(pieces), settings.vocab_size - 1))
+    vocabulary = {p: n for n, p in enumerate([*pieces, *others, "<pad>"])}
+    text = json.dumps(vocabulary, ensure_ascii=False)
+    (folder / "vocab.json").write_text(text, encoding="utf-8")
+    # They have padding last, so that the end is 0.
+    np.savez(work_dir / SENTENCES, **{n: ids - 1 for n, ids in _works(settings)})
+    names = ("vocab_size", "d_model", "num_layers", "beam_size", "steps", "seed")
+    return {name: getattr(settings, name) for name in names} | {
+        "folder": str(folder),
+        "sentences": str(work_dir / SENTENCES),
+    }
+
+
+def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
+    works = decoding.works_of(settings).items()
+    return [(n, ids.reshape(-1, *ids.shape[2:])) for n, ids in works]
+
+
+def import_it(settings: Namespace) -> None:
+    """Imports the model that Transformers wrote, with its positions."""
+    from t2t_repro.interop.marian_import import Source, import_model
+
+    work_dir = Path(settings.work_dir)
+    import_model(Source(work_dir / FOLDER, "transformers"), work_dir / MODEL)
+
+
+def t2t_repro(given: Mapping[str, Any]) -> None:
+    """Translates as `python -m t2t_repro.translate` does, by the folder's settings."""
+    settings = Namespace(**given)
+    from t2t_repro.fast.compiled_search import CompiledSearch
+    from t2t_repro.translation.loading import load_models
+    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+
+    give_each_batch_a_core(settings.xla)
+    loaded = load_models(Path(settings.work_dir) / MODEL)
+    for_one = CompiledSearch if settings.xla else None
+    decoding.translate_in_turn(settings, loaded.translator(for_one))
