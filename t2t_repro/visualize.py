@@ -26,7 +26,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="put the model into the page (weights in float16, 64 MB of them at most)",
+        help="put the model into the page (32 million parameters at most)",
     )
     parser.add_argument(
         "--translation",

@@ -72,8 +72,9 @@ class Live:
         model = build_model(self.hparams.replace(**changes), self.tokenizer.vocab_size)
         generator = np.random.default_rng(1)
         for variable in model.trainable_variables:
-            value = variable + generator.normal(0, 0.3, variable.shape)
-            variable.assign(np.asarray(value, np.float16).astype(np.float32))
+            value = variable.numpy() + generator.normal(0, 0.3, variable.shape)
+            bits = value.astype(np.float32).view(np.uint32) & 0xFFFFFF00
+            variable.assign(bits.view(np.float32))
         return model
 
     def ids(self, text):

@@ -5,6 +5,7 @@ import pytest
 
 from t2t_repro.analysis import live_page
 from t2t_repro.hparams import HParams
+from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 from tests import tiny
 
@@ -36,14 +37,27 @@ def test_vocabularies_that_the_page_does_not_know():
 
 
 @pytest.mark.medium
-def test_models_that_are_too_large_for_a_page_or_for_float16(monkeypatch):
+def test_models_that_are_too_large_for_a_page_or_not_finite(monkeypatch):
     model = tiny.random_model()
-    index, contents = live_page.packed_weights(model)
-    sizes = [np.prod(shape) for _, shape in index]
-    assert len(contents) == 2 * sum(sizes)
-    model.embedding.table.assign(model.embedding.table * 1e6)
-    with pytest.raises(UserError, match="embedding/table holds weights beyond"):
-        live_page.packed_weights(model)
     monkeypatch.setattr(live_page, "MOST_PARAMETERS", 100)
     with pytest.raises(UserError, match="a page holds 100 at most"):
         live_page.packed_weights(model)
+    monkeypatch.undo()
+    model.embedding.table.assign(model.embedding.table * np.inf)
+    with pytest.raises(UserError, match="embedding/table holds weights that are no"):
+        live_page.packed_weights(model)
+
+
+@pytest.mark.medium
+def test_weights_are_rounded_to_sixteen_significant_bits():
+    model = tiny.random_model()
+    index, contents = live_page.packed_weights(model)
+    values = [variable.numpy() for variable in named_variables(model).values()]
+    assert [shape for _, shape in index] == [list(value.shape) for value in values]
+    exact = np.concatenate([value.reshape(-1) for value in values])
+    fraction, exponent = np.frexp(exact.astype(np.float64))
+    expected = np.ldexp(np.rint(fraction * 2**16), exponent - 16)
+    assert np.any(expected != exact)
+    bytes_ = np.frombuffer(contents, np.uint8).reshape(-1, 3)
+    whole = np.pad(bytes_, ((0, 0), (1, 0))).reshape(-1).view("<f4")
+    np.testing.assert_array_equal(whole, expected)
