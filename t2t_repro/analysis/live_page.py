@@ -166,15 +166,41 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
     from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 
     proto = model_proto(contents)
-
+    _check_sentencepiece(proto)
     return {
         "kind": "SentencePiece",
         "pieces": [[p.piece, p.score, p.type] for p in proto.pieces],
         "normalizer": _base64(proto.normalizer_spec.precompiled_charsmap),
         "denormalizer": _base64(proto.denormalizer_spec.precompiled_charsmap),
+        "unknown": proto.trainer_spec.unk_surface,
         "removeSpaces": proto.normalizer_spec.remove_extra_whitespaces,
         "addPrefix": proto.normalizer_spec.add_dummy_prefix,
     }
+
+
+def _check_sentencepiece(proto: Any) -> None:
+    """Refuses what the page's tokenizer would cut in another way.
+
+    Any normalisation will do: the model holds it, written out.
+
+    Args:
+        proto: a `sentencepiece.ModelProto`.
+    """
+    spec = proto.trainer_spec
+    kind = spec.ModelType.Name(spec.model_type)
+    user_defined = [p.piece for p in proto.pieces if p.type == p.USER_DEFINED]
+    for is_unknown, what in (
+        # A model of characters is one of pairs that knows no pair.
+        (kind not in ("BPE", "CHAR"), f"model_type {kind.lower()}"),
+        (spec.treat_whitespace_as_suffix, "treat_whitespace_as_suffix"),
+        (not proto.normalizer_spec.escape_whitespaces, "escape_whitespaces off"),
+        (user_defined, f"user_defined_symbols (here {', '.join(user_defined)})"),
+    ):
+        if is_unknown:
+            raise UserError(
+                f"the page does not know SentencePiece's {what}; leave --live out for "
+                "a page of one sentence"
+            )
 
 
 def _base64(contents: bytes) -> str:

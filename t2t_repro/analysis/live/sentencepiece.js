@@ -79,7 +79,8 @@ class Heap {
 }
 
 class SentencePiece {
-  // data: pieces [text, score, kind], the maps of characters (base64 or ""), options.
+  // data: pieces [text, score, kind], the maps of characters (base64 or ""), `unknown`,
+  // which is how an unknown piece is written, and two options.
   constructor(data) {
     this.data = data;
     this.names = data.pieces.map(([piece]) => piece);
@@ -105,8 +106,8 @@ class SentencePiece {
       if (kept && removeSpaces) isAfterSpace = kept.endsWith(" ");
       return kept;
     });
-    const normalized = (addPrefix ? " " : "") + parts.join("");
-    return (removeSpaces ? normalized.replace(/ +$/, "") : normalized).replaceAll(" ", SPACE);
+    const normalized = ((addPrefix ? " " : "") + parts.join("")).replaceAll(" ", SPACE);
+    return removeSpaces ? normalized.replace(/\u2581+$/, "") : normalized;
   }
 
   // Merges the pair of neighbours with the best score, the leftmost first, until no
@@ -155,6 +156,9 @@ class SentencePiece {
 
   decode(ids) {
     const { removeSpaces, addPrefix } = this.data;
+    // The space that was put before the text goes; tensorflow_text drops one of each piece
+    // until something else has come, which the Python tokenizer mends where it has bytes.
+    const dropsSpaces = removeSpaces || (addPrefix && this.firstByte === undefined);
     const end = ids.indexOf(EOS);
     let text = "";
     let bytes = [];
@@ -169,15 +173,14 @@ class SentencePiece {
         continue;
       }
       flush();
-      if (kind === UNKNOWN) text += " \u2047 ";
+      if (kind === UNKNOWN) text += this.data.unknown;
       else if (kind !== CONTROL) {
-        // The space that was put before the text goes.
-        const shown = removeSpaces && !text ? piece.replace(SPACE, (mark, at) => (at ? mark : "")) : piece;
+        const shown = dropsSpaces && !text ? piece.replace(/^\u2581/, "") : piece;
         text += shown.replaceAll(SPACE, " ");
       }
     }
     flush();
-    if (addPrefix && !removeSpaces) text = text.replace(/^ /, "");
+    if (addPrefix && !dropsSpaces) text = text.replace(/^ /, "");
     return this.denormalizer.apply(text).join("");
   }
 }
