@@ -167,8 +167,12 @@ def _translations(
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
     is_own = given == args.model_dir
+    cli.check_precision(args)
     loaded = load_models(
-        directory, args.checkpoint if is_own else "best", args.precision
+        directory,
+        args.checkpoint if is_own else "best",
+        args.precision,
+        args.calibration_file,
     )
     translator = loaded.translator(
         beam_size=args.beam_size,

@@ -13,12 +13,11 @@ from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import Loaded
 
 # What each version of a format has, and what its weights can be.
 _FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
 _PRECISIONS = {
-    "saved_model": ("float32", "bfloat16"),
+    "saved_model": ("float32", "bfloat16", "int8"),
     "ctranslate2": ("float32", "int8", "int16", "float16"),
 }
 
@@ -42,9 +41,10 @@ def _parser() -> cli.ArgumentParser:
         "--precision",
         default="float32",
         choices=sorted({name for names in _PRECISIONS.values() for name in names}),
-        help="of the weights: float32 or bfloat16 in a SavedModel, float32, int8, "
-        "int16 or float16 for CTranslate2",
+        help="of the weights: float32, bfloat16 or int8 in a SavedModel, float32, "
+        "int8, int16 or float16 for CTranslate2",
     )
+    cli.add_calibration_flag(parser)
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
@@ -75,6 +75,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"--precision {args.precision}: with --format {args.format} give "
             f"{' or '.join(_PRECISIONS[args.format])}"
         )
+    in_eight_bits = args.precision == "int8" and args.format == "saved_model"
+    if args.calibration_file is not None and not in_eight_bits:
+        raise UserError(
+            "--calibration_file needs --precision int8 and --format saved_model"
+        )
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
     # Whatever machine writes it, the graph is the same; most servers have no GPU.
@@ -94,6 +99,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.serving.model_card import facts_of, model_card
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
     export_dir = Path(args.export_dir)
@@ -102,7 +108,9 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     )
     # Before the work, lest it be for nothing.
     server_files.kept_files(export_dir, name)
-    loaded = _load(directory, args, args.precision)
+    loaded = load_models(
+        directory, args.checkpoint, args.precision, args.calibration_file
+    )
     longest = args.max_input_length or MAX_INPUT_LENGTH
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
     facts = facts_of(
@@ -129,6 +137,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
 def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.serving.versions import write_version
+    from t2t_repro.translation.loading import load_models
 
     for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
         if getattr(args, flag) is not None:
@@ -136,7 +145,7 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
                 f"--{flag} needs --format saved_model; tell CTranslate2 when it "
                 "translates"
             )
-    loaded = _load(directory, args)
+    loaded = load_models(directory, args.checkpoint)
     if len(loaded.models) > 1:
         raise UserError(
             f"--checkpoint {args.checkpoint}: CTranslate2 has one model at a time; "
@@ -149,12 +158,6 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
         ),
     )
     return {"checkpoint": loaded.checkpoints[0], "ctranslate2": str(version)}
-
-
-def _load(directory: ModelDir, args: Any, precision: str = "float32") -> Loaded:
-    from t2t_repro.translation.loading import load_models
-
-    return load_models(directory, args.checkpoint, precision)
 
 
 if __name__ == "__main__":

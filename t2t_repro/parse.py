@@ -79,7 +79,10 @@ def _load(args: Any) -> Parser:
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
-    loaded = load_models(directory, args.checkpoint, args.precision)
+    cli.check_precision(args)
+    loaded = load_models(
+        directory, args.checkpoint, args.precision, args.calibration_file
+    )
     return Parser(loaded.translator(**changes))
 
 

@@ -69,7 +69,10 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
     changes = translate_flags.search_changes(args, directory.hparams())
-    loaded = load_models(directory, args.checkpoint, args.precision)
+    cli.check_precision(args)
+    loaded = load_models(
+        directory, args.checkpoint, args.precision, args.calibration_file
+    )
     align = None
     if args.alignment:
         # Of several models the first.

@@ -130,11 +130,39 @@ def add_decoding_flags(
     )
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16"),
+        choices=("float32", "bfloat16", "int8"),
         default="float32",
         help="of weights and products; bfloat16 is faster where products in it are, "
-        "as on processors with AMX",
+        "as on processors with AMX, int8 on those with VNNI",
     )
+    add_calibration_flag(parser)
+
+
+def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds the text that 8-bit products are prepared on."""
+    parser.add_argument(
+        "--calibration_file",
+        type=not_empty,
+        help="with --precision int8: find the bounds of the products on this text, "
+        "which are then kept with the model (without it once, on the validation split)",
+    )
+
+
+def check_precision(args: Any) -> None:
+    """Puts float32 in the place of int8, and says so, where it cannot be computed.
+
+    Raises UserError where --calibration_file comes without int8.
+    """
+    if args.precision != "int8":
+        if args.calibration_file is not None:
+            raise UserError("--calibration_file needs --precision int8")
+        return
+    from t2t_repro.fast.eight_bits import why_not
+
+    reason = why_not()
+    if reason:
+        print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
+        args.precision, args.calibration_file = "float32", None
 
 
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:

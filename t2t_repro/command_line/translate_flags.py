@@ -123,6 +123,8 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     from t2t_repro.decoding.search import Sampling
 
     _check(args)
+    if args.xla and args.precision == "int8":
+        raise UserError("--xla and --precision int8 exclude each other; XLA has none")
     sampling = None
     if args.sampling:
         chosen = {name: getattr(args, name) for name in _OF_SAMPLING}

@@ -153,6 +153,8 @@ def _identity(
     }
     search = asdict(translator.search)
     search["never"] = list(search["never"])  # As JSON gives it back.
+    if args.precision == "int8":
+        identity |= {"--precision": "int8", "--calibration_file": args.calibration_file}
     # --nbest decides the format, too.
     return {f"--{name}": value for name, value in search.items()} | identity
 

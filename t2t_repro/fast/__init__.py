@@ -17,6 +17,7 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
     from t2t_repro.fast import (
         column_decoder,
         cross_entropy,
+        eight_bits,
         few_rows,
         normalization,
         top_k_of_chunks,
@@ -29,6 +30,7 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
     on_both: list[tuple[Formula[..., Any], Any]] = [
         (formulas.product, few_rows.product),
         (formulas.product_with_table, few_rows.product_with_table),
+        (formulas.rows_of_table, eight_bits.look_up),
         (formulas.one_after_another, traced_layers.traced_once),
         (neighbourhood.attend_nearby, windows.attend_nearby),
         (searching.decoder_of, column_decoder.ColumnDecoder),

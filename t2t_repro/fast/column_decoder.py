@@ -182,12 +182,9 @@ def project_all(
         queries, float (batch, heads, length, d_k), multiplied by d_k^-0.5; keys,
         float (batch, heads, length, d_k); values, float (batch, heads, length, d_v).
     """
-    joined = few_rows.multiply(x, *_joined_kernels(attention))
-    if attention.query.use_bias:
-        projections = (attention.query, attention.key, attention.value)
-        joined = joined + ops.concatenate(
-            [ops.cast(each.bias, x.dtype) for each in projections]
-        )
+    joined = few_rows.product_of_layers(
+        x, attention.query, attention.key, attention.value
+    )
     heads, d_k = attention.num_heads, attention.d_k
     if d_k == attention.d_v:
         split = ops.reshape(joined, (-1, length, 3, heads, d_k))

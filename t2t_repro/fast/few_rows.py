@@ -23,6 +23,8 @@ import keras
 from keras import ops
 
 from t2t_repro.fast.rows import rows_of, shaped_as
+from t2t_repro.fast.stand_ins import stand_in_for
+from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.formulas import Tensor
 
 # To begin an operation on another core takes about as long as to read half a MiB.
@@ -58,10 +60,13 @@ def prepared(
 
     Args:
         kernels: those that `multiply` takes together, each float (channels, units).
+            What something stands in for is left out.
         tables: float (units, channels), for `multiply_transposed`.
         rows: int32 (), the most rows that a product will have.
         dtype: of the products.
     """
+    kernels = [group for group in kernels if stand_in_for(*group) is None]
+    tables = [table for table in tables if stand_in_for(table) is None]
     given = [_side_by_side(group, dtype) for group in kernels]
     turned = [ops.cast(table, dtype) for table in tables]
 
@@ -128,12 +133,33 @@ class Halves:
 
 def product(x: Tensor, kernel: keras.Variable, bias: Tensor | None = None) -> Tensor:
     """Stands in for `formulas.product`: one product for all positions of a batch."""
+    other = stand_in_for(kernel)
+    if other is not None:
+        return shaped_as(x, other(rows_of(x)))
     y = multiply(rows_of(x), kernel)
     return shaped_as(x, y if bias is None else ops.add(y, bias))
 
 
+def product_of_layers(x: Tensor, *layers: Dense) -> Tensor:
+    """Does as layers do, one after the other: float (rows, channels) to (rows, units).
+
+    The units are those of all layers, side by side.
+    """
+    kernels = [layer.kernel for layer in layers]
+    other = stand_in_for(*kernels)
+    if other is not None:
+        return other(x)
+    y = multiply(x, *kernels)
+    if layers[0].use_bias:
+        y = y + ops.concatenate([ops.cast(each.bias, x.dtype) for each in layers])
+    return y
+
+
 def product_with_table(x: Tensor, table: keras.Variable) -> Tensor:
     """Stands in for `formulas.product_with_table`."""
+    other = stand_in_for(table)
+    if other is not None:
+        return shaped_as(x, other(rows_of(x)))
     return shaped_as(x, multiply_transposed(rows_of(x), table))
 
 

@@ -9,6 +9,7 @@ from keras import ops
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
 from t2t_repro.fast.rows import attend, rows_of, shaped_as
+from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.attention import both
 from t2t_repro.layers.dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.formulas import Tensor, one_after_another
@@ -29,7 +30,8 @@ def traced_once(
     What the layers would draw from generators of their own, and masks that tensors
     carry, are lost that way: then they are called one by one.
 
-    In what XLA compiles they are, too, though on rows: shapes go from the function's
+    Where something stands in for the product of a layer, they are, too, though on rows,
+    and in what XLA compiles: shapes go from the function's
     forward part to its backward part, which makes all its arguments constants for XLA,
     the weights too, and so a program that serves one call.
     """
@@ -40,7 +42,8 @@ def traced_once(
     if draws or masked or not ours or not tf.inside_function():
         return one_after_another.plain(layers, x, **context)
     on_rows, rows = _OnRows(x, **context), rows_of(x)
-    if GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+    in_xla = GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+    if in_xla or any(map(stand_in_for, first.weights)):
         for layer in layers:
             rows = on_rows(layer, rows)
         return shaped_as(x, rows)

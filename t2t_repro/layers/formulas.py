@@ -1,4 +1,4 @@
-"""The five formulas where most of the time goes, each as plain as it can be written.
+"""The formulas where most of the time goes, each as plain as it can be written.
 
 `t2t_repro.fast` computes the same sooner and can stand in for each.
 """
@@ -36,6 +36,15 @@ def product_with_table(x: Tensor, table: Tensor) -> Tensor:
     float (..., channels) and (rows, channels): float (..., rows).
     """
     return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
+
+
+@formula
+def rows_of_table(table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of a table, by their numbers (section 3.4).
+
+    float (rows, channels) and int32 (...): float (..., channels).
+    """
+    return ops.take(table, ids, axis=0)
 
 
 @formula

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.batch import NO_HYPOTHESIS
 from t2t_repro.decoding.search import Search
+from t2t_repro.fast import eight_bits
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_answer import AttentionAnswer
@@ -29,6 +30,10 @@ _SEARCH_POSITIONS = 8192
 MOST_TERMS = 64
 # Positions that are scored at once, each with a logit for every symbol.
 _SCORE_POSITIONS = 2048
+
+_INEXACT = (
+    "this processor has no instructions for 8-bit products (VNNI); export in float32"
+)
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TERMS = tf.TensorSpec([None, None], tf.string, name="terms")
@@ -64,19 +69,33 @@ class ServingModule(tf.Module):
     ) -> None:
         super().__init__()
         answers = Answers(models, tokenizer, search or Search(), max_input_length)
-        # The graphs capture these; a SavedModel holds what it is told to track.
-        self.weights = answers.best.model_variables
+        in_eight_bits = any(map(eight_bits.is_in_eight_bits, models))
+
+        def graph(
+            function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
+        ) -> tf.types.experimental.GenericFunction:
+            if in_eight_bits:
+                function = _where_exact(function)
+            return tf.function(function, input_signature=inputs, autograph=False)
+
         self.tokenizer = tokenizer
         self.functions = {
-            "serving_default": _graph(answers.translate, _TEXT),
-            "nbest": _graph(answers.nbest, _TEXT),
-            "score": _graph(answers.score, _TEXT, _TRANSLATION),
+            "serving_default": graph(answers.translate, _TEXT),
+            "nbest": graph(answers.nbest, _TEXT),
+            "score": graph(answers.score, _TEXT, _TRANSLATION),
         }
         if with_terms:
-            self.functions["terms"] = _graph(answers.with_terms, _TEXT, _TERMS)
+            self.functions["terms"] = graph(answers.with_terms, _TEXT, _TERMS)
         if len(models) == 1:
             attention = AttentionAnswer(models[0], answers.best)
-            self.functions["attention"] = _graph(attention, _TEXT, _TRANSLATION)
+            self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
+        # A SavedModel holds what it is told to track: what the graphs read, which of
+        # matrices in 8 bits is nothing.
+        graphs = [
+            each.get_concrete_function().graph for each in self.functions.values()
+        ]
+        read = {id(variable) for graph in graphs for variable in graph.variables}
+        self.weights = [v for v in answers.best.model_variables if id(v) in read]
 
 
 class Answers:
@@ -173,11 +192,17 @@ class Answers:
         return [tf.reduce_sum(found, axis=1)]
 
 
-def _graph(
-    function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
-) -> tf.types.experimental.GenericFunction:
-    """Makes a graph of a function of strings."""
-    return tf.function(function, input_signature=inputs, autograph=False)
+def _where_exact(
+    function: Callable[..., dict[str, tf.Tensor]],
+) -> Callable[..., dict[str, tf.Tensor]]:
+    """Lets a graph fail where sums of 8-bit products would be wrong."""
+
+    def answer(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        check = tf.debugging.assert_equal(eight_bits.is_exact(), True, _INEXACT)
+        with tf.control_dependencies([check]):
+            return function(*map(tf.identity, inputs))
+
+    return answer
 
 
 def _search(

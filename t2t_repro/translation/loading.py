@@ -13,6 +13,7 @@ from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+from t2t_repro.translation.calibration import compute_in_eight_bits
 from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
@@ -71,6 +72,7 @@ def load_models(
     model_dir: ModelDir | str | os.PathLike[str],
     checkpoints: str | Sequence[str] = "best",
     precision: str = "float32",
+    calibration_file: str | None = None,
 ) -> Loaded:
     """Loads models over one vocabulary.
 
@@ -79,11 +81,13 @@ def load_models(
         checkpoints: a list, or a text with commas between: each is one of
             `CHECKPOINT_NAMES` of the directory, another model's directory, whose best
             is taken, or the folder of a checkpoint in any model's directory.
-        precision: one of `PRECISIONS`.
+        precision: one of `PRECISIONS`, or "int8" (see `calibration`).
+        calibration_file: text that the bounds of int8 are found on.
 
     Raises:
         UserError: there is no such model or checkpoint, it is damaged, or the
-            vocabularies or the sizes of the softmax tables differ.
+            vocabularies or the sizes of the softmax tables differ; or int8 is not
+            for this machine.
     """
     directory = model_dir
     if not isinstance(directory, ModelDir):
@@ -100,7 +104,7 @@ def load_models(
                 f"{directory.path} and {name} have different vocabularies; give "
                 "models over one vocabulary"
             )
-    with models_in(precision):
+    with models_in("float32" if precision == "int8" else precision):
         models = [home.model(checkpoint) for home, checkpoint in members]
     for name, model in zip(checkpoints, models, strict=True):
         if model.vocab_size != models[0].vocab_size:
@@ -110,9 +114,14 @@ def load_models(
                 "vocab_divisor differs); models that translate as one need tables of "
                 "one size"
             )
+    hparams = directory.hparams()
+    if precision == "int8":
+        search = search_of(hparams, tokenizer)
+        for model, (home, _) in zip(models, members, strict=True):
+            compute_in_eight_bits(model, home, search, calibration_file)
     homes = [home for home, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
-    return Loaded(models, tokenizer, directory.hparams(), homes, folders)
+    return Loaded(models, tokenizer, hparams, homes, folders)
 
 
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:

@@ -75,7 +75,8 @@ def load(
         model_dir: a folder that `train` or `import_t2t` made.
         checkpoint: "best" (averaged, if it was), "latest", "averaged", or a folder;
             several, with commas between them, translate as one.
-        precision: "float32" or "bfloat16".
+        precision: "float32", "bfloat16", or "int8" on a CPU with VNNI (the bounds that
+            it needs are found on the validation split, once).
 
     Raises:
         UserError: there is no such model or checkpoint, or it is damaged.

@@ -1,0 +1,183 @@
+"""Products in 8 bits are those of the formulas, within the error of the rounding."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import fast
+from t2t_repro.decoding.search import Search
+from t2t_repro.fast import eight_bits
+from t2t_repro.fast.eight_bits import Bounds, EightBits, Watch
+from t2t_repro.fast.stand_ins import stand_in_for, standing_in
+from t2t_repro.models.log_probs import log_probs
+from t2t_repro.models.searching import decoder_of, find
+from tests.serving import small
+
+pytestmark = pytest.mark.skipif(
+    eight_bits.why_not() is not None, reason=f"{eight_bits.why_not()}"
+)
+VOCAB_SIZE = 30
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def in_graph(function):
+    return tf.function(function, autograph=False, reduce_retracing=True)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 200])
+@pytest.mark.parametrize("shape", [(64, 96), (512, 2048), (5, 3)])
+def test_whole_numbers_are_multiplied_exactly(rows, shape):
+    generator = np.random.default_rng(1)
+    x = generator.integers(-100, 156, (rows, shape[0])).astype(np.float32)
+    matrix = generator.integers(-127, 128, shape).astype(np.float32)
+    matrix[0] = 127
+    bias = generator.integers(-99, 100, shape[1]).astype(np.float32)
+    product = EightBits(matrix, bias, Bounds(-100, 155)).product
+    expected = x.astype(np.int64) @ matrix.astype(np.int64) + bias.astype(np.int64)
+    np.testing.assert_array_equal(in_graph(product)(x), expected)
+
+
+@pytest.mark.parametrize("bounds", [Bounds(-5, 5), Bounds(0, 5), Bounds(-1, 5)])
+def test_the_error_is_that_of_rounding_both_factors(bounds):
+    x, matrix = normal(9, 512), normal(512, 64, seed=1) * normal(64, seed=2)
+    x = np.clip(x, *bounds)
+    found = in_graph(EightBits(matrix, 0.0, bounds).product)(x)
+    step = (bounds.high - bounds.low) / 255
+    scale = np.abs(matrix).max(axis=0) / 127
+    # A factor is rounded by half a step at most, and zero to a whole one.
+    most = step * np.abs(matrix).sum(axis=0) + (np.abs(x) + step).sum(1)[:, None] * (
+        scale / 2
+    )
+    assert np.all(np.abs(found - x @ matrix) <= most)
+    # Errors of either sign cancel: much less in the mean.
+    assert np.abs(found - x @ matrix).mean() < 0.02 * np.abs(x @ matrix).mean()
+
+
+def test_values_beyond_the_bounds_are_cut():
+    product = EightBits(np.eye(4, dtype=np.float32), 0.0, Bounds(-1, 1)).product
+    found = in_graph(product)(np.array([[-9, -1, 1, 9]], np.float32))
+    np.testing.assert_allclose(found, [[-1, -1, 1, 1]], atol=1.01 / 255)
+
+
+def test_zero_stays_zero():
+    product = EightBits(normal(64, 8), 0.0, Bounds(-0.7, 2.9)).product
+    np.testing.assert_array_equal(in_graph(product)(np.zeros((3, 64), "f")), 0)
+
+
+def test_rows_are_those_of_the_table_within_half_a_step():
+    table, ids = normal(30, 16), np.array([[3, 29, 0], [3, 1, 2]])
+    found = in_graph(EightBits(table.T).rows)(ids)
+    most = np.abs(table[ids]).max(axis=-1, keepdims=True) / 127 / 2
+    assert np.all(np.abs(found - table[ids]) <= most * 1.001)
+
+
+@pytest.fixture(params=["post", "pre"])
+def model(request):
+    fast.install("CPU")
+    return small.random_model(VOCAB_SIZE, num_layers=2, norm=request.param)
+
+
+def sentences(lengths):
+    rows = np.zeros((len(lengths), max(lengths)), np.int32)
+    for row, length in zip(rows, lengths, strict=True):
+        row[: length - 1] = np.random.default_rng(length).integers(
+            2, VOCAB_SIZE, length - 1
+        )
+        row[length - 1] = 1
+    return rows
+
+
+INPUTS = sentences([3, 9, 5, 12])
+SEARCH = Search(beam_size=3, extra_length=3)
+
+
+def searched(model, inputs):
+    decoder = decoder_of(model, SEARCH.beam_size)
+    found = in_graph(lambda inputs: find(SEARCH, decoder, inputs))(inputs)
+    return found.ids.numpy(), found.scores.numpy()
+
+
+def watched(model, share=1.0):
+    watch = Watch(model)
+    with standing_in(watch.products()):
+        searched(model, INPUTS)
+    return watch.bounds(share)
+
+
+def test_a_watched_search_finds_the_same_and_bounds_of_every_product(model):
+    expected = searched(model, INPUTS)
+    watch = Watch(model)
+    with standing_in(watch.products()):
+        found = searched(model, INPUTS)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
+    bounds = watch.bounds(1.0)
+    assert len(bounds) == 2 * 4 + 2 * 7 + 1
+    for name, (low, high) in bounds.items():
+        assert low < high
+        # What a rectifier makes is not negative.
+        assert (low == 0) == name.endswith("feed_forward/output/kernel")
+    narrower = watch.bounds(0.5)
+    assert all(narrower[name].high < high for name, (_, high) in bounds.items())
+
+
+def test_the_search_and_the_whole_model_score_alike_in_eight_bits(model):
+    in_float32 = searched(model, INPUTS)[1]
+    eight_bits.compute_in_eight_bits(model, watched(model))
+    ids, scores = searched(model, INPUTS)
+    assert np.abs(scores - in_float32)[:, 0].max() > 1e-4
+    best = tf.constant(ids[:, 0])
+    score = in_graph(lambda ids: tf.reduce_sum(log_probs(model, INPUTS, ids), 1))
+    tokens = np.count_nonzero(ids[:, 0], axis=1)
+    found = SEARCH.scoring.log_prob(scores[:, 0], tokens)
+    np.testing.assert_allclose(found, score(best), atol=1e-3)
+
+
+def test_a_sentence_is_translated_alike_whatever_its_batch(model):
+    eight_bits.compute_in_eight_bits(model, watched(model))
+    together = searched(model, INPUTS)
+    for row, (ids, scores) in enumerate(zip(*together, strict=True)):
+        length = np.count_nonzero(INPUTS[row])
+        alone = searched(model, INPUTS[row : row + 1, :length])
+        width = alone[0].shape[2]
+        np.testing.assert_array_equal(alone[0][0], ids[:, :width])
+        np.testing.assert_allclose(alone[1][0], scores, atol=1e-3)
+
+
+def test_eight_bits_end_with_the_model(model):
+    other = small.random_model(VOCAB_SIZE)
+    eight_bits.compute_in_eight_bits(other, watched(other))
+    table = other.softmax_table.table
+    assert eight_bits.is_in_eight_bits(other)
+    assert not eight_bits.is_in_eight_bits(model)
+    assert stand_in_for(table) is not None
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ({"ONEDNN_MAX_CPU_ISA": "AVX2"}, "VNNI"),
+        ({}, "None"),
+    ],
+)
+def test_where_sums_are_cut_it_is_told(environment, reason):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from t2t_repro.fast import eight_bits; print(eight_bits.why_not())",
+        ],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert reason in done.stdout
