@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
+from t2t_repro import fast
 from t2t_repro.decoding.search import Search
+from t2t_repro.fast import eight_bits
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.server_files import write_server_files
@@ -18,6 +20,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation.calibration import bounds_on
 from tests import tiny
 from tests.serving import small
 
@@ -71,6 +74,28 @@ def marian_module() -> ServingModule:
         never=(unknown,),
     )
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+
+
+@pytest.fixture(scope="session")
+def int8_module(tokenizer: Tokenizer) -> ServingModule:
+    """As `module`, its products in 8 bits."""
+    if eight_bits.why_not():
+        pytest.skip(f"{eight_bits.why_not()}")
+    fast.install("CPU")
+    model = small.random_model(small.VOCAB_SIZE)
+    search = Search(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    bounds = bounds_on(small.sentences(9), model, tokenizer, search)
+    eight_bits.compute_in_eight_bits(model, bounds)
+    return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
+
+
+@pytest.fixture(scope="session")
+def int8_export_dir(
+    int8_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("exported_int8")
+    export(int8_module, folder, model_name=small.NAME, model_card="# small\n")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def program(tmp_path_factory):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", ["", "marian_"])
+@pytest.mark.parametrize("kind", ["", "marian_", "int8_"])
 def test_a_c_program_translates_as_python_does(program, kind, request):
     export_dir = request.getfixturevalue(f"{kind}export_dir")
     module = request.getfixturevalue(f"{kind}module")

@@ -55,7 +55,7 @@ def assert_answers(found, module):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", ["", "marian_"])
+@pytest.mark.parametrize("kind", ["", "marian_", "int8_"])
 def test_a_copy_answers_where_the_package_is_not_installed(kind, request, tmp_path):
     export_dir = request.getfixturevalue(f"{kind}export_dir")
     module = request.getfixturevalue(f"{kind}module")
