@@ -30,11 +30,13 @@ from t2t_repro.command_line import cli
 
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
+INT8 = f"{OURS} int8"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
     f"{OURS} bfloat16": (OURS, {"precision": "bfloat16", "xla": False}),
+    INT8: (OURS, {"precision": "int8", "xla": False}),
     STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     "CTranslate2 float32": (PEER, {"compute_type": "float32"}),
     "CTranslate2 int8": (PEER, {"compute_type": "int8"}),
@@ -46,6 +48,9 @@ PAIRS = (
     (FLOAT32, "CTranslate2 float32"),
     (XLA, "CTranslate2 float32"),
     (f"{OURS} bfloat16", "CTranslate2 int8"),
+    (INT8, "CTranslate2 int8"),
+    (INT8, "CTranslate2 float32"),
+    (INT8, FLOAT32),
     (STUDENT, FLOAT32),
     (FLOAT32, "products float32"),
     (f"{OURS} bfloat16", "products bfloat16"),

@@ -230,6 +230,7 @@ SPOILS: dict[str, Spoil] = {
     "test.de is missing": _removed("data/test.de"),
     "model.json is damaged": _replaced("model/model.json", "{"),
     "hparams.yaml is damaged": _replaced("model/hparams.yaml", "["),
+    "the bounds are junk": _replaced("model/int8_bounds.json", "[]"),
     "a link leads out": _outward_link,
     "no checkpoint is whole": _no_checkpoint_is_whole,
     "step 4 is altered": _altered(

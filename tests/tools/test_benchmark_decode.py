@@ -27,6 +27,7 @@ def test_all_programs_run_and_the_fast_search_finds_what_the_plain_one_does():
         "t2t_repro float32",
         "t2t_repro float32, XLA",
         "t2t_repro bfloat16",
+        "t2t_repro int8",
         "t2t_repro float32, 1 decoder layer",
         "CTranslate2 float32",
         "CTranslate2 int8",

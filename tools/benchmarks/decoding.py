@@ -6,6 +6,7 @@ folder `work_dir`, and what a contender is told: `precision`, `xla`, `compute_ty
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from argparse import Namespace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Ids = npt.NDArray[np.int32]
 FIRST_ID = 3  # Below lie padding, the end, and the unknown.
 VOCABULARY = "vocab.model"
+BOUNDS = "int8_bounds.json"
 BEGIN = ("the first batch", "the first sentence")
 SENTENCE = "a sentence alone"
 
@@ -84,16 +86,27 @@ def random_model(settings: Namespace) -> Any:
 
 
 def write_model(settings: Namespace) -> None:
-    """Writes a vocabulary, and the weights as CTranslate2 reads them."""
+    """Writes a vocabulary, the weights as CTranslate2 reads them, and int8's bounds."""
+    from t2t_repro import fast
+    from t2t_repro.fast.eight_bits import Watch
+    from t2t_repro.fast.stand_ins import standing_in
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.tokenizers.load import load_tokenizer
+    from t2t_repro.translation.translator import Translator
 
     work_dir = Path(settings.work_dir)
     write_vocabulary(work_dir, settings.vocab_size, settings.seed)
     folder = work_dir / "ctranslate2"
     folder.mkdir()
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
-    write_ctranslate2(random_model(settings), tokenizer, folder)
+    model = random_model(settings)
+    write_ctranslate2(model, tokenizer, folder)
+    fast.install("CPU")
+    watch = Watch(model)
+    with standing_in(watch.products()):
+        translator = Translator(model, tokenizer, search_of(settings))
+        translator.translate_ids(random_inputs(settings)[0, : settings.sentences])
+    (work_dir / BOUNDS).write_text(json.dumps(watch.bounds(1.0)), encoding="utf-8")
 
 
 def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
@@ -105,27 +118,39 @@ def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
     build_vocabulary("sentencepiece", words, vocab_size, folder / VOCABULARY)
 
 
+def search_of(settings: Namespace) -> Any:
+    """Returns a search of which every translation takes `steps` steps."""
+    from t2t_repro.decoding.search import Search
+
+    return Search(
+        beam_size=settings.beam_size,
+        alpha=settings.alpha,
+        extra_length=settings.steps - settings.length,
+        min_length=settings.steps,
+    )
+
+
 def t2t_repro(given: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
     settings = Namespace(**given)
-    from t2t_repro.decoding.search import Search
     from t2t_repro.fast.compiled_search import CompiledSearch
+    from t2t_repro.fast.eight_bits import Bounds, compute_in_eight_bits
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
     from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core(settings.xla)
-    with precision(settings.precision):
+    in_eight_bits = settings.precision == "int8"
+    with precision("float32" if in_eight_bits else settings.precision):
         model = random_model(settings)
-    tokenizer = load_tokenizer(Path(settings.work_dir) / VOCABULARY)
-    # Every translation takes `steps` steps.
-    search = Search(
-        beam_size=settings.beam_size,
-        alpha=settings.alpha,
-        extra_length=settings.steps - settings.length,
-        min_length=settings.steps,
-    )
+    work_dir = Path(settings.work_dir)
+    if in_eight_bits:
+        kept = json.loads((work_dir / BOUNDS).read_text(encoding="utf-8"))
+        bounds = {name: Bounds(*each) for name, each in kept.items()}
+        compute_in_eight_bits(model, bounds)
+    tokenizer = load_tokenizer(work_dir / VOCABULARY)
+    search = search_of(settings)
     for_one = CompiledSearch([model], search) if settings.xla else None
     translate_in_turn(settings, Translator(model, tokenizer, search, for_one=for_one))
 
