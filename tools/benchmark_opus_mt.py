@@ -18,6 +18,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks import decoding, opus_mt
 from benchmarks.in_turn import Process, in_turn, own, peer, peer_versions, printed
@@ -63,7 +64,7 @@ def measure(args: Namespace, work: Result, found: Result) -> None:
         peer(name, args.peers_python, "opus_mt.py", task, json.dumps(work))
         for name, task in PEERS.items()
     ]
-    ids: dict[tuple[str, str], list[list[int]]] = {}
+    ids: dict[tuple[str, str], list[Any]] = {}  # Of ours by call, of peers flat.
     for name, kind, answer in in_turn(
         contenders,
         [timed] * args.rounds,

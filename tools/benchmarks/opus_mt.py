@@ -40,7 +40,8 @@ def write_texts(settings: Namespace) -> dict[str, Any]:
     text = json.dumps(vocabulary, ensure_ascii=False)
     (folder / "vocab.json").write_text(text, encoding="utf-8")
     # They have padding last, so that the end is 0.
-    np.savez(work_dir / SENTENCES, **{n: ids - 1 for n, ids in _works(settings)})
+    arrays: dict[str, Any] = {name: ids - 1 for name, ids in _works(settings)}
+    np.savez(work_dir / SENTENCES, **arrays)
     names = ("vocab_size", "d_model", "num_layers", "beam_size", "steps", "seed")
     return {name: getattr(settings, name) for name in names} | {
         "folder": str(folder),
