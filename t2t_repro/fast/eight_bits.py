@@ -82,15 +82,16 @@ class Site(NamedTuple):
         start = 0
         for variable in variables:
             end = start + variable.shape[1]
-            # A graph computes the whole once for all parts.
-            yield (
-                matrices([variable]),
-                lambda x, start=start, end=end: product(x)[:, start:end],
-            )
+            yield matrices([variable]), _columns_of(product, start, end)
             start = end
 
     def _turned(self) -> bool:
         return isinstance(self.layers[0], TokenEmbedding)
+
+
+def _columns_of(product: Product, start: int, end: int) -> Product:
+    """Returns a part of a product; a graph computes the whole once for all parts."""
+    return lambda x: product(x)[:, start:end]
 
 
 def sites(model: Transformer) -> list[Site]:
