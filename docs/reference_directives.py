@@ -27,7 +27,7 @@ CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 # In the order in which somebody meets them.
 COMMANDS = (
     *("datagen", "train", "average", "evaluate", "translate", "score"),
-    *("export", "client", "import_t2t", "import_marian"),
+    *("export", "client", "import_t2t", "import_marian", "import_opennmt"),
 )
 # What of a class is shown beside its arguments.
 _METHODS = ("from_hparams", "call", "encode", "decode", "pairs", "replace")

@@ -24,7 +24,7 @@ _ONLY_AS_BY_DEFAULT = (
     *("max_relative_position", "self_attention_radius"),
     *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
     *("activation", "attention_bias", "norm_epsilon", "decoder_d_ff", "tie_target"),
-    "softmax_bias",
+    *("softmax_bias", "start_symbol", "source_end"),
 )
 # The model, in the order in which a reader of the paper meets its parts.
 RUNTIME = (
@@ -102,6 +102,11 @@ def live_config(hparams: HParams) -> dict[str, Any]:
                 f"the page does not compute {name} (here {getattr(hparams, name)}); "
                 "leave --live out for a page of one sentence"
             )
+    if hparams.position == "sinusoid_from_one":
+        raise UserError(
+            "the page does not compute position (here sinusoid_from_one); leave --live "
+            "out for a page of one sentence"
+        )
     return {
         "dModel": hparams.d_model,
         "dFf": hparams.d_ff,

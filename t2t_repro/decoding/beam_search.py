@@ -11,7 +11,8 @@ changes after that; an unfinished hypothesis at the limit is scored as a finishe
 of 1 only the single best continuation counts, which is greedy search.
 `tensor2tensor_rules=True` restores the first four. Marian's and Transformers' searches
 differ in a few places and are options of the same step; sources: Marian's
-translator/beam_search.cpp, Transformers' generation/utils.py:_beam_search.
+translator/beam_search.cpp, Transformers' generation/utils.py:_beam_search. OpenNMT-tf's
+has a step of its own, see `opennmt_search`.
 """
 
 import tensorflow as tf
@@ -20,7 +21,8 @@ from t2t_repro.decoding.batch import BeamSearchResult, as_result, decode_batch
 from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
-from t2t_repro.decoding.stopping import T2T
+from t2t_repro.decoding.opennmt_search import OpenNMTMethod
+from t2t_repro.decoding.stopping import OPENNMT, T2T
 from t2t_repro.decoding.term_search import TermMethod, TermsAsked
 from t2t_repro.decoding.terms import Terms
 
@@ -67,10 +69,11 @@ def beam_search(
             plain log probabilities for unfinished hypotheses, PAD allowed.
         algorithm: "t2t", as above; "marian", where the best `beam` candidates are
             followed, each that ends leaves a place less in the beam, and what is cut at
-            the limit is a result like any other; or "transformers", where only the best
+            the limit is a result like any other; "transformers", where only the best
             `beam` candidates may end, EOS costs nothing at the limit, and the search
-            ends when a full beam of finished hypotheses seems better than the rest.
-            Both have another score, see `Scoring`.
+            ends when a full beam of finished hypotheses seems better than the rest; or
+            "opennmt", see `opennmt_search`. Marian's and Transformers' have another
+            score, see `Scoring`.
         word_penalty: of each symbol, EOS counted; for Marian's algorithm.
         terms: what the results must hold, see `term_search`; one that is cut at the
             limit may lack some.
@@ -100,8 +103,10 @@ def beam_search(
         limits = tf.broadcast_to(columns, [batch_size])
     wishes = constraints.wishes(batch_size, pad_id) if constraints else ()
     plain, asked = BeamMethod(decoder, rules), Asked(limits, wishes)
-    method: BeamMethod | TermMethod = plain
+    method: BeamMethod | TermMethod | OpenNMTMethod = plain
     wanted: Asked | TermsAsked = asked
+    if algorithm == OPENNMT:
+        method = OpenNMTMethod(decoder, rules)
     if terms is not None:
         method, wanted = TermMethod(plain, terms), TermsAsked(asked, terms.ids)
     progress = method.start(state, limits, columns, start_id)

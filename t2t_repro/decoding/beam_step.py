@@ -17,6 +17,7 @@ from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.stopping import (
     ALGORITHMS,
     MARIAN,
+    OPENNMT,
     T2T,
     TRANSFORMERS,
     Scoring,
@@ -120,7 +121,14 @@ class BeamMethod:
         logits, state = self.decoder.step(
             beams.last_ids, progress.length, progress.state
         )
-        candidates = _candidates(logits, progress, asked, rules)
+        candidates = next_candidates(
+            logits,
+            beams.log_probs,
+            beams.hypotheses[:, :beam],
+            progress.length,
+            asked,
+            rules,
+        )
         ends = tf.equal(candidates.ids, rules.eos_id)
         candidates = _looked_at(candidates, ends, beams.scores, rules)
         log_probs, alive = tf.math.top_k(
@@ -207,42 +215,63 @@ class _Results(NamedTuple):
     endings: tf.Tensor
 
 
-def _candidates(
-    logits: tf.Tensor, progress: Progress, asked: Asked, rules: Rules
+def next_candidates(
+    logits: tf.Tensor,
+    log_probs: tf.Tensor,
+    hypotheses: tf.Tensor,
+    column: tf.Tensor,
+    asked: Asked,
+    rules: Rules,
+    finished: tf.Tensor | None = None,
 ) -> Candidates:
     """Picks the best continuations of each sentence.
 
     They are 2 * beam, because up to `beam` of the best may end here. Greedy search
     (beam 1) follows the single best: when that is EOS, nothing is left to continue.
+
+    Args:
+        logits: float (rows, beam, V).
+        log_probs: float32 (rows, beam), of the hypotheses.
+        hypotheses: int32 (rows, beam, width).
+        column: int32 (), their symbols.
+        asked: of these sentences.
+        rules: of the search.
+        finished: bool (rows, beam), those that go on with EOS, at no cost; None: none.
     """
-    beams, beam = progress.sentences, rules.beam_size
+    beam = rules.beam_size
     constraints, eos, pad = rules.constraints, rules.eos_id, rules.pad_id
-    count = beam if beam == 1 or rules.algorithm == MARIAN else 2 * beam
+    few = beam == 1 or rules.algorithm in (MARIAN, OPENNMT)
+    count = beam if few else 2 * beam
     if rules.algorithm == TRANSFORMERS:
-        # (rows, 1, 1) and (V,): nothing but EOS, as if it were certain.
-        last = (progress.length + 1 >= asked.limits)[:, None, None]
+        finished = (column + 1 >= asked.limits)[:, None]
+    if finished is not None:
+        # (rows, beam or 1, 1) and (V,): nothing but EOS, as if it were certain.
         other = tf.not_equal(tf.range(tf.shape(logits)[2]), eos)
         logits = tf.where(
-            last, tf.where(other, NEVER, 0.0), tf.cast(logits, tf.float32)
+            finished[:, :, None],
+            tf.where(other, NEVER, 0.0),
+            tf.cast(logits, tf.float32),
         )
     if constraints is None or constraints.only_symbols:
         never = None
         if constraints is not None:
             never = constraints.forbidden_ids(
-                asked.wishes, progress.length, eos_id=eos, pad_id=pad
+                asked.wishes, column, eos_id=eos, pad_id=pad
             )
         elif not rules.tensor2tensor:
             never = tf.fill([tf.shape(logits)[0], 1], pad)
-        return best_candidates(logits, beams.log_probs, count, never)
+        return best_candidates(logits, log_probs, count, never)
     forbidden = constraints.forbidden(
         asked.wishes,
-        beams.hypotheses[:, :beam],
-        progress.length,
+        hypotheses,
+        column,
         logits.shape[2] or tf.shape(logits)[2],
         eos_id=eos,
         pad_id=pad,
     )
-    return best_allowed_candidates(logits, beams.log_probs, count, forbidden)
+    if rules.algorithm == OPENNMT and finished is not None:
+        forbidden &= ~finished[:, :, None]
+    return best_allowed_candidates(logits, log_probs, count, forbidden)
 
 
 def _looked_at(

@@ -53,7 +53,8 @@ class Search:
         tensor2tensor_rules: as tensor2tensor searches: one limit and one stop rule for
             a batch, so that a translation may depend on its neighbours, and the plain
             log probability as the score of what did not end.
-        algorithm: whose beam search it is: "t2t", "marian" or "transformers".
+        algorithm: whose beam search it is: "t2t", "marian", "transformers" or
+            "opennmt".
         word_penalty: Marian's, of each symbol. Sampling does not use it.
         never: symbols that never come, beside PAD.
 

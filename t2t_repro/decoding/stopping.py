@@ -12,7 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
-T2T, MARIAN, TRANSFORMERS = ALGORITHMS = ("t2t", "marian", "transformers")
+T2T, MARIAN, TRANSFORMERS, OPENNMT = ALGORITHMS = (
+    *("t2t", "marian"),
+    *("transformers", "opennmt"),
+)
 """Whose rules a beam search follows; see `beam_search.beam_search`."""
 
 
@@ -47,7 +50,7 @@ class Scoring:
 
     def penalty(self, length: Any) -> Any:
         """Returns the divisor, of a number, an array, or a tensor as float32."""
-        if self.algorithm == T2T:
+        if self.algorithm in (T2T, OPENNMT):
             return length_penalty(length, self.alpha)
         if tf.is_tensor(length):
             length = tf.cast(length, tf.float32)

@@ -19,6 +19,11 @@ def check_together(hparams: Any) -> None:
             f"hparams: max_relative_position={hparams.max_relative_position} needs d_k "
             f"and d_v to be equal, not {hparams.key_size} and {hparams.value_size}"
         )
+    if hparams.start_symbol >= hparams.vocab_size:
+        raise UserError(
+            f"hparams: start_symbol={hparams.start_symbol} is no id of a vocabulary of "
+            f"vocab_size={hparams.vocab_size}"
+        )
     if hparams.position in ("sinusoid_paper", "sinusoid_halves") and (
         hparams.d_model % 2
     ):

@@ -217,9 +217,10 @@ class HParams(ModelFields):
     )
     search: str = _free_setting(
         "t2t",
-        "Whose beam search: tensor2tensor's, Marian's or Transformers'.",
-        "Marian beam_search.cpp; Transformers generation/utils.py",
-        choices=("t2t", "marian", "transformers"),
+        "Whose beam search: tensor2tensor's, Marian's, Transformers' or OpenNMT-tf's.",
+        "Marian beam_search.cpp; Transformers generation/utils.py; OpenNMT-tf "
+        "utils/decoding.py",
+        choices=("t2t", "marian", "transformers", "opennmt"),
     )
     word_penalty: float = _free_setting(
         0.0, "Taken from log p for each subword.", "Marian --word-penalty"

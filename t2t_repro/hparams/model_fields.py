@@ -104,11 +104,16 @@ class ModelFields:
     )
     position: str = _model_setting(
         "sinusoid",
-        "Position signal: tensor2tensor's sinusoid (Marian's, too), the paper's "
-        "formula, that formula with all sines first (Transformers), learned.",
-        "tensor2tensor common_attention.py:get_timing_signal_1d; paper section 3.5; "
-        "transformers modeling_marian.py:MarianSinusoidalPositionalEmbedding",
-        choices=("sinusoid", "sinusoid_paper", "sinusoid_halves", "learned", "none"),
+        "Position signal: tensor2tensor's sinusoid (Marian's, too), the same counted "
+        "from 1 (OpenNMT-tf), the paper's formula, that formula with all sines first "
+        "(Transformers), learned.",
+        "tensor2tensor common_attention.py:get_timing_signal_1d; opennmt "
+        "layers/position.py; paper section 3.5; transformers "
+        "modeling_marian.py:MarianSinusoidalPositionalEmbedding",
+        choices=(
+            *("sinusoid", "sinusoid_paper", "sinusoid_halves", "sinusoid_from_one"),
+            *("learned", "none"),
+        ),
     )
     max_position: int = _model_setting(
         512, "Rows of the table of learned positions.", _OWN, minimum=1
@@ -125,6 +130,17 @@ class ModelFields:
         False,
         "Add a bias of each subword to the logits, and rule padding out.",
         "Marian decoder_ff_logit_out_b",
+    )
+    start_symbol: int = _model_setting(
+        0,
+        "What the decoder reads before the first subword: an id; 0: a vector of zeros.",
+        "tensor2tensor common_layers.py:shift_right_3d; OpenNMT-tf <s>",
+        minimum=0,
+    )
+    source_end: bool = _model_setting(
+        True,
+        "Whether the encoder sees the end mark of the source.",
+        "tensor2tensor; OpenNMT-tf source_sequence_controls",
     )
     scale_embeddings: bool = _model_setting(
         True, "Multiply embeddings by sqrt(d_model).", "paper section 3.4"
@@ -184,12 +200,23 @@ class ModelFields:
             for name in ("self_attention", "cross_attention", "feed_forward"):
                 parts[f"{name}_residual"] = _layer("EpsilonResidual", **epsilon)
             parts["final_norm"] = _layer("EpsilonNormalization", **epsilon)
-        if self.softmax_bias:
-            for name in ("embedding", "softmax"):
-                parts[name] = _layer("BiasedEmbedding")
+        parts |= self._tables()
         if self.decoder_d_ff:
             parts["decoder"] = _layer("Decoder", d_ff=self.decoder_d_ff)
         return parts or None
+
+    def _tables(self) -> dict[str, Any]:
+        """Describes the tables that are not the paper's."""
+        biased = "Biased" if self.softmax_bias else ""
+        start, parts = self.start_symbol, {}
+        for name in ("embedding", "softmax"):
+            if start:
+                parts[name] = _layer(f"{biased}StartEmbedding", start_symbol=start)
+            elif biased:
+                parts[name] = _layer("BiasedEmbedding")
+        if start:
+            parts["target_embedding"] = _layer("StartEmbedding", start_symbol=start)
+        return parts
 
     @property
     def decoder_layers(self) -> int:

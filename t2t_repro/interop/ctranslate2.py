@@ -98,15 +98,22 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     spec.register_target_vocabulary(target)
     residual = model.encoder.layer_0.feed_forward_residual
     spec.config.layer_norm_epsilon = residual.layer_norm.epsilon
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = model.source_end
     spec.config.eos_token = target[EOS_ID]
-    # Read only for its place: the decoder starts from a vector of zeros.
-    spec.config.decoder_start_token = target[PAD_ID]
-    spec.config.bos_token = target[PAD_ID]
+    # Where it is PAD it is read only for its place: the decoder starts from a vector of
+    # zeros.
+    start = target[_start_symbol(model)]
+    spec.config.decoder_start_token = spec.config.bos_token = start
     # Every text can be spelled; what no vocabulary holds reads as padding.
     known = "<unk>" in source and "<unk>" in target
     spec.config.unk_token = "<unk>" if known else target[PAD_ID]
     return spec
+
+
+def _start_symbol(model: Transformer) -> int:
+    """Returns what the decoder reads before the first symbol."""
+    table = model.target_embedding or model.softmax_table
+    return getattr(table, "start_symbol", PAD_ID)
 
 
 def _refuse_what_it_lacks(model: Transformer) -> None:
@@ -155,7 +162,7 @@ def _set_embeddings(
     if bias in values:
         spec.decoder.projection.bias = values[bias]
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = scaled
-    spec.decoder.start_from_zero_embedding = True
+    spec.decoder.start_from_zero_embedding = _start_symbol(model) == PAD_ID
     encodings = _positions(model.input_position, model.d_model)
     if model.target_space is not None:
         space = values["target_space/table"][model.target_space.target_space_id]

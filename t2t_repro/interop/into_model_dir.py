@@ -6,14 +6,60 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from t2t_repro.hparams import HParams
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
-from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.runs.model_dir import ModelDir, build_model
 from t2t_repro.runs.provenance import Provenance
 from t2t_repro.system.errors import UserError
 from t2t_repro.system.locks import alone_in
 from t2t_repro.system.whole_folders import put_in_place
 from t2t_repro.tokenizers.tokenizer import Tokenizer
+
+
+def build(
+    hparams: HParams,
+    target_vocab_size: int | None,
+    weights: checkpoints.Arrays,
+    vocab_size: int | None = None,
+) -> Transformer:
+    """Builds the model of weights by our names, which are all of its variables.
+
+    `vocab_size` is that of the vocabulary where the hyper-parameters ask for another.
+    """
+    built = build_model(hparams, vocab_size or hparams.vocab_size, target_vocab_size)
+    variables = named_variables(built)
+    assert {name: v.shape for name, v in variables.items()} == {
+        name: value.shape for name, value in weights.items()
+    }
+    for name, variable in variables.items():
+        variable.assign(weights[name])
+    return built
+
+
+def write_untrained(
+    model_dir: Path,
+    hparams: HParams,
+    tokenizer: Tokenizer,
+    languages: tuple[str, str],
+    model: Transformer,
+    origin: str,
+) -> None:
+    """Does as `write`, with moments of 0, as before the first update.
+
+    `origin` is the file of the weights.
+    """
+    weights = checkpoints.copied(named_variables(model))
+    moments = {
+        f"{moment}/{name}": np.zeros_like(value)
+        for moment in ("m", "v")
+        for name, value in weights.items()
+    }
+    meta = {"imported_from": origin}
+    write(model_dir, hparams, tokenizer, languages, weights, moments, meta)
 
 
 def write(

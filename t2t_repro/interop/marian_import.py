@@ -1,26 +1,18 @@
 """From a model of Marian's to a model directory, whole or not at all."""
 
-import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from t2t_repro.hparams import HParams
 from t2t_repro.interop import into_model_dir
+from t2t_repro.interop.import_report import ImportReport
 from t2t_repro.interop.marian_folder import read_marian
 from t2t_repro.interop.marian_model import MarianModel
 from t2t_repro.interop.marian_search import search_hparams, search_left
-from t2t_repro.interop.t2t_checkpoint import some
 from t2t_repro.interop.transformers_folder import CONFIG, read_transformers
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoints
-from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
-
-_NAMES_TOLD = 8
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "marian": {"position": "sinusoid", "norm_epsilon": 1e-9},
@@ -51,52 +43,6 @@ class Source:
     activation: str | None = None  # Which GELU it is, where the options do not tell.
     source_lang: str | None = None  # Language of the sources; None: as the files say.
     target_lang: str | None = None  # Language of the targets.
-
-
-@dataclass(frozen=True)
-class ImportReport:
-    """What was imported, and what was not."""
-
-    model_dir: str  # The model directory.
-    program: str  # Whose files they were.
-    weights_file: str  # The file of weights.
-    vocab_size: int  # Pieces of the vocabulary, with padding.
-    target_vocab_size: int | None  # Of the target's own, if it has one.
-    parameters: int  # Numbers in the model.
-    used: int  # Arrays that became the model.
-    unused: dict[str, list[str]]  # What is no part of the model, by kind.
-    hparams: dict[str, Any]  # Of the model and its search, as the files say.
-    source_lang: str  # Language of the sources.
-    target_lang: str  # Language of the targets.
-    pieces_known: dict[str, tuple[int, int]]  # By the vocabulary, of each `.spm`.
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name."""
-        return asdict(self)
-
-    def text(self) -> str:
-        """Describes the import for people."""
-        target = self.target_vocab_size
-        sizes = f"{self.vocab_size:,} pieces" + (
-            "" if target is None else f" of the source, {target:,} of the target"
-        )
-        settings = ", ".join(f"{name}={value}" for name, value in self.hparams.items())
-        lines = [
-            f"imported {self.weights_file} ({self.program}) into {self.model_dir}",
-            f"{self.parameters:,} parameters in {self.used:,} arrays; {sizes}",
-            f"the model: {settings}",
-        ]
-        for kind, names in self.unused.items():
-            if names:
-                lines.append(f"not used, {kind}: {some(names, _NAMES_TOLD)}")
-        for side, (known, pieces) in self.pieces_known.items():
-            lines.append(
-                f"{side}.spm: {known:,} of {pieces:,} pieces are in the vocabulary"
-            )
-        lines.append(
-            f"languages: {self.source_lang} to {self.target_lang}; every array is used"
-        )
-        return "\n".join(lines)
 
 
 def read_model(source: Source) -> MarianModel:
@@ -150,14 +96,7 @@ def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
 def build(model: MarianModel, hparams: HParams) -> Transformer:
     """Builds the model with its weights; UserError unless these fit."""
     target = None if model.target is None else len(model.target.ours)
-    built = build_model(hparams, hparams.vocab_size, target)
-    variables, values = named_variables(built), model.variables()
-    assert {n: v.shape for n, v in variables.items()} == {
-        name: value.shape for name, value in values.items()
-    }
-    for name, variable in variables.items():
-        variable.assign(values[name])
-    return built
+    return into_model_dir.build(hparams, target, model.variables())
 
 
 def import_model(source: Source, model_dir: Path) -> ImportReport:
@@ -181,12 +120,6 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         None if model.target is None else model.target.ours,
     )
     built = build(model, hparams)
-    weights = checkpoints.copied(named_variables(built))
-    moments = {
-        f"{moment}/{name}": np.zeros_like(value)
-        for moment in ("m", "v")
-        for name, value in weights.items()
-    }
     given = source.source_lang, source.target_lang
     source_lang, target_lang = (
         flag or file or default
@@ -199,14 +132,13 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         for flag, file in zip(given, model.languages, strict=True)
         if file is not None and flag not in (None, file)
     ]
-    into_model_dir.write(
+    into_model_dir.write_untrained(
         model_dir,
         hparams,
         tokenizer,
         (source_lang, target_lang),
-        weights,
-        moments,
-        {"imported_from": str(model.weights_file)},
+        built,
+        str(model.weights_file),
     )
     told = model.hparams | CONVENTIONS["marian"] | model.tying() | search_hparams(model)
     changed = {name: value for name, value in hparams.to_dict().items() if name in told}
@@ -216,7 +148,7 @@ def import_model(source: Source, model_dir: Path) -> ImportReport:
         weights_file=str(model.weights_file),
         vocab_size=len(model.source.ours),
         target_vocab_size=None if model.target is None else len(model.target.ours),
-        parameters=sum(math.prod(value.shape) for value in weights.values()),
+        parameters=built.count_params(),
         used=model.used,
         unused=unused,
         hparams=changed,

@@ -94,47 +94,53 @@ class MarianModel:
         }
 
     def pieces_known(self) -> dict[str, tuple[int, int]]:
-        """Counts the pieces of text that a SentencePiece model gives.
-
-        Returns by side: how many the vocabulary has, and of how many. UserError: it
-        lacks most, so that the two were not made for each other.
-        """
-        found = {}
-        for side, model, own in (
-            ("source", self.source_model, self.source),
-            ("target", self.target_model, self.target or self.source),
-        ):
-            pieces = model_pieces(model, side)
-            known = len({*pieces} & {*own.pieces})
-            if 2 * known < len(pieces):
-                raise UserError(
-                    f"{own.file} has {known:,} of the {len(pieces):,} pieces of "
-                    f"{side}.spm; the files are of different models, or of the other "
-                    "side"
-                )
-            found[side] = known, len(pieces)
-        return found
+        """Does as the function `pieces_known`, for both sides."""
+        return pieces_known(
+            (self.source_model, self.source),
+            (self.target_model, self.target or self.source),
+        )
 
     def variables(self) -> Arrays:
         """Returns every variable of our model by name, rows in our order."""
         target = self.target or self.source
         tying = self.tying()
-        softmax = _in_order(self.tables["softmax"], target.order)
+        softmax = in_order(self.tables["softmax"], target.order)
         name = "embedding" if tying["share_embeddings"] else "softmax"
         found = {f"{name}/table": softmax}
-        bias = _in_order(self.softmax_bias, target.order)
+        bias = in_order(self.softmax_bias, target.order)
         bias[0] = RULED_OUT
         found[f"{name}/bias"] = bias
         if not tying["share_embeddings"]:
             order = self.source.order
-            found["input_embedding/table"] = _in_order(self.tables["input"], order)
+            found["input_embedding/table"] = in_order(self.tables["input"], order)
             if not tying["tie_target"]:
-                table = _in_order(self.tables["target"], target.order)
+                table = in_order(self.tables["target"], target.order)
                 found["target_embedding/table"] = table
         return found | self.weights
 
 
-def _in_order(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
+def pieces_known(
+    source: tuple[bytes, Vocabulary], target: tuple[bytes, Vocabulary]
+) -> dict[str, tuple[int, int]]:
+    """Counts the pieces of text that a side's SentencePiece model gives.
+
+    Returns by side: how many its vocabulary has, and of how many. UserError: it lacks
+    most, so that the two were not made for each other.
+    """
+    found = {}
+    for side, (model, own) in (("source", source), ("target", target)):
+        pieces = model_pieces(model, side)
+        known = len({*pieces} & {*own.pieces})
+        if 2 * known < len(pieces):
+            raise UserError(
+                f"{own.file} has {known:,} of the {len(pieces):,} pieces of "
+                f"{side}.spm; the files are of different models, or of the other side"
+            )
+        found[side] = known, len(pieces)
+    return found
+
+
+def in_order(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
     """Takes rows in an order, behind one of zeros."""
     return np.concatenate([np.zeros_like(rows[:1]), rows[order]])
 

@@ -1,7 +1,7 @@
-"""What the paper's model does not have and Marian's models do, as other layers.
+"""What the paper's model does not have and other programs' models do, as layers.
 
-They take the places of the paper's by a `Variant`. Source: Marian,
-src/models/transformer.h; https://marian-nmt.github.io.
+They take the places of the paper's by a `Variant`. Sources: Marian,
+src/models/transformer.h; https://marian-nmt.github.io. OpenNMT-tf, opennmt/layers.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.formulas import Shape, Tensor
 from t2t_repro.layers.neighbourhood import NeighbourhoodAttention
-from t2t_repro.layers.position import FORMULAS, sinusoid_paper
+from t2t_repro.layers.position import FORMULAS, sinusoid, sinusoid_paper
 from t2t_repro.layers.relative import RelativeAttention
 
 ACTIVATIONS = {
@@ -136,6 +136,48 @@ class BiasedEmbedding(TokenEmbedding):
         return ops.add(y, ops.cast(self.bias, y.dtype)) if reverse else y
 
 
+class _Started:
+    """Makes an embedding read the row of a symbol in the place of PAD.
+
+    The decoder's input is shifted by PAD, so that the symbol stands before the first.
+    What pads a batch is not seen, whatever its embedding.
+
+    Args:
+        vocab_size: V, PAD (0) and EOS (1) included.
+        d_model: the number of channels.
+        scale: whether embeddings are multiplied by sqrt(d_model).
+        start_symbol: the id of the symbol.
+        **kwargs: those of `TokenEmbedding`.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        scale: bool = True,
+        *,
+        start_symbol: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab_size, d_model, scale, **kwargs)  # type: ignore[call-arg]
+        self.start_symbol = start_symbol
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        if not reverse:
+            inputs = ops.where(ops.equal(inputs, 0), self.start_symbol, inputs)
+        return super().call(inputs, reverse)  # type: ignore[misc]
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class StartEmbedding(_Started, TokenEmbedding):
+    """`TokenEmbedding` with a start symbol, where the paper's has a vector of zeros."""
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class BiasedStartEmbedding(_Started, BiasedEmbedding):
+    """`BiasedEmbedding` with a start symbol, too."""
+
+
 def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
     """Makes a bias that gives PAD no probability, and else zeros."""
     return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
@@ -158,4 +200,18 @@ def sinusoid_halves(positions: Tensor, d_model: int) -> Tensor:
     return ops.concatenate([pairs[..., 0::2], pairs[..., 1::2]], axis=-1)
 
 
+def sinusoid_from_one(positions: Tensor, d_model: int) -> Tensor:
+    """`sinusoid` of positions counted from 1, as OpenNMT-tf's (layers/position.py).
+
+    Args:
+        positions: int32 (..., length), counted from 0.
+        d_model: the number of channels.
+
+    Returns:
+        float32 (..., length, d_model).
+    """
+    return sinusoid(positions + 1, d_model)
+
+
 FORMULAS["sinusoid_halves"] = sinusoid_halves
+FORMULAS["sinusoid_from_one"] = sinusoid_from_one

@@ -10,12 +10,17 @@ def non_padding(ids: Tensor) -> Tensor:
     return ops.not_equal(ids, 0)
 
 
-def padding_mask(ids: Tensor) -> Tensor:
+def padding_mask(ids: Tensor, with_end: bool = True) -> Tensor:
     """Lets every query see the symbols of int32 (batch, source).
 
-    bool (batch, 1, source).
+    bool (batch, 1, source). Without the end (EOS is 1) that is not seen, unless a
+    sentence has nothing else.
     """
-    return ops.expand_dims(non_padding(ids), 1)
+    seen = non_padding(ids)
+    if not with_end:
+        words = ids > 1
+        seen = seen & (words | ~ops.any(words, axis=-1, keepdims=True))
+    return ops.expand_dims(seen, 1)
 
 
 def causal_mask(length: Tensor | int) -> Tensor:

@@ -49,6 +49,7 @@ class Transformer(keras.Model):
         variant: other parts than the paper's, of the model ("softmax", "decoder", ...)
             and of its layers, written down as those of `layers.EncoderLayer`.
         tie_target: one table for targets and logits where inputs have another.
+        source_end: whether the encoder sees the EOS of the source.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -85,6 +86,7 @@ class Transformer(keras.Model):
         ffn_dropout: float = 0.0,
         variant: Variant = None,
         tie_target: bool = False,
+        source_end: bool = True,
         **kwargs: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k in _arguments()}
@@ -92,6 +94,7 @@ class Transformer(keras.Model):
         self._config = arguments
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
+        self.source_end = source_end
         self.shared = share_embeddings and self.vocab_size == vocab_size
         part = functools.partial(made, variant, dtype=self.dtype_policy)
 
@@ -197,7 +200,7 @@ class Transformer(keras.Model):
             Its output, float (batch, source, d_model), and what may be seen of it,
             bool (batch, 1, source).
         """
-        mask = padding_mask(inputs)
+        mask = padding_mask(inputs, self.source_end)
         x = self.input_dropout(self.encoder_input(inputs))
         return self.encoder(x, attention_mask=mask), mask
 

@@ -102,7 +102,9 @@ class TensorFile:
     def read(self, name: str) -> np.ndarray:
         """Returns one tensor, its checksum verified."""
         try:
-            return np.asarray(self._reader.get_tensor(name))
+            value = self._reader.get_tensor(name)
+            # NumPy's own strings lose zero bytes at their end.
+            return np.array(value, object if isinstance(value, bytes) else None)
         except _UNREADABLE as error:
             raise DamagedCheckpointError(
                 f"{self.prefix}: cannot read {name} ({_first_line(error)}); "

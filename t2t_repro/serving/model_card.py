@@ -172,7 +172,8 @@ def _use(facts: CardFacts) -> str:
     factor, searched = hparams.decode_length_factor, ""
     times = "" if factor == 1 else f"{factor:g} times "
     if hparams.search != "t2t":
-        searched = f", searched as {hparams.search.capitalize()} does"
+        program = hparams.search.capitalize().replace("Opennmt", "OpenNMT-tf")
+        searched = f", searched as {program} does"
     return f"""\
 ## Use
 

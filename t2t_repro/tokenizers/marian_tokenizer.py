@@ -26,16 +26,28 @@ _WORD_START = "\u2581"
 
 
 class MarianSide(Tokenizer):
-    """One side: a SentencePiece model, which knows strings, and what numbers them."""
+    """One side: a SentencePiece model, which knows strings, and what numbers them.
+
+    `has_labels` says whether a text may begin with one; `start` is the id before every
+    text, if there is one.
+    """
 
     def __init__(
-        self, contents: bytes, path: str, encoded_model: object, pieces: list[str]
+        self,
+        contents: bytes,
+        path: str,
+        encoded_model: object,
+        pieces: list[str],
+        has_labels: bool = True,
+        start: int | None = None,
     ) -> None:
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
         import tensorflow_text  # as late as keras-nlp, which brings it along
 
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
+        self._has_labels = has_labels
+        self._start = start
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
             model, out_type=tf.string
         )
@@ -57,11 +69,21 @@ class MarianSide(Tokenizer):
         return [piece.decode() for piece in self._pieces.numpy()]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
+        cut = self._labelled if self._has_labels else self._sentencepiece.tokenize
+        pieces = cut(text)
+        ids = pieces.with_values(self._ids.lookup(pieces.values))
+        if self._start is None:
+            return ids
+        start = tf.fill([ids.nrows(), 1], tf.constant(self._start, tf.int32))
+        return tf.concat([tf.RaggedTensor.from_tensor(start), ids], axis=1)
+
+    def _labelled(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Cuts string (batch,) into pieces, a label being one."""
         rest = tf.strings.regex_replace(text, _LABEL, "", replace_global=False)
         label_bytes = tf.strings.length(text) - tf.strings.length(rest)
         has_label = label_bytes > 0
         labels = tf.strings.substr(text, tf.zeros_like(label_bytes), label_bytes)
-        pieces = tf.concat(
+        return tf.concat(
             [
                 tf.RaggedTensor.from_row_lengths(
                     tf.boolean_mask(labels, has_label), tf.cast(has_label, tf.int64)
@@ -70,7 +92,6 @@ class MarianSide(Tokenizer):
             ],
             axis=1,
         )
-        return pieces.with_values(self._ids.lookup(pieces.values))
 
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         spelled = pieces.with_values(tf.gather(self._pieces, pieces.values))
@@ -83,9 +104,11 @@ class MarianTokenizer(MarianSide):
     """Cuts text by SentencePiece, and numbers the pieces by a vocabulary of its own.
 
     A piece that the vocabulary lacks is `<unk>`; a label such as `>>deu<<` at the very
-    beginning is one piece, as it stands. The object itself is the source's side,
-    `target` the target's, with another SentencePiece model and perhaps another
-    vocabulary. Its file, `*.marian`, is JSON that holds all of both sides.
+    beginning is one piece, as it stands, unless the file's `labels` is false. The
+    object itself is the source's side, `target` the target's, with another
+    SentencePiece model and perhaps another vocabulary. Its file, `*.marian`, is JSON
+    that holds all of both sides. Models of OpenNMT-tf have the same kind of text; with
+    `source_start` in the file this piece stands before every source.
 
     Source: Marian's data/default_vocab.cpp and Transformers'
     models/marian/tokenization_marian.py.
@@ -102,11 +125,16 @@ class MarianTokenizer(MarianSide):
         path = os.fspath(path)
         found = _parsed(contents, path)
         source = _checked_pieces(found["source_pieces"], f"{path}: source_pieces")
-        super().__init__(contents, path, found["source_model"], source)
+        has_labels = bool(found["labels"])
+        start = _start(found["source_start"], source, path)
+        super().__init__(
+            contents, path, found["source_model"], source, has_labels, start
+        )
         target, self._is_shared = source, found["target_pieces"] is None
         if not self._is_shared:
             target = _checked_pieces(found["target_pieces"], f"{path}: target_pieces")
-        self._target = MarianSide(contents, path, found["target_model"], target)
+        model = found["target_model"]
+        self._target = MarianSide(contents, path, model, target, has_labels)
 
     @classmethod
     def from_pieces(
@@ -115,6 +143,8 @@ class MarianTokenizer(MarianSide):
         target_model: bytes,
         source_pieces: Sequence[str],
         target_pieces: Sequence[str] | None = None,
+        labels: bool = True,
+        source_start: str | None = None,
     ) -> MarianTokenizer:
         """Makes a tokenizer of its parts.
 
@@ -123,17 +153,21 @@ class MarianTokenizer(MarianSide):
             target_model: another, which cuts translations and joins their pieces.
             source_pieces: the piece of each id, the first two `SPECIAL_PIECES`.
             target_pieces: those of the target; None: both sides share a vocabulary.
+            labels: whether a text may begin with a label.
+            source_start: the piece before every source; None: there is none.
 
         Raises:
             UserError: a model is damaged, or pieces are wrong, repeated or missing.
         """
-        found = {
+        found: dict[str, object] = {
             "format": _FORMAT,
             "source_pieces": list(source_pieces),
             "target_pieces": None if target_pieces is None else list(target_pieces),
             "source_model": base64.b64encode(source_model).decode("ascii"),
             "target_model": base64.b64encode(target_model).decode("ascii"),
         }
+        found |= {} if labels else {"labels": False}
+        found |= {} if source_start is None else {"source_start": source_start}
         text = json.dumps(found, ensure_ascii=False, indent=0) + "\n"
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
 
@@ -155,11 +189,23 @@ def _parsed(contents: bytes, path: str) -> dict[str, object]:
         if found["format"] != _FORMAT:
             raise ValueError("another format")
         fields = ("source_pieces", "target_pieces", "source_model", "target_model")
-        return {name: found[name] for name in fields}
+        others = {"labels": True, "source_start": None}
+        return {name: found[name] for name in fields} | {
+            name: found.get(name, default) for name, default in others.items()
+        }
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UserError(
             f"{path}: not a Marian vocabulary, or a damaged one; import the model again"
         ) from error
+
+
+def _start(piece: object, pieces: list[str], path: str) -> int | None:
+    """Returns the id of a piece; UserError if there is no such one."""
+    if piece is None:
+        return None
+    if piece not in pieces:
+        raise UserError(f"{path}: source_start is no piece; import the model again")
+    return pieces.index(str(piece))
 
 
 def _checked_pieces(pieces: object, where: str) -> list[str]:

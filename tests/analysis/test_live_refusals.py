@@ -24,6 +24,9 @@ from tests import tiny
         ("decoder_d_ff", 8),
         ("tie_target", True),
         ("softmax_bias", True),
+        ("start_symbol", 3),
+        ("source_end", False),
+        ("position", "sinusoid_from_one"),
     ],
 )
 def test_options_that_the_page_does_not_compute(option, value):

@@ -1,9 +1,9 @@
-"""Marian's and Transformers' beam search of one sentence, in plain Python.
+"""Marian's, Transformers' and OpenNMT-tf's beam search of one sentence, plainly.
 
-Written after Marian's translator/beam_search.cpp and history.h and Transformers'
-generation/utils.py, one hypothesis after the other. Of equally good continuations that
-of the earlier hypothesis, then the lower id, comes first, which neither program
-promises; of finished hypotheses the one that ended earlier.
+Written after Marian's translator/beam_search.cpp and history.h, Transformers'
+generation/utils.py and OpenNMT-tf's utils/decoding.py, one hypothesis after the other.
+Of equally good continuations that of the earlier hypothesis, then the lower id, comes
+first, which no program promises; of finished hypotheses the one that ended earlier.
 """
 
 import itertools
@@ -113,3 +113,37 @@ def transformers(
             if results[-1].score >= hopeful:
                 break
     return results
+
+
+def opennmt(
+    log_probs: LogProbs, limit: int, beam_size: int, penalty: float, never: Ids = ()
+) -> list[Hypothesis]:
+    """Returns the beam at the end; ids end in EOS unless cut."""
+    beam = [Hypothesis(0.0, (), 0.0)]
+    # OpenNMT-tf keeps them by place, and ended hypotheses may change theirs.
+    compared = [0.0]
+
+    def divisor(length: int) -> float:
+        return ((5 + length) / 6) ** penalty
+
+    for _ in range(limit):
+        if all(EOS in each.ids for each in beam):
+            break
+        found: list[tuple[float, Ids, float, bool]] = []
+        for place, (_, ids, own) in enumerate(beam):
+            if EOS in ids:
+                score = compared[place] / divisor(len(ids) + 1)
+                found.append((score, ids, own, True))
+                continue
+            for symbol, log_prob in enumerate(log_probs(ids)):
+                if symbol not in (PAD, *never):
+                    total = own + float(log_prob)
+                    score = total / divisor(len(ids) + 1)
+                    found.append((score, (*ids, symbol), total, False))
+        best = sorted(found, key=lambda each: -each[0])[:beam_size]
+        beam = [Hypothesis(p / divisor(len(ids)), ids, p) for _, ids, p, _ in best]
+        compared = [
+            compared[place] if had_ended else total
+            for place, (_, _, total, had_ended) in enumerate(best)
+        ]
+    return beam

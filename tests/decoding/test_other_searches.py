@@ -1,4 +1,4 @@
-"""Marian's and Transformers' beam search against plain ones, and exhaustive search."""
+"""Other programs' beam searches against plain ones, and exhaustive search."""
 
 import math
 
@@ -53,9 +53,9 @@ def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Sea
             search.word_penalty,
             search.never,
         )
-    return plain_search.transformers(
-        log_probs, limit, search.beam_size, search.alpha, search.never
-    )
+    others = {"transformers": plain_search.transformers}
+    plain = (others | {"opennmt": plain_search.opennmt})[search.algorithm]
+    return plain(log_probs, limit, search.beam_size, search.alpha, search.never)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,10 @@ def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Sea
 )
 @pytest.mark.parametrize(
     ("algorithm", "word_penalty"),
-    [("marian", 0.0), ("marian", 0.3), ("marian", -0.4), ("transformers", 0.0)],
+    [
+        *(("marian", 0.0), ("marian", 0.3), ("marian", -0.4)),
+        *(("transformers", 0.0), ("opennmt", 0.0)),
+    ],
 )
 @pytest.mark.parametrize(("beam_size", "nbest"), [(1, 1), (4, 1), (4, 4)])
 def test_it_finds_what_the_plain_search_finds(

@@ -60,6 +60,7 @@ NOT_RUN = {
     "python tools/": "each tool has its tests in tests/tools",
     "python -m t2t_repro.import_t2t": "tests/colab imports a checkpoint by command",
     "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
+    "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py does",
     "python -m t2t_repro.client": "test_the_client_asks_a_server runs them",
 }
 # The same for commands with some arguments.

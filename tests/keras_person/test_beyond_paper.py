@@ -17,7 +17,7 @@ def test_a_model_beyond_the_paper_is_read_again_and_gives_the_same_logits(tmp_pa
     hparams = t2t_repro.hparams.load(
         "tiny,share_embeddings=false,tie_target=true,softmax_bias=true,decoder_d_ff=12,"
         "attention_bias=true,activation=swish,norm=pre,norm_epsilon=0.1,"
-        "self_attention_radius=2,position=sinusoid_halves"
+        "self_attention_radius=2,position=sinusoid_from_one,start_symbol=5,source_end=false"
     )
     model = t2t_repro.Transformer.from_hparams(hparams, 20)
     model.build()

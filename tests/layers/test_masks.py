@@ -28,3 +28,10 @@ def test_symbols_are_marked():
     mask = np.array(non_padding(np.array([[3, 0]])))
     np.testing.assert_array_equal(mask, [[True, False]])
     assert mask.dtype == bool
+
+
+def test_the_end_is_seen_only_where_it_is_asked_for_or_all_there_is():
+    seen = padding_mask(np.array([[5, 6, 1, 0], [1, 0, 0, 0]]), with_end=False)
+    # The words of the first; the second is an empty sentence.
+    expected = [[[True, True, False, False]], [[True, False, False, False]]]
+    np.testing.assert_array_equal(seen, expected)

@@ -290,3 +290,9 @@ def test_one_that_another_machine_removes_is_not_called_damaged(tmp_path):
     with pytest.raises(checkpoints.DamagedCheckpointError), saved.held():
         (saved.path / "weights.index").unlink()
         saved.tensors()
+
+
+def test_zero_bytes_at_the_end_of_a_string_are_kept(tmp_path):
+    text = b"ends in zeros\0\0"
+    checkpoints.write_tensors(tmp_path / "weights", {"text": text})
+    assert checkpoints.TensorFile(tmp_path / "weights").read("text").item() == text

@@ -1,0 +1,142 @@
+"""The command `import_opennmt`: OpenNMT-tf's checkpoints, and SavedModels."""
+
+import json
+import shutil
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.interop.ctranslate2 import write_ctranslate2
+from t2t_repro.runs.model_dir import ModelDir
+from tests import run_command
+from tests.interop.opennmt_vectors import CASES, arrays_of, write_files
+
+pytestmark = pytest.mark.medium
+
+
+def import_it(checkpoint, model_dir, *flags):
+    return run_command.run(
+        "import_opennmt",
+        *("--checkpoint", str(checkpoint), "--model_dir", str(model_dir)),
+        *flags,
+    )
+
+
+def translated(model_dir, folder, *flags):
+    source, output = folder / "source.txt", folder / "output.txt"
+    output.unlink(missing_ok=True)
+    texts = arrays_of("base")["sources"].tolist()
+    source.write_text("".join(f"{text}\n" for text in texts))
+    done = run_command.run(
+        "translate",
+        *("--model_dir", str(model_dir), "--input_file", str(source)),
+        *("--output_file", str(output)),
+        *flags,
+    )
+    assert done.status == 0, done.err
+    return output.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def imported(request, tmp_path_factory):
+    """A case, and its model directory."""
+    path = tmp_path_factory.mktemp("opennmt")
+    write_files(request.param, path / "run")
+    config = str(path / "run" / "data.yml")
+    done = import_it(path / "run", path / "model", "--config", config)
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert (
+        lines[0] == f"imported {path / 'run' / 'ckpt-3'} (OpenNMT-tf) into {path}/model"
+    )
+    assert lines[-1] == "languages: en to de; every array is used"
+    return request.param, path / "model"
+
+
+def test_translations_are_opennmts(imported, tmp_path):
+    case, model_dir = imported
+    tokenizer = ModelDir(model_dir).tokenizer().target
+    (path,) = (model_dir.parent / "run").glob("*target.vocab")
+    pieces = [*path.read_text(encoding="utf-8").split("\n")[:-1], "<unk>"]
+    ours = [tokenizer.pieces.index(piece) for piece in pieces]
+    ids = arrays_of(case)["ids/beam4_0.6"][:, 0]
+    expected = tokenizer.decode([[ours[n] for n in row] for row in ids.tolist()])
+    found = translated(model_dir, tmp_path)
+    assert found == [text.decode() for text in expected.numpy()]
+
+
+def test_an_export_of_it_becomes_a_model_directory_again(imported, tmp_path):
+    _, model_dir = imported
+    done = run_command.run(
+        "export", "--model_dir", str(model_dir), "--export_dir", str(tmp_path / "out")
+    )
+    assert done.status == 0, done.err
+    (vocabulary,) = model_dir.glob("*.marian")
+    flags = ("--vocab_file", str(vocabulary))
+    done = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)
+    assert (done.status, done.err) == (0, "")
+    assert translated(tmp_path / "again", tmp_path) == translated(model_dir, tmp_path)
+    done = import_it(tmp_path / "out" / "1", tmp_path / "more")
+    assert done.status == 2
+    assert f"give --vocab_file, the file {vocabulary.name}" in done.err
+    card = tmp_path / "out" / "1" / "assets.extra" / "README.md"
+    card.write_text("# Nothing\n")
+    done = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert not (tmp_path / "more").exists()
+
+
+def test_ctranslate2_translates_alike_or_says_what_it_lacks(imported, tmp_path):
+    case, model_dir = imported
+    if case == "relative":
+        done = run_command.run(
+            *("export", "--model_dir", str(model_dir), "--format", "ctranslate2"),
+            *("--export_dir", str(tmp_path / "out")),
+        )
+        assert (done.status, done.err.count("\n")) == (2, 1)
+        assert "max_relative_position=3" in done.err
+        return
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    directory = ModelDir(model_dir)
+    tokenizer = directory.tokenizer()
+    model = directory.model(directory.checkpoint())
+    write_ctranslate2(model, tokenizer, tmp_path)
+    translator = ctranslate2.Translator(str(tmp_path), intra_threads=1)
+    texts = arrays_of(case)["sources"].tolist()
+    pieces = [
+        [tokenizer.pieces[n] for n in row[:-1]]
+        for row in tokenizer.encode(texts).to_list()
+    ]
+    found = translator.translate_batch(
+        pieces, beam_size=1, max_decoding_length=12, min_decoding_length=0
+    )
+    names = tokenizer.target.pieces
+    numbers = [[names.index(piece) for piece in one.hypotheses[0]] for one in found]
+    ended = tf.ragged.constant([[*row, 1] for row in numbers], tf.int32)
+    texts = [text.decode() for text in tokenizer.target.decode(ended).numpy()]
+    assert texts == translated(model_dir, tmp_path, "--beam_size", "1")
+
+
+def test_a_model_trained_here_comes_back_from_its_saved_model(trained, tmp_path):
+    done = run_command.run(
+        *("export", "--model_dir", str(trained.model_dir)),
+        *("--export_dir", str(tmp_path / "out")),
+    )
+    assert done.status == 0, done.err
+    done = import_it(tmp_path / "out" / "1", tmp_path / "again")
+    assert (done.status, done.err) == (0, "")
+    expected = translated(trained.model_dir, tmp_path)
+    assert translated(tmp_path / "again", tmp_path) == expected
+
+
+def test_json_tells_the_same(tmp_path):
+    run = write_files("post", tmp_path / "run")
+    flags = ("--config", str(run / "data.yml"), "--json")
+    done = import_it(run / "ckpt-3", tmp_path / "model", *flags)
+    report = json.loads(done.out.splitlines()[-1])
+    assert report["program"] == "OpenNMT-tf"
+    assert report["hparams"]["norm"] == "post"
+    shutil.rmtree(tmp_path / "model")
+    done = import_it(run, tmp_path / "model")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "needs --config" in done.err

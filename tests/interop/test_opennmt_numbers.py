@@ -1,0 +1,106 @@
+"""An imported model computes what OpenNMT-tf computes with it; values are its own."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import fast
+from t2t_repro.decoding.search import Search
+from t2t_repro.layers.formulas import entropy_of_smoothing
+from t2t_repro.models import searching
+from t2t_repro.training.losses import loss_sum
+from tests.interop import opennmt_vectors
+
+SEARCHES = {
+    "greedy": (1, 0.0),
+    "beam4": (4, 0.0),
+    "beam4_0.6": (4, 0.6),
+    "beam6_1.5": (6, 1.5),
+}
+
+
+@pytest.fixture(scope="module", params=opennmt_vectors.CASES)
+def vectors(request, tmp_path_factory):
+    return opennmt_vectors.load(request.param, tmp_path_factory.mktemp("opennmt"))
+
+
+@pytest.fixture(params=["plain", "fast"])
+def formulas(request):
+    """Runs a test with the formulas as they are written, and with the tricks."""
+    if request.param == "fast":
+        fast.install("CPU")
+    yield
+    fast.uninstall()
+
+
+def test_the_text_is_cut_as_it_is_there(vectors):
+    sources, targets = vectors.batch()
+    arrays, ids = vectors.arrays, vectors.ids
+    for row, length in enumerate(arrays["source_lengths"]):
+        theirs = ids[0][arrays["source_ids"][row, :length]]
+        # Ours end in EOS also where OpenNMT-tf's do not, and the encoder is told.
+        ours = sources[row][sources[row] > 0]
+        assert ours.tolist() in (theirs.tolist(), [*theirs, 1])
+        assert vectors.hparams.source_end == (len(ours) == length)
+    for row, length in enumerate(arrays["target_lengths"]):
+        theirs = ids[1][arrays["target_ids"][row, :length]]
+        assert targets[row][targets[row] > 0].tolist() == theirs.tolist()
+
+
+def test_encoder_output_and_logits(vectors, formulas):
+    sources, targets = vectors.batch()
+    arrays = vectors.arrays
+    output, _ = vectors.model.encode(sources)
+    logits = vectors.model({"inputs": sources, "targets": targets})
+    for row, length in enumerate(arrays["source_lengths"]):
+        expected = arrays["encoder_output"][row, :length]
+        np.testing.assert_allclose(output[row, :length], expected, atol=1e-4, rtol=0)
+    for row, length in enumerate(arrays["target_lengths"]):
+        found = logits[row, :length].numpy()[:, vectors.ids[1]]
+        expected = arrays["logits"][row, :length]
+        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
+        assert (logits[row, :length, 0].numpy() < -5000).all()
+
+
+def test_losses(vectors):
+    sources, targets = vectors.batch()
+    logits = vectors.model({"inputs": sources, "targets": targets})
+    for name, smoothing in (("loss", 0.0), ("smoothed_loss", 0.1)):
+        found, tokens = loss_sum(logits, targets, smoothing, without_padding=True)
+        expected, their_tokens = vectors.arrays[name]
+        assert tokens == their_tokens
+        # Its loss is the cross entropy, ours what exceeds the least that it can be.
+        if smoothing:
+            pieces = vectors.arrays["logits"].shape[-1]
+            found += tokens * entropy_of_smoothing(smoothing, pieces)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", SEARCHES)
+def test_all_hypotheses_of_a_search(vectors, formulas, name):
+    beam_size, alpha = SEARCHES[name]
+    search = Search(
+        beam_size,
+        alpha,
+        extra_length=12,
+        nbest=beam_size,
+        algorithm="opennmt",
+        length_factor=0.0,
+    )
+    sources, _ = vectors.batch()
+    decoder = searching.decoder_of(vectors.model, beam_size)
+
+    @tf.function(autograph=False)
+    def find(inputs):
+        return searching.find(search, decoder, inputs)
+
+    found = find(tf.constant(sources)).ids.numpy()
+    lengths = set()
+    for row, expected in enumerate(vectors.arrays[f"ids/{name}"]):
+        for place, theirs in enumerate(vectors.ids[1][expected]):
+            ours = found[row, place][found[row, place] > 0]
+            wanted = theirs[theirs != 1].tolist()
+            assert ours[ours != 1].tolist() == wanted
+            lengths.add(len(wanted))
+    assert beam_size == 1 or len(lengths) > 2
