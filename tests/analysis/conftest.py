@@ -9,6 +9,7 @@ from t2t_repro.analysis.looking import look
 from t2t_repro.analysis.page import attention_page
 from t2t_repro.decoding.search import Search
 from tests import tiny
+from tests.analysis.live_model import Live
 from tests.analysis.on_page import TEXT, scheme
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -73,3 +74,15 @@ def page(browser, address):
         if message["method"] == "Network.requestWillBeSent"
     }
     assert asked == {address}
+
+
+@pytest.fixture(scope="module")
+def live_made(browser, tmp_path_factory):
+    return Live(browser, tmp_path_factory.mktemp("live"))
+
+
+@pytest.fixture
+def live(live_made):
+    """The page as it is opened, whatever the browser has shown since."""
+    live_made.open()
+    return live_made

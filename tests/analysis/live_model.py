@@ -1,0 +1,89 @@
+"""A model, its tokenizer, and its live page in a browser."""
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.analysis.live_page import live_page
+from t2t_repro.decoding.search import Search
+from t2t_repro.hparams import HParams
+from t2t_repro.runs.model_dir import build_model
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+from t2t_repro.translation.translator import Translator
+from tests import tiny
+
+SIZES = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 2, "seed": 1}
+SEARCH = Search(3, extra_length=6)
+
+
+def ask(page, method, *values):
+    """Asks the page's model, and waits for its answer."""
+    answer = page.execute_async_script(
+        "const [method, values, done] = arguments;"
+        "loaded.then(() => ask(method, ...values)).then("
+        "(found) => done({found}), (error) => done({error: String(error)}))",
+        method,
+        values,
+    )
+    assert "error" not in answer, answer
+    return answer["found"]
+
+
+class Live:
+    """A model, rounded as the page holds it, its tokenizer and its open page."""
+
+    def __init__(self, browser, folder, kind="sentencepiece", **settings):
+        self.hparams = HParams(
+            **(SIZES | settings), beam_size=3, decode_extra_length=6, vocab_size=300
+        )
+        suffix = {"sentencepiece": "model", "wordpiece": "subwords"}[kind]
+        path = folder / f"vocab.{suffix}"
+        lines = [line for pair in tiny.pairs("train") for line in pair]
+        size = 300 if kind == "sentencepiece" else 60
+        build_vocabulary(kind, lines, size, path)
+        self.tokenizer = load_tokenizer(path)
+        self.model = self.made()
+        page = live_page(
+            *(self.model, self.hparams, path.read_bytes(), path.name, "model"), "one"
+        )
+        output = folder / "live.html"
+        output.write_text(page, encoding="utf-8")
+        self.page, self.address = browser, output.as_uri()
+        self.open()
+
+    def open(self):
+        self.page.set_script_timeout(300)
+        self.page.get("about:blank")
+        self.page.get(self.address)
+
+    def made(self, **changes):
+        model = build_model(self.hparams.replace(**changes), self.tokenizer.vocab_size)
+        generator = np.random.default_rng(1)
+        for variable in model.trainable_variables:
+            value = variable.numpy() + generator.normal(0, 0.3, variable.shape)
+            bits = value.astype(np.float32).view(np.uint32) & 0xFFFFFF00
+            variable.assign(bits.view(np.float32))
+        return model
+
+    def ids(self, text):
+        return self.tokenizer.encode(tf.constant([text])).to_list()[0]
+
+    def translations(self, texts, model=None, search=SEARCH):
+        translator = Translator(model or self.model, self.tokenizer, search)
+        return list(translator.translate_lines(texts))
+
+    def assert_translations(self, texts, expected, changes=None):
+        """Asserts that the page translates texts as expected of Python."""
+        found = [
+            ask(self.page, "translate", text, {"changes": changes}) for text in texts
+        ]
+        for name, of_python in (("translation", "text"), ("tokens", "tokens")):
+            assert [each[name] for each in found] == [
+                getattr(each, of_python) for each in expected
+            ]
+        # Scores of random weights are tens of nats, and float32 in Python.
+        np.testing.assert_allclose(
+            [each["score"] for each in found],
+            [each.score for each in expected],
+            rtol=2e-5,
+        )
