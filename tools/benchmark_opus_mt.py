@@ -6,8 +6,10 @@ Transformers writes a MarianMTModel of base shape; it is imported here and conve
 CTranslate2's own converter, so that all read the same file. Random sentences are
 translated in exactly `--steps` steps, for the end has no probability: a batch, and a
 sentence alone. The programs take turns, all cores each, and only one is alive. It
-prints tokens of the best hypotheses a second, memory, and how many translations here
-are those of Transformers (whose positions it is imported with). The peers' environment:
+prints tokens of the best hypotheses a second, and a second of processor time, which
+others on the machine hardly change where `taskset -c 0` leaves one core; memory; and
+how many translations here are those of Transformers (whose positions it is imported
+with). The peers' environment:
 
     pip install "transformers==5.*" "torch==2.*" sentencepiece sacremoses ctranslate2
 """
@@ -28,6 +30,10 @@ from t2t_repro.command_line import cli
 
 OURS, XLA, PEER = "t2t_repro", "t2t_repro, XLA", "Transformers"
 PEERS = {PEER: "transformers", "CTranslate2": "ctranslate2"}
+SPEEDS = {
+    "tokens_per_second": "seconds",
+    "tokens_per_processor_second": "processor_seconds",
+}
 PACKAGES = ("transformers", "torch", "ctranslate2")
 
 
@@ -52,8 +58,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(args: Namespace, work: Result, found: Result) -> None:
     """Times both kinds of work of all programs.
 
-    `found` gets each program's seconds and tokens a second by work, its memory, and of
-    our own the share of translations that are Transformers'.
+    `found` gets each program's tokens a second by work, its memory, and of our own how
+    many translations are Transformers'.
     """
     works = decoding.works_of(args)
     timed = [f"a batch of {args.batch_size} alone", decoding.SENTENCE]
@@ -72,11 +78,12 @@ def measure(args: Namespace, work: Result, found: Result) -> None:
         begin=decoding.BEGIN,
         one_by_one=True,
     ):
-        one = found.setdefault(name, {"peak_memory": 0, "tokens_per_second": {}})
+        one = found.setdefault(name, {"peak_memory": 0} | {each: {} for each in SPEEDS})
         one["peak_memory"] = max(one["peak_memory"], answer["memory"])
         tokens = works[kind][..., 0].size * args.steps
-        speeds = one["tokens_per_second"].setdefault(kind, [])
-        speeds.append(tokens / answer["seconds"])
+        for speed, seconds in SPEEDS.items():
+            one[speed].setdefault(kind, []).append(tokens / answer[seconds])
+        speeds = one["tokens_per_second"][kind]
         say(f"  round {len(speeds)}: {name}, {kind}: {speeds[-1]:,.1f} tokens/s")
         ids[name, kind] = answer["ids"]
         if name == PEER:
@@ -92,22 +99,24 @@ def table(result: Result) -> str:
     """Writes the result for people: medians of the rounds, and of their ratios."""
     found = result["programs"]
     lines = [*machine_lines(result["machine"]), result["peers"], ""]
-    kinds: dict[str, dict[str, list[float]]] = {}
+    kinds: dict[tuple[str, str], dict[str, list[float]]] = {}
     for name, one in found.items():
         lines.append(f"{name:14}  {one['peak_memory'] / 2**20:6,.0f} MiB at most")
-        for kind, each in one["tokens_per_second"].items():
-            kinds.setdefault(kind, {})[name] = each
-    for kind, by_name in kinds.items():
-        lines += ["", f"{kind}, tokens/s (median; each round):"]
+        for speed in SPEEDS:
+            for kind, each in one[speed].items():
+                kinds.setdefault((kind, speed), {})[name] = each
+    for (kind, speed), by_name in kinds.items():
+        lines += ["", f"{kind}, {speed.replace('_', ' ')} (median; each round):"]
         for name, each in by_name.items():
-            told = ", ".join(f"{speed:,.1f}" for speed in each)
+            told = ", ".join(f"{tokens:,.1f}" for tokens in each)
             lines.append(f"  {name:14}  {median(each):8,.1f}  ({told})")
         for ours in (OURS, XLA):
-            for theirs in by_name.keys() & PEERS if ours in by_name else ():
+            for theirs in [each for each in PEERS if {ours, each} <= by_name.keys()]:
                 pairs = zip(by_name[ours], by_name[theirs], strict=False)
                 ratio = median(mine / other for mine, other in pairs)
                 lines.append(f"  {ours} / {theirs}: {ratio:.2f}")
-            if kind in (same := found.get(ours, {}).get("same", {})):
+            same = found.get(ours, {}).get("same", {})
+            if speed == "tokens_per_second" and kind in same:
                 told = " of ".join(map(str, same[kind]))
                 lines.append(f"  {ours}: {told} translations are those of {PEER}")
     return "\n".join(lines)

@@ -25,6 +25,7 @@ def test_all_programs_run_and_ours_translates_as_transformers():
     kinds = {"a batch of 3 alone": [3, 3], "a sentence alone": [2, 2]}
     for name, each in found.items():
         assert each["tokens_per_second"].keys() == kinds.keys()
+        assert each["tokens_per_processor_second"].keys() == kinds.keys()
         assert min(min(speeds) for speeds in each["tokens_per_second"].values()) > 0
         assert each["peak_memory"] > 10**8
         assert each.get("same") == (kinds if name.startswith("t2t_repro") else None)
