@@ -34,7 +34,13 @@ RUNTIME = (
 )
 _PAGE = (
     *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
-    *("attention_view.js", "what_if_view.js", "formulas_view.js", "start.js"),
+    *(
+        "attention_view.js",
+        "what_if_view.js",
+        "rotation_view.js",
+        "formulas_view.js",
+        "start.js",
+    ),
 )
 
 

@@ -16,6 +16,13 @@ function positionsPart() {
   ];
 }
 
+function otherPositions() {
+  const told = CONFIG.position === "learned"
+    ? "This model learned a vector for each position: they are no sinusoids, so no rotation leads from one to the next."
+    : "This model is told no positions: there are no sinusoids to show.";
+  return [heading("Positions"), paragraph(told)];
+}
+
 function scalingPart() {
   // Products of random vectors have variance d_k: softmax of them hardens as d_k grows.
   const normal = [0.6, -1.1, 0.2, 1.4, -0.3, 0.9, -0.7, 0.1];
@@ -88,6 +95,6 @@ async function normsPart() {
 
 async function formulasView(into) {
   const norms = await normsPart();
-  const positions = CONFIG.position.startsWith("sinusoid") ? positionsPart() : [];
+  const positions = CONFIG.position.startsWith("sinusoid") ? [...positionsPart(), ...rotationPart()] : otherPositions();
   into.append(...positions, ...scalingPart(), ...pathsPart(), ...schedulePart(), ...norms);
 }

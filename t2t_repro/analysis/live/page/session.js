@@ -39,7 +39,7 @@ window.transformer = {
   },
 };
 
-const DEFAULTS = { view: "translate", text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 0, block: "encoder/self_attention", reference: "", off: "" };
+const DEFAULTS = { view: "translate", text: document.getElementById("text").value, beam: CONFIG.beamSize, alpha: CONFIG.alpha, kind: "decoder/cross", layer: 0, head: 0, word: 0, block: "encoder/self_attention", reference: "", off: "", pos: 3, k: 5, pair: 0 };
 const MOST_BEAM = Math.max(8, CONFIG.beamSize);
 const chosen = { ...DEFAULTS };
 
@@ -48,6 +48,7 @@ function readAddress() {
   for (const [key, value] of given) {
     if (key in DEFAULTS) chosen[key] = typeof DEFAULTS[key] === "number" ? Math.max(0, Number(value) || 0) : value;
   }
+  for (const [key, most] of [["pos", 100], ["k", 50], ["pair", CONFIG.dModel]]) chosen[key] = Math.min(Math.round(chosen[key]), most);
   chosen.beam = Math.min(Math.max(1, Math.round(chosen.beam)), MOST_BEAM);
 }
 
