@@ -32,14 +32,15 @@ function drawNode(node, at) {
   const { x, y } = place(node);
   const dropped = !node.children.length && !node.ended && node.result === null;
   const kinds = [["best", node.best], ["ended", node.ended], ["dropped", dropped]].filter(([, is]) => is).map(([kind]) => kind);
-  const label = at ? `${node.text || node.name}, ${node.ended ? "with the end mark, " : ""}log probability ${numberOf(node.logProb)}, score ${numberOf(node.score)}, ${fate(node)}` : "The beginning";
+  // It begins with what is seen, so that whoever speaks to the page can say that.
+  const label = at ? `${clipped(node.name)} ${numberOf(node.logProb)} ${numberOf(node.score)}: log probability and score of ${quoted(node.text)}${node.ended ? " with the end mark" : ""}, ${fate(node)}` : "start, before the first step";
   const middle = x + BOX.width / 2;
   const group = svgElement("g", { id: `node-${at}`, role: "treeitem", "aria-level": node.step + 1, "aria-label": label, "aria-selected": "false", tabindex: -1, class: kinds.join(" ") },
     svgElement("rect", { x, y, width: BOX.width, height: BOX.height, rx: 5 }),
     svgElement("text", { x: middle, y: y + (at ? 16 : 27), "aria-hidden": "true" }, ...marked(at ? clipped(node.name) : "start", (mark) => svgElement("tspan", { class: "mark" }, mark))));
   if (at) {
-    group.append(svgElement("text", { x: middle, y: y + 29, class: "number", "aria-hidden": "true" }, numberOf(node.logProb)),
-      svgElement("text", { x: middle, y: y + 41, class: "number", "aria-hidden": "true" }, numberOf(node.score)));
+    group.append(" ", svgElement("text", { x: middle, y: y + 29, class: "number", "aria-hidden": "true" }, numberOf(node.logProb)),
+      " ", svgElement("text", { x: middle, y: y + 41, class: "number", "aria-hidden": "true" }, numberOf(node.score)));
   }
   return group;
 }
