@@ -17,7 +17,13 @@ from t2t_repro.decoding.terms import Terms
 from t2t_repro.fast import few_rows
 from t2t_repro.fast.columns import ColumnCache, Columns, ColumnState
 from t2t_repro.fast.folded import biased_softmax
-from t2t_repro.fast.rows import join_heads, rows_of, split_heads
+from t2t_repro.fast.rows import (
+    join_heads,
+    rows_of,
+    softmax_of_any_width,
+    split_heads,
+)
+from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import DecoderLayer
@@ -228,4 +234,8 @@ def _attend(
 ) -> tf.Tensor:
     """Attends with a bias that is made: float (batch * length, d_model)."""
     logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-    return join_heads(attention, ops.matmul(biased_softmax(logits, bias), values))
+    if stand_in_for(attention.output_projection.kernel) is None:
+        weights = biased_softmax(logits, bias)
+    else:
+        weights = softmax_of_any_width(logits + bias)
+    return join_heads(attention, ops.matmul(weights, values))

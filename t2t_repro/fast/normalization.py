@@ -2,12 +2,19 @@
 
 from keras import ops
 
+from t2t_repro.fast import stand_ins
 from t2t_repro.fast.rows import rows_of, shaped_as
 from t2t_repro.layers.formulas import Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """Stands in for `formulas.normalize` on a CPU, with its gradient written out."""
+    """Stands in for `formulas.normalize` on a CPU, with its gradient written out.
+
+    Where rows are rounded to 8 bits next, each is normalised alike whatever the others
+    are (see `softmax_of_any_width`).
+    """
+    if stand_ins.are_there():
+        return _normalized_alone(x, scale, bias, epsilon)
     return _with_gradient(x, scale, bias, epsilon, by_reductions=False)
 
 
@@ -20,6 +27,17 @@ def normalize_by_reductions(
     which its operands have to be written. A reduction is computed with what it reads.
     """
     return _with_gradient(x, scale, bias, epsilon, by_reductions=True)
+
+
+def _normalized_alone(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """Takes the means in float64: in float32 their last bit depends on other rows."""
+
+    def mean(x: Tensor) -> Tensor:
+        return ops.mean(ops.cast(x, "float64"), axis=-1, keepdims=True)
+
+    centred = x - ops.cast(mean(x), x.dtype)
+    inverse = ops.cast(ops.rsqrt(mean(ops.square(centred)) + epsilon), x.dtype)
+    return centred * inverse * scale + bias
 
 
 def _with_gradient(

@@ -8,7 +8,8 @@ sooner, and nothing else changes.
 
 import tensorflow as tf
 
-from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.fast.stand_ins import stand_in_for
+from t2t_repro.layers.attention import MASKED, MultiHeadAttention
 
 
 def rows_of(x: tf.Tensor) -> tf.Tensor:
@@ -70,5 +71,26 @@ def attend(
     value = split_heads(attention, attention.value(memory), sources)
     if type(attention) is not MultiHeadAttention:
         return rows_of(attention.attend(query, key, value, mask, training=training))
+    if stand_in_for(attention.output_projection.kernel) is not None:
+        logits = tf.matmul(query, key, transpose_b=True)
+        if mask is not None:
+            logits += (1.0 - tf.cast(mask, tf.float32)) * MASKED
+        return join_heads(attention, tf.matmul(softmax_of_any_width(logits), value))
     weights = attention.drop(attention.weigh(query, key, mask), training=training)
     return join_heads(attention, attention.gather(weights, value))
+
+
+def softmax_of_any_width(logits: tf.Tensor) -> tf.Tensor:
+    """Computes the same softmax, bit for bit, however much is hidden beside it.
+
+    Sums in float32 depend on the number of columns in their last bit. Where a row is
+    rounded to 8 bits next, some value lies so near to the middle of two steps that it
+    goes the other way, and then others after it. Float64, rounded once, is the same.
+
+    Args:
+        logits: float32 (..., columns), what is hidden far below the others.
+
+    Returns:
+        Like the logits.
+    """
+    return tf.cast(tf.nn.softmax(tf.cast(logits, tf.float64)), tf.float32)

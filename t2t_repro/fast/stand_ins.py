@@ -31,6 +31,11 @@ def stand_in_for(*variables: keras.Variable) -> Product | None:
     return _products.get(matrices(variables))
 
 
+def are_there() -> bool:
+    """Whether something stands in for a product of any model."""
+    return bool(_products)
+
+
 @contextlib.contextmanager
 def standing_in(products: Mapping[Matrices, Product]) -> Iterator[None]:
     """Lets products stand in for what is traced in this context."""
