@@ -11,17 +11,22 @@ from t2t_repro import hparams
 from tests.run_command import ROOT
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    built = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q"]
-    done = subprocess.run(
-        [*built, "-d", folder / "doctrees", ROOT / "docs", folder / "html"],
+def build(folder, output, *options):
+    """Builds the site; what has been read stays in `folder` for the next."""
+    built = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options]
+    return subprocess.run(
+        [*built, "-d", folder / "doctrees", ROOT / "docs", folder / output],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = build(folder, "html")
     assert done.returncode == 0, done.stderr
     return folder / "html"
 
@@ -60,3 +65,32 @@ def test_a_reader_fetches_nothing_from_elsewhere(site):
     for style in site.rglob("*.css"):
         text = style.read_text(encoding="utf-8")
         assert not re.search(r"url\([\"']?(?:https?:)?//|@import", text), style
+
+
+LINK = '<a href="live.html">'
+
+
+@pytest.mark.medium
+def test_a_site_with_a_model_has_its_page_and_links_it(site, trained):
+    done = build(site.parent, "live", "-D", f"live_model={trained.model_dir}")
+    assert done.returncode == 0, done.stderr
+    live = site.parent / "live"
+    assert LINK in (live / "index.html").read_text(encoding="utf-8")
+    page = (live / "live.html").read_text(encoding="utf-8")
+    assert "window.transformer" in page
+    assert '"weights": "' in page
+
+
+@pytest.mark.medium
+def test_a_site_without_a_model_has_no_dead_link(site):
+    assert not (site / "live.html").exists()
+    for page in site.rglob("*.html"):
+        assert "live.html" not in re.findall(r'href="([^"#]*)', page.read_text("utf-8"))
+
+
+@pytest.mark.medium
+def test_a_folder_without_a_model_ends_the_build(site):
+    done = build(site.parent, "bad", "-D", "live_model=nothing")
+    assert done.returncode != 0
+    assert "live_model: " in done.stderr
+    assert "nothing" in done.stderr
