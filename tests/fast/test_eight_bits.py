@@ -12,7 +12,10 @@ from t2t_repro import fast
 from t2t_repro.decoding.search import Search
 from t2t_repro.fast import eight_bits
 from t2t_repro.fast.eight_bits import Bounds, EightBits, Watch
+from t2t_repro.fast.rows import softmax_of_any_width
 from t2t_repro.fast.stand_ins import stand_in_for, standing_in
+from t2t_repro.layers.attention import MASKED
+from t2t_repro.layers.formulas import normalize
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.searching import decoder_of, find
 from tests.serving import small
@@ -137,7 +140,7 @@ def test_the_search_and_the_whole_model_score_alike_in_eight_bits(model):
     score = in_graph(lambda ids: tf.reduce_sum(log_probs(model, INPUTS, ids), 1))
     tokens = np.count_nonzero(ids[:, 0], axis=1)
     found = SEARCH.scoring.log_prob(scores[:, 0], tokens)
-    np.testing.assert_allclose(found, score(best), atol=1e-3)
+    np.testing.assert_allclose(found, score(best), atol=1e-4)
 
 
 def test_a_sentence_is_translated_alike_whatever_its_batch(model):
@@ -148,7 +151,31 @@ def test_a_sentence_is_translated_alike_whatever_its_batch(model):
         alone = searched(model, INPUTS[row : row + 1, :length])
         width = alone[0].shape[2]
         np.testing.assert_array_equal(alone[0][0], ids[:, :width])
-        np.testing.assert_allclose(alone[1][0], scores, atol=1e-3)
+        np.testing.assert_allclose(alone[1][0], scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [41, 64, 97])
+def test_a_softmax_is_the_same_bits_however_much_is_hidden(columns):
+    logits = 3 * normal(3, 8, 4, 40)
+    places = np.sort(np.random.default_rng(columns).permutation(columns)[:40])
+    wider = np.full((*logits.shape[:-1], columns), MASKED, np.float32)
+    wider[..., places] = logits
+    softmax = in_graph(softmax_of_any_width)
+    expected = softmax(logits)
+    np.testing.assert_array_equal(softmax(wider).numpy()[..., places], expected)
+    np.testing.assert_allclose(expected, tf.nn.softmax(logits), atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 7, 28])
+def test_a_row_is_normalised_to_the_same_bits_whatever_the_others(rows):
+    fast.install("CPU")
+    model = small.random_model(VOCAB_SIZE)
+    eight_bits.compute_in_eight_bits(model, watched(model))
+    x, scale, bias = normal(100, 512), normal(512, seed=1), normal(512, seed=2)
+    found = in_graph(lambda x: normalize(x, scale, bias, 1e-6))
+    np.testing.assert_array_equal(found(x[:rows]), found(x)[:rows])
+    expected = normalize.plain(x, scale, bias, 1e-6)
+    np.testing.assert_allclose(found(x), expected, atol=1e-5)
 
 
 def test_eight_bits_end_with_the_model(model):
