@@ -29,6 +29,8 @@ OTHERWISE = [
     ({"share_embeddings": False}, {}),
     ({"tie_target": True}, {"share_embeddings": False}),
     ({"softmax_bias": True}, {}),
+    ({"start_symbol": 2}, {}),
+    ({"source_end": False}, {}),
     ({"decoder_d_ff": 16}, {}),
     ({"activation": "swish"}, {}),
     ({"attention_bias": True}, {}),
