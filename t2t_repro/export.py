@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     if args.precision not in _PRECISIONS[args.format]:
         raise UserError(
-            f"--precision {args.precision}: with --format {args.format} give "
-            f"{' or '.join(_PRECISIONS[args.format])}"
+            f"--precision {args.precision}: with --format {args.format} give one of "
+            f"{', '.join(_PRECISIONS[args.format])}"
         )
     in_eight_bits = args.precision == "int8" and args.format == "saved_model"
     if args.calibration_file is not None and not in_eight_bits:

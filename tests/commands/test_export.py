@@ -178,7 +178,7 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--precision", "int8"], "with --format saved_model give float32 or bfloat16"),
+        (["--precision", "int16"], "saved_model give one of float32, bfloat16, int8"),
         (
             ["--format", "ctranslate2", "--precision", "bfloat16"],
             "with --format ctranslate2 give",
