@@ -82,14 +82,19 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
 
     `found` gets each contender's tokens a second by work, start and memory.
     """
+    from t2t_repro.fast import eight_bits
+
+    contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
+    reason = eight_bits.why_not()
+    if reason and contenders.pop(INT8, None):
+        say(f"without {INT8}: {reason}")
     works = decoding.works_of(args)
     timed = [work for work in works if work not in decoding.BEGIN]
     translated = {}
     for name, work, answer in in_turn(
         [
             own(name, f"decoding.{task}", vars(args) | told)
-            for name, (task, told) in CONTENDERS.items()
-            if task in args.only
+            for name, (task, told) in contenders.items()
         ],
         [timed] * args.rounds,
         Path(args.work_dir),
