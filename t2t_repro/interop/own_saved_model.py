@@ -23,7 +23,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 _CARD = Path("assets.extra") / "README.md"
-_LANGUAGES = re.compile(r"that translates (\S+) into (\S+):")
+_HEAD = re.compile(r"that translates (\S+) into (\S+): [\d,]+ parameters, (\w+)\.")
 _VOCABULARY = re.compile(r"Vocabulary `([^`]+)` \(SHA-256 ([0-9a-f]{64})\)")
 _HPARAMS = re.compile(r"^## Hyper-parameters\n+```yaml\n(.*?)^```", re.S | re.M)
 _TOLD = that_change("function")
@@ -51,7 +51,12 @@ def import_own(
             another, or the SavedModel holds several models.
     """
     card = _card(folder)
-    languages = _found(_LANGUAGES, card, folder).groups()
+    *languages, precision = _found(_HEAD, card, folder).groups()
+    if precision not in ("float32", "bfloat16"):
+        raise UserError(
+            f"{folder} is in {precision}, which does not hold the weights themselves; "
+            "take an export in float32 or bfloat16"
+        )
     name, fingerprint = _found(_VOCABULARY, card, folder).groups()
     hparams = _hparams(folder, _found(_HPARAMS, card, folder)[1])
     tokenizer = _tokenizer(folder, vocab_file, name, fingerprint)

@@ -80,6 +80,11 @@ def test_an_export_of_it_becomes_a_model_directory_again(imported, tmp_path):
     assert done.status == 2
     assert f"give --vocab_file, the file {vocabulary.name}" in done.err
     card = tmp_path / "out" / "1" / "assets.extra" / "README.md"
+    text = card.read_text(encoding="utf-8")
+    card.write_text(text.replace(" parameters, float32.", " parameters, int8."))
+    done = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
+    assert done.status == 2
+    assert "is in int8, which does not hold the weights themselves" in done.err
     card.write_text("# Nothing\n")
     done = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
     assert (done.status, done.err.count("\n")) == (2, 1)
