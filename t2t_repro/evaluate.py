@@ -159,7 +159,6 @@ def _translations(
     cli.start_models(args.verbose)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
@@ -167,13 +166,7 @@ def _translations(
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
     is_own = given == args.model_dir
-    cli.check_precision(args)
-    loaded = load_models(
-        directory,
-        args.checkpoint if is_own else "best",
-        args.precision,
-        args.calibration_file,
-    )
+    loaded = cli.load_models(args, directory, args.checkpoint if is_own else "best")
     translator = loaded.translator(
         beam_size=args.beam_size,
         alpha=args.alpha,

@@ -64,7 +64,6 @@ def _load(args: Any) -> Parser:
     """Loads the model as a parser; raises UserError if it was not trained to parse."""
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parser import Parser
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
@@ -79,10 +78,7 @@ def _load(args: Any) -> Parser:
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
-    cli.check_precision(args)
-    loaded = load_models(
-        directory, args.checkpoint, args.precision, args.calibration_file
-    )
+    loaded = cli.load_models(args, directory, args.checkpoint)
     return Parser(loaded.translator(**changes))
 
 

@@ -63,16 +63,12 @@ def _load(args: Any) -> tuple[Translator, Align | None]:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
     changes = translate_flags.search_changes(args, directory.hparams())
-    cli.check_precision(args)
-    loaded = load_models(
-        directory, args.checkpoint, args.precision, args.calibration_file
-    )
+    loaded = cli.load_models(args, directory, args.checkpoint)
     align = None
     if args.alignment:
         # Of several models the first.

@@ -15,12 +15,16 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
 from t2t_repro.system import gpus
 from t2t_repro.system.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import Loaded
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
@@ -148,21 +152,24 @@ def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_precision(args: Any) -> None:
-    """Puts float32 in the place of int8, and says so, where it cannot be computed.
+def load_models(args: Any, directory: ModelDir, checkpoint: str) -> Loaded:
+    """Loads what is to translate, by the flags of `add_decoding_flags`.
 
-    Raises UserError where --calibration_file comes without int8.
+    Where 8 bits cannot be computed it says so, and float32 takes their place, in `args`
+    too. UserError: --calibration_file comes without int8, or as `loading.load_models`.
     """
-    if args.precision != "int8":
-        if args.calibration_file is not None:
-            raise UserError("--calibration_file needs --precision int8")
-        return
     from t2t_repro.fast.eight_bits import why_not
+    from t2t_repro.translation import loading
 
-    reason = why_not()
+    if args.precision != "int8" and args.calibration_file is not None:
+        raise UserError("--calibration_file needs --precision int8")
+    reason = why_not() if args.precision == "int8" else None
     if reason:
         print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
         args.precision, args.calibration_file = "float32", None
+    return loading.load_models(
+        directory, checkpoint, args.precision, args.calibration_file
+    )
 
 
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:

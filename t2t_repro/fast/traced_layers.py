@@ -30,10 +30,10 @@ def traced_once(
     What the layers would draw from generators of their own, and masks that tensors
     carry, are lost that way: then they are called one by one.
 
-    Where something stands in for the product of a layer, they are, too, though on rows,
-    and in what XLA compiles: shapes go from the function's
-    forward part to its backward part, which makes all its arguments constants for XLA,
-    the weights too, and so a program that serves one call.
+    Where something stands in for the product of a layer they are, too, though on rows,
+    and so they are in what XLA compiles: shapes go from the function's forward part to
+    its backward part, which makes all its arguments constants for XLA, the weights too,
+    and so a program that serves one call.
     """
     first, seed = layers[0], given_seed()
     draws = seed is None and context.get("training")

@@ -19,18 +19,23 @@ from t2t_repro.system.locks import alone_in
 from t2t_repro.system.whole_folders import put_in_place
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
+# How an imported model is trained on: a rate and a warm-up for one that knows something
+# already.
+TRAINING_ON: dict[str, Any] = {
+    "label_smoothing": 0.1,
+    "learning_rate_schedule": "marian",
+    "learning_rate_scale": 0.0003,
+    "warmup_steps": 100,
+    "clip_norm": 5.0,
+    "tokens_per_batch": 4096,
+}
+
 
 def build(
-    hparams: HParams,
-    target_vocab_size: int | None,
-    weights: checkpoints.Arrays,
-    vocab_size: int | None = None,
+    hparams: HParams, target_vocab_size: int | None, weights: checkpoints.Arrays
 ) -> Transformer:
-    """Builds the model of weights by our names, which are all of its variables.
-
-    `vocab_size` is that of the vocabulary where the hyper-parameters ask for another.
-    """
-    built = build_model(hparams, vocab_size or hparams.vocab_size, target_vocab_size)
+    """Builds the model of weights by our names, which are all of its variables."""
+    built = build_model(hparams, hparams.vocab_size, target_vocab_size)
     variables = named_variables(built)
     assert {name: v.shape for name, v in variables.items()} == {
         name: value.shape for name, value in weights.items()

@@ -22,15 +22,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
 
 # OPUS-MT's recipe of training where Marian's own defaults are others, but for a
 # warm-up: its 16,000 updates are for a model that knows nothing yet.
-_TRAINING: dict[str, Any] = {
-    "label_smoothing": 0.1,
-    "label_smoothing_form": "marian",
-    "learning_rate_schedule": "marian",
-    "learning_rate_scale": 0.0003,
-    "warmup_steps": 100,
-    "clip_norm": 5.0,
-    "tokens_per_batch": 4096,
-}
+_TRAINING = into_model_dir.TRAINING_ON | {"label_smoothing_form": "marian"}
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,8 @@ class Source:
     target_lang: str = "de"  # Language of the targets.
 
 
-# OpenNMT-tf's recipe, but for a rate that suits a model which knows something already.
-_TRAINING: dict[str, Any] = {
-    "label_smoothing": 0.1,
-    "adam_beta2": 0.998,
-    "learning_rate_schedule": "marian",
-    "learning_rate_scale": 0.0003,
-    "warmup_steps": 100,
-    "clip_norm": 5.0,
-    "tokens_per_batch": 4096,
-}
+# OpenNMT-tf's recipe, as far as it suits a model that knows something already.
+_TRAINING = into_model_dir.TRAINING_ON | {"adam_beta2": 0.998}
 
 
 @dataclass(frozen=True)

@@ -61,17 +61,15 @@ def import_own(
     hparams = _hparams(folder, _found(_HPARAMS, card, folder)[1])
     tokenizer = _tokenizer(folder, vocab_file, name, fingerprint)
     target = tokenizer.target_vocab_size
-    wanted = named_variables(build_model(hparams, tokenizer.vocab_size, target))
-    weights = {
-        ours: variables.take(f"weights/{number}", *variable.shape)
-        for number, (ours, variable) in enumerate(wanted.items())
-    }
+    built = build_model(hparams, tokenizer.vocab_size, target)
+    wanted = named_variables(built).values()
+    for number, variable in enumerate(wanted):
+        variable.assign(variables.take(f"weights/{number}", *variable.shape))
     if variables.key(f"weights/{len(wanted)}") is not None:
         raise UserError(
             f"{folder} holds several models that translate as one; a model directory "
             "holds one"
         )
-    built = into_model_dir.build(hparams, target, weights, tokenizer.vocab_size)
     source_lang, target_lang = languages
     into_model_dir.write_untrained(
         model_dir, hparams, tokenizer, (source_lang, target_lang), built, str(folder)

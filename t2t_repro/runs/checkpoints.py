@@ -104,7 +104,7 @@ class TensorFile:
         try:
             value = self._reader.get_tensor(name)
             # NumPy's own strings lose zero bytes at their end.
-            return np.array(value, object if isinstance(value, bytes) else None)
+            return np.asarray(value, object if isinstance(value, bytes) else None)
         except _UNREADABLE as error:
             raise DamagedCheckpointError(
                 f"{self.prefix}: cannot read {name} ({_first_line(error)}); "

@@ -19,6 +19,11 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.translation.loading import Loaded
 
 _PROGRAMS = ("tensorflow", "tensorflow-text", "keras")
+_SEARCHERS = {
+    "marian": "Marian",
+    "transformers": "Transformers",
+    "opennmt": "OpenNMT-tf",
+}
 
 
 @dataclass(frozen=True)
@@ -172,8 +177,7 @@ def _use(facts: CardFacts) -> str:
     factor, searched = hparams.decode_length_factor, ""
     times = "" if factor == 1 else f"{factor:g} times "
     if hparams.search != "t2t":
-        program = hparams.search.capitalize().replace("Opennmt", "OpenNMT-tf")
-        searched = f", searched as {program} does"
+        searched = f", searched as {_SEARCHERS[hparams.search]} does"
     return f"""\
 ## Use
 

@@ -32,15 +32,6 @@ def vectors(request, shared_dir):
     return marian_vectors.load(shared_dir, *request.param)
 
 
-@pytest.fixture(params=["plain", "fast"])
-def formulas(request):
-    """Runs a test with the formulas as they are written, and with the tricks."""
-    if request.param == "fast":
-        fast.install("CPU")
-    yield
-    fast.uninstall()
-
-
 @pytest.fixture
 def tricks():
     """Searches as the commands do."""

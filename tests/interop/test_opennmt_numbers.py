@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import fast
 from t2t_repro.decoding.search import Search
 from t2t_repro.layers.formulas import entropy_of_smoothing
 from t2t_repro.models import searching
@@ -22,15 +21,6 @@ SEARCHES = {
 @pytest.fixture(scope="module", params=opennmt_vectors.CASES)
 def vectors(request, tmp_path_factory):
     return opennmt_vectors.load(request.param, tmp_path_factory.mktemp("opennmt"))
-
-
-@pytest.fixture(params=["plain", "fast"])
-def formulas(request):
-    """Runs a test with the formulas as they are written, and with the tricks."""
-    if request.param == "fast":
-        fast.install("CPU")
-    yield
-    fast.uninstall()
 
 
 def test_the_text_is_cut_as_it_is_there(vectors):

@@ -93,23 +93,23 @@ def int8_module(tokenizer: Tokenizer) -> ServingModule:
 def int8_export_dir(
     int8_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    folder = tmp_path_factory.mktemp("exported_int8")
-    export(int8_module, folder, model_name=small.NAME, model_card="# small\n")
-    return folder
+    return exported(int8_module, tmp_path_factory.mktemp("exported_int8"))
 
 
 @pytest.fixture(scope="session")
 def marian_export_dir(
     marian_module: ServingModule, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    folder = tmp_path_factory.mktemp("exported_marian")
-    export(marian_module, folder, model_name=small.NAME, model_card="# small\n")
-    return folder
+    return exported(marian_module, tmp_path_factory.mktemp("exported_marian"))
 
 
 @pytest.fixture(scope="session")
 def export_dir(module: ServingModule, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("exported")
-    export(module, folder, model_name=small.NAME, model_card="# small\n")
+    folder = exported(module, tmp_path_factory.mktemp("exported"))
     write_server_files(folder, small.NAME)
+    return folder
+
+
+def exported(module: ServingModule, folder: Path) -> Path:
+    export(module, folder, model_name=small.NAME, model_card="# small\n")
     return folder
