@@ -3,7 +3,32 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult
+from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.search import Search
+from tests.decoding.toy_decoders import MemoryDecoder
+
+
+def with_limits(
+    search: Search,
+    decoder: MemoryDecoder,
+    sources: tf.Tensor,
+    limits: tf.Tensor,
+    **settings: object,
+) -> BeamSearchResult:
+    """Searches as `Search.run` does, with limits of our choice."""
+    return beam_search(
+        decoder,
+        decoder.start(sources, search.beam_size),
+        batch_size=tf.shape(sources)[0],
+        beam_size=search.beam_size,
+        alpha=search.alpha,
+        max_lengths=limits,
+        nbest=search.nbest,
+        constraints=search.constraints(),
+        algorithm=search.algorithm,
+        word_penalty=search.word_penalty,
+        **settings,
+    )
 
 
 def hypothesis(row: tf.Tensor) -> tuple[int, ...]:

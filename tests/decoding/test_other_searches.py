@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.decoding.search import Sampling, Search
 from tests.decoding import plain_search
-from tests.decoding.results import hypothesis
+from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
 
 LIMITS = [9, 4, 6, 9, 1, 2, 7, 12, 3, 5, 8, 10]
@@ -17,23 +17,11 @@ NEVER = (3,)
 
 
 def searched(decoder: MemoryDecoder, sources: np.ndarray, search: Search, **settings):
-    """Searches as `Search.run` does, with limits of our choice."""
+    """Searches within `LIMITS`."""
 
     @tf.function(autograph=False)
     def run(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
-        return beam_search(
-            decoder,
-            decoder.start(sources, search.beam_size),
-            batch_size=tf.shape(sources)[0],
-            beam_size=search.beam_size,
-            alpha=search.alpha,
-            max_lengths=limits,
-            nbest=search.nbest,
-            constraints=search.constraints(),
-            algorithm=search.algorithm,
-            word_penalty=search.word_penalty,
-            **settings,
-        )
+        return with_limits(search, decoder, sources, limits, **settings)
 
     return run(tf.constant(sources), tf.constant(LIMITS))
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.search import Search
 from tests import properties
 from tests.decoding import plain_search
-from tests.decoding.results import hypothesis
+from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, MemoryDecoder
 
 NUMBERS = st.floats(-3, 3, width=32, allow_subnormal=False)
@@ -66,18 +66,7 @@ def searched(number: int):
     search = SEARCHES[number]
 
     def run(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
-        return beam_search(
-            DECODER,
-            DECODER.start(sources, search.beam_size),
-            batch_size=tf.shape(sources)[0],
-            beam_size=search.beam_size,
-            alpha=search.alpha,
-            max_lengths=limits,
-            nbest=search.nbest,
-            constraints=search.constraints(),
-            algorithm=search.algorithm,
-            word_penalty=search.word_penalty,
-        )
+        return with_limits(search, DECODER, sources, limits)
 
     sources = tf.TensorSpec([None, 6], tf.float32)
     limits = tf.TensorSpec([None], tf.int32)
