@@ -9,10 +9,12 @@ DEVICE_FILES = "/dev/nvidia[0-9]*"
 """Where NVIDIA's driver shows its GPUs; tests name other files."""
 
 _LIST = "import tensorflow as tf; tf.config.list_physical_devices('GPU')"
-# What TensorFlow 2.21 logs -> what helps.
+# What TensorFlow 2.21 logs -> what helps; each provoked, by libraries that answer as
+# a driver's do. Its "Could not find cuda drivers" is of CUDA's runtime, driver or not.
 _CAUSES = {
     "Cannot dlopen some GPU libraries": 'pip install "t2t_repro[cuda]"',
-    "Could not find cuda drivers": "install NVIDIA's driver (in a container, run it "
+    # There is no libcuda.so.1 to call.
+    "cuInit: UNKNOWN ERROR (303)": "install NVIDIA's driver (in a container, run it "
     "with --gpus all)",
     "failed call to cuInit": "NVIDIA's driver does not answer; see nvidia-smi",
 }

@@ -38,7 +38,7 @@ def test_a_gpu_that_cannot_be_used_is_told_with_the_cause(tmp_path):
     pattern = tmp_path / "nvidia[0-9]*"
     first, *others = run(pattern)
     assert first.startswith(f"a GPU is there ({tmp_path}/nvidia0) but not used: ")
-    assert "Could not find cuda drivers on your machine" in first
+    assert "Failed call to cuInit: UNKNOWN ERROR (303)" in first
     assert "install NVIDIA's driver" in first
     assert not any("a GPU is there" in line for line in others)
     # Who hides the GPU knows of it.
