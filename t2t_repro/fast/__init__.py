@@ -19,12 +19,13 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
         cross_entropy,
         eight_bits,
         few_rows,
+        in_xla,
         normalization,
         top_k_of_chunks,
         traced_layers,
         windows,
     )
-    from t2t_repro.layers import formulas, neighbourhood
+    from t2t_repro.layers import dropout, formulas, neighbourhood
     from t2t_repro.models import searching
 
     on_both: list[tuple[Formula[..., Any], Any]] = [
@@ -45,6 +46,8 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
         ]
     return [
         *on_both,
+        (few_rows.matmul, in_xla.matmul),
+        (dropout.uniform, in_xla.uniform),
         (formulas.normalize, normalization.normalize),
         (formulas.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
         (searching.find, column_decoder.find),

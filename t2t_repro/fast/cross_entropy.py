@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from t2t_repro.fast.in_xla import in_xla
 from t2t_repro.fast.rows import rows_of
 from t2t_repro.layers.formulas import entropy_of_smoothing
 
@@ -20,9 +21,11 @@ def smoothed_cross_entropy(
 ) -> tf.Tensor:
     """Stands in for `formulas.smoothed_cross_entropy` on a CPU.
 
-    It keeps the softmax, which the loss has computed already.
+    It keeps the softmax, which the loss has computed already; in XLA, which passes over
+    memory once more to divide, what is divided for it.
     """
-    return _cross_entropy(logits, targets, label_smoothing, _softmax_kept)
+    form = _exponentials_kept if in_xla() else _softmax_kept
+    return _cross_entropy(logits, targets, label_smoothing, form)
 
 
 def by_comparison(
@@ -78,8 +81,27 @@ def _softmax_again(
     log_sum = tf.reduce_logsumexp(z, axis=1)
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
-        is_label = tf.equal(labels[:, None], tf.range(z.shape[1]))
-        asked = tf.where(is_label, low + weight, low)
-        return (tf.exp(z - log_sum[:, None]) - asked) * upstream[:, None]
+        softmax = tf.exp(z - log_sum[:, None])
+        return (softmax - _asked(z, labels, low, weight)) * upstream[:, None]
 
     return log_sum, gradient
+
+
+def _exponentials_kept(
+    z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
+) -> tuple[tf.Tensor, object]:
+    largest = tf.reduce_max(z, axis=1)
+    exponentials = tf.exp(z - largest[:, None])
+    total = tf.reduce_sum(exponentials, axis=1)
+
+    def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        softmax = exponentials / total[:, None]
+        return (softmax - _asked(z, labels, low, weight)) * upstream[:, None]
+
+    return largest + tf.math.log(total), gradient
+
+
+def _asked(z: tf.Tensor, labels: tf.Tensor, low: float, weight: float) -> tf.Tensor:
+    """Returns the distribution that is asked for, like z, by comparison."""
+    is_label = tf.equal(labels[:, None], tf.range(z.shape[1]))
+    return tf.where(is_label, low + weight, low)

@@ -26,6 +26,7 @@ from t2t_repro.fast.rows import rows_of, shaped_as
 from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.formulas import Tensor
+from t2t_repro.system.formula import formula
 
 # To begin an operation on another core takes about as long as to read half a MiB.
 # A matrix of less than 3 MiB in float32 is left whole.
@@ -163,6 +164,12 @@ def product_with_table(x: Tensor, table: keras.Variable) -> Tensor:
     return shaped_as(x, multiply_transposed(rows_of(x), table))
 
 
+@formula
+def matmul(x: Tensor, matrix: Tensor, transposed: bool = False) -> Tensor:
+    """``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
+    return ops.matmul(x, ops.transpose(matrix) if transposed else matrix)
+
+
 def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
     """Multiplies float (rows, channels) by one kernel or several side by side."""
     product = _prepared.get().get(_key(kernels))
@@ -175,7 +182,7 @@ def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
     """Computes ``x @ table.T``: float (rows, channels) to (rows, units)."""
     product = _prepared.get().get(_key([table]))
     if product is None:
-        return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
+        return matmul(x, ops.cast(table, x.dtype), transposed=True)
     return product(x)
 
 
@@ -231,7 +238,7 @@ def _by_parts(parts: list[Tensor]) -> _Product:
     """Multiplies by matrices that stand side by side."""
 
     def product(x: Tensor) -> Tensor:
-        products = [ops.matmul(x, part) for part in parts]
+        products = [matmul(x, part) for part in parts]
         return products[0] if len(parts) == 1 else ops.concatenate(products, 1)
 
     return product

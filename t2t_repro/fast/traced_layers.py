@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 from keras import ops
-from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
+from t2t_repro.fast.in_xla import in_xla
 from t2t_repro.fast.rows import attend, rows_of, shaped_as
 from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.attention import both
@@ -42,8 +42,7 @@ def traced_once(
     if draws or masked or not ours or not tf.inside_function():
         return one_after_another.plain(layers, x, **context)
     on_rows, rows = _OnRows(x, **context), rows_of(x)
-    in_xla = GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
-    if in_xla or any(map(stand_in_for, first.weights)):
+    if in_xla() or any(map(stand_in_for, first.weights)):
         for layer in layers:
             rows = on_rows(layer, rows)
         return shaped_as(x, rows)

@@ -9,7 +9,8 @@ from contextvars import ContextVar
 import keras
 from keras import ops
 
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.system.formula import formula
 
 _given: ContextVar[Tensor | None] = ContextVar("dropout_seed", default=None)
 
@@ -69,6 +70,12 @@ class _Seed(keras.random.SeedGenerator):
         return self._seed
 
 
+@formula
+def uniform(shape: Shape, seed: Tensor) -> Tensor:
+    """Draws numbers from 0 to less than 1, float32, by a seed, int32 (2,)."""
+    return keras.random.uniform(shape, dtype="float32", seed=_Seed(seed))
+
+
 @keras.saving.register_keras_serializable("t2t_repro")
 class Dropout(keras.layers.Dropout):
     """Dropout (paper section 5.4): Keras' own, except inside `dropout_seed`."""
@@ -88,8 +95,8 @@ class Dropout(keras.layers.Dropout):
         seed = given_seed()
         if seed is None:
             return super().call(inputs, training=training)
-        own = _Seed(salted(seed, salt_of(self.path or self.name)))
+        own = salted(seed, salt_of(self.path or self.name))
         # keras.random.dropout draws in the type of the inputs: bfloat16 has 128 numbers
         # from 0 to 1, so that of a tenth it would drop 13/128.
-        drawn = keras.random.uniform(ops.shape(inputs), dtype="float32", seed=own)
+        drawn = uniform(ops.shape(inputs), own)
         return ops.where(drawn >= self.rate, inputs * (1.0 / (1.0 - self.rate)), 0)
