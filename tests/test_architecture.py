@@ -7,6 +7,7 @@ do not know each other. Inside one room, modules form no circle.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -29,6 +30,7 @@ FLOORS: tuple[frozenset[str], ...] = (
 TOP = len(FLOORS)
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Returns every module below the package: dotted name without it -> file."""
     found = {}
@@ -63,6 +65,7 @@ def resolved(name: str) -> str:
     return name
 
 
+@functools.cache
 def graph() -> dict[str, set[str]]:
     """Returns module -> the modules of the package that it imports."""
     return {

@@ -1,5 +1,7 @@
 """Beam search that must produce terms, against exhaustive search."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -24,17 +26,20 @@ def terms_of(asked: list[list[Ids]], vocab: int, joins=(), joined=()) -> Terms:
     return Terms(tf.constant(ids), *map(tf.constant, flags))
 
 
-def found(decoder: MemoryDecoder, sources, limit: int, search: Search, terms: Terms):
-    @tf.function(autograph=False)
-    def run(sources, ids):
-        # Inputs of one symbol, so that the limit is what we say.
+@cache
+def traced(decoder: MemoryDecoder, search: Search):
+    """Returns the search traced once for all sentences and terms."""
+    marks = tf.TensorSpec([decoder.vocab_size], tf.bool)
+    terms = Terms(tf.TensorSpec([None, None, None], tf.int32), marks, marks)
+
+    def run(sources, terms):
+        # Inputs of one symbol, so that the limit is one more than the extra length.
         inputs = tf.ones([tf.shape(sources)[0], 1], tf.int32)
         state = decoder.start(sources, search.beam_size)
-        given = terms._replace(ids=ids)
-        assert search.longest(1) == limit
-        return search.run(decoder, state, inputs, terms=given)
+        return search.run(decoder, state, inputs, terms=terms)
 
-    return run(tf.constant(sources), terms.ids)
+    sources = tf.TensorSpec([None, 6], tf.float32)
+    return tf.function(run, input_signature=[sources, terms], autograph=False)
 
 
 def holds(ids: Ids, terms: list[Ids], joins=(), joined=()) -> bool:
@@ -88,8 +93,9 @@ def test_a_wide_beam_finds_the_best_of_all_that_hold_the_terms(alpha, joins, joi
     ]
     sources = SMALL.sources(len(cases))
     search = Search(beam, alpha, extra_length=limit - 1, nbest=2)
+    assert search.longest(1) == limit
     terms = terms_of(cases, SMALL.vocab_size, joins, joined)
-    result = found(SMALL, sources, limit, search, terms)
+    result = traced(SMALL, search)(sources, terms)
     for row, (source, asked) in enumerate(zip(sources, cases, strict=True)):
         every = SMALL.exhaustive(source, limit, alpha)
         expected = [each for each in every if holds(each[1], asked, joins, joined)][:2]
@@ -110,7 +116,7 @@ def test_a_narrow_beam_meets_all_terms_that_have_room():
     sources = LARGER.sources(64)
     search = Search(5, 0.6, extra_length=19)
     terms = terms_of(asked, LARGER.vocab_size)
-    result = found(LARGER, sources, 20, search, terms)
+    result = traced(LARGER, search)(sources, terms)
     for row, (source, wanted) in enumerate(zip(sources, asked, strict=True)):
         ids = hypothesis(result.ids[row, 0])
         assert ids[-1] == EOS

@@ -10,13 +10,17 @@ from tests import run_command, tiny
 SOURCES = [source for source, _ in tiny.pairs("test")]
 
 
-def test_it_translates_as_the_command_does(trained, tmp_path):
+@pytest.fixture(scope="module")
+def model(trained):
+    return t2t_repro.load(str(trained.model_dir))
+
+
+def test_it_translates_as_the_command_does(trained, model, tmp_path):
     text, output = tmp_path / "text", tmp_path / "output"
     text.write_text("\n".join([*SOURCES, ""]), encoding="utf-8")
     flags = ("--model_dir", str(trained.model_dir), "--input_file", str(text))
     done = run_command.run("translate", *flags, "--output_file", str(output))
     assert done.status == 0, done
-    model = t2t_repro.load(trained.model_dir)
     assert model.translate(SOURCES) == output.read_text(encoding="utf-8").splitlines()
     assert model.translate(SOURCES[0], beam_size=1) == model.translate(
         SOURCES[:1], beam_size=1
@@ -24,8 +28,7 @@ def test_it_translates_as_the_command_does(trained, tmp_path):
     assert model.translate(["", " "]) == ["", ""]
 
 
-def test_it_scores_as_the_command_does(trained, tmp_path):
-    model = t2t_repro.load(str(trained.model_dir))
+def test_it_scores_as_the_command_does(trained, model, tmp_path):
     targets = model.translate(SOURCES)
     for name, lines in (("source", SOURCES), ("target", targets)):
         text = "".join(f"{line}\n" for line in lines)
