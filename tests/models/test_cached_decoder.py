@@ -1,5 +1,7 @@
 """Decoding step by step equals decoding whole targets, plainly and fast."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -57,6 +59,13 @@ def model(request):
     return made
 
 
+@cache
+def golden_case(path):
+    """Returns tensor2tensor's arrays of a case, and the model made from them."""
+    arrays = golden.load(path)
+    return arrays, golden.model_of(arrays, golden.hparams_of(arrays))
+
+
 def run_steps(decoder, state, hypotheses):
     """Feeds int (batch, beam, steps) symbols; returns all logits and the state."""
     logits = []
@@ -86,8 +95,8 @@ def test_logits_of_every_step_are_those_of_whole_targets(
 def test_logits_of_every_step_are_those_of_tensor2tensor(
     shared_dir, case, decoder_class
 ):
-    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = decoder_class(model, 1)
     targets = arrays["targets"][:, None]
     state = decoder.start(tf.constant(arrays["inputs"]))
     stepwise, _ = run_steps(decoder, state, targets)
@@ -186,8 +195,8 @@ def padded_alike(ours, theirs):
 @pytest.mark.medium
 @pytest.mark.parametrize("case", CASES)
 def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
-    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 4)
+    arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = decoder_class(model, 4)
     best = search(arrays, decoder, alpha=0.6, nbest=1)
     ids, expected = padded_alike(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
     np.testing.assert_array_equal(ids, expected)
@@ -202,8 +211,8 @@ def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_cl
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "relative"])
 def test_greedy_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
-    arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
-    decoder = decoder_class(golden.model_of(arrays, golden.hparams_of(arrays)), 1)
+    arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
+    decoder = decoder_class(model, 1)
     # tensor2tensor's greedy score is the plain log probability up to the first EOS.
     found = search(arrays, decoder, alpha=0.0)
     ids, theirs = padded_alike(found.ids.numpy()[:, 0], arrays["greedy_ids"])
