@@ -11,7 +11,8 @@ import pytest
 from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
-STEPS = 150
+# So many are left after each signal that it comes long before the end.
+STEPS = 300
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
 
@@ -107,7 +108,7 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("going on from step")
-        workers.wait_for(f"step 100/{STEPS}")
+        workers.wait_for(f"step 200/{STEPS}")
         workers.processes[1].kill()
         chief, killed = workers.finish()
         assert (chief.status, killed.status) == (2, -signal.SIGKILL)
