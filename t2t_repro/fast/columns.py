@@ -46,7 +46,7 @@ class ColumnState(NamedTuple):
         self_bias: float32 (batch, beam, columns), 0 where a column is of the
             hypothesis's own past, `MASKED` elsewhere.
         places: int32 (batch, columns), the step that a column is for.
-        source_bias: float32 (batch, 1, 1, source), hides padding.
+        source_bias: float32 (batch, 1, beam, source), hides padding.
     """
 
     layers: tuple[ColumnCache, ...]
@@ -65,12 +65,14 @@ class Columns:
 
     Attributes:
         beam_size: hypotheses per sentence.
+        heads: of self-attention.
         radius: earlier steps that a step sees; 0: all.
         is_relative: whether attention asks for `distances`. All sentences have one
             table of them, and so all columns are kept.
     """
 
     beam_size: int
+    heads: int
     radius: int
     is_relative: bool
 
@@ -97,8 +99,7 @@ class Columns:
             index: int32 (), the step, one more than the step before.
 
         Returns:
-            The state; and int32 (), a number n: the columns of the step, still to be
-            `written`, are number ``n * beam_size`` and those after it.
+            The state, and the place of the step's columns, for `written`.
         """
         state, group = self._with_room(state, index)
         columns = tf.range(tf.shape(state.places)[1])
@@ -107,9 +108,9 @@ class Columns:
         if self.radius:
             is_far = state.places < index - self.radius
             self_bias = tf.where(is_far[:, None], MASKED, self_bias)
-        return state._replace(self_bias=self_bias), group
+        return state._replace(self_bias=self_bias), self._place(state, group)
 
-    def written(self, cache: tf.Tensor, new: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
+    def written(self, cache: tf.Tensor, new: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
         """Writes the columns of a step into the cache itself.
 
         Copying all of it at each step would take a seventh of the time of a search on
@@ -119,21 +120,17 @@ class Columns:
             cache: float (batch, heads, columns, d), of which nobody needs the old
                 state.
             new: float (batch, heads, beam, d).
-            group: int32 (), from `entered`.
+            place: from `entered`.
 
         Returns:
             The cache.
         """
-        shape = tf.shape(cache)
-        rows, heads, columns, depth = tf.unstack(shape)
-        groups = columns // self.beam_size
+        step = self.beam_size * new.shape[-1]
         # (batch, heads, groups * beam, d) -> (batch * heads * groups, beam * d)
         written = tf.raw_ops.InplaceUpdate(
-            x=tf.reshape(cache, [rows * heads * groups, self.beam_size * depth]),
-            i=tf.range(rows * heads) * groups + group,
-            v=tf.reshape(new, [rows * heads, self.beam_size * depth]),
+            x=tf.reshape(cache, [-1, step]), i=place, v=tf.reshape(new, [-1, step])
         )
-        return tf.reshape(written, shape)
+        return tf.reshape(written, tf.shape(cache))
 
     def distances(self, state: ColumnState, index: tf.Tensor) -> tf.Tensor | None:
         """Returns how far columns lie behind a step, int32 (beam, columns), at most 0.
@@ -147,10 +144,15 @@ class Columns:
         distances = tf.repeat(distances, self.beam_size)
         return tf.tile(distances[None], [self.beam_size, 1])
 
+    def _place(self, state: ColumnState, group: tf.Tensor) -> tf.Tensor:
+        """Returns which `beam_size` columns of each head, int32 (batch * heads,)."""
+        batch, columns = tf.unstack(tf.shape(state.places))
+        return tf.range(batch * self.heads) * (columns // self.beam_size) + group
+
     def _with_room(
         self, state: ColumnState, index: tf.Tensor
     ) -> tuple[ColumnState, tf.Tensor]:
-        """Returns a state that has free columns, and the number of the next."""
+        """Returns a state that has free columns, and the number of the next group."""
         state = tf.cond(
             tf.equal(index % _STEPS_MORE, 0),
             lambda: self._with_free_columns(state, index),
@@ -239,10 +241,13 @@ class FixedColumns(Columns):
             source_bias,
         )
 
-    def written(self, cache: tf.Tensor, new: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
+    def written(self, cache: tf.Tensor, new: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
         """Writes the columns of a step; compiled, into the cache itself."""
-        start = tf.stack([0, 0, group * self.beam_size, 0])
-        return ops.slice_update(cache, start, new)
+        return ops.slice_update(cache, place, new)
+
+    def _place(self, state: ColumnState, group: tf.Tensor) -> tf.Tensor:
+        """Returns where a step begins in a cache, int32 (4,)."""
+        return tf.stack([0, 0, group * self.beam_size, 0])
 
     def _with_room(
         self, state: ColumnState, index: tf.Tensor

@@ -34,7 +34,7 @@ class StaticDecoder(ColumnDecoder):
         self._halves = halves
         columns = self._columns
         self._columns = FixedColumns(
-            beam_size, columns.radius, columns.is_relative, width
+            beam_size, columns.heads, columns.radius, columns.is_relative, width
         )
 
     def start(self, inputs: tf.Tensor) -> ColumnState:
