@@ -82,10 +82,10 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
 
     `found` gets each contender's tokens a second by work, start and memory.
     """
-    from t2t_repro.fast import eight_bits
+    from t2t_repro.fast import whole_numbers
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
-    reason = eight_bits.why_not()
+    reason = whole_numbers.why_not()
     if reason and contenders.pop(INT8, None):
         say(f"without {INT8}: {reason}")
     works = decoding.works_of(args)

@@ -158,7 +158,7 @@ def load_models(args: Any, directory: ModelDir, checkpoint: str) -> Loaded:
     Where 8 bits cannot be computed it says so, and float32 takes their place, in `args`
     too. UserError: --calibration_file comes without int8, or as `loading.load_models`.
     """
-    from t2t_repro.fast.eight_bits import why_not
+    from t2t_repro.fast.whole_numbers import why_not
     from t2t_repro.translation import loading
 
     if args.precision != "int8" and args.calibration_file is not None:

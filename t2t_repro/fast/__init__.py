@@ -32,6 +32,7 @@ def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
         (formulas.product, few_rows.product),
         (formulas.product_with_table, few_rows.product_with_table),
         (formulas.rows_of_table, eight_bits.look_up),
+        (formulas.rectify, eight_bits.rectified),
         (formulas.one_after_another, traced_layers.traced_once),
         (neighbourhood.attend_nearby, windows.attend_nearby),
         (searching.decoder_of, column_decoder.ColumnDecoder),

@@ -1,4 +1,4 @@
-"""The products of a model in 8 bits, on a CPU that has instructions for them.
+"""The products of a model in 8 bits, on a CPU (see `whole_numbers`).
 
 ``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``, where a are the rows in
 unsigned 8 bits, ``x = (a - zero) * step``, and Q is the matrix in signed 8 bits, each
@@ -6,9 +6,8 @@ column with a scale of its own. ``zero`` and ``step`` come of the bounds of x: c
 found once on real text (`Watch`), so that a row's product depends on the row alone.
 The sums are whole numbers and exact.
 
-The matrices are constants of the graph, for oneDNN lays them out anew at each product
-with anything else, which takes longer than the product of a few rows. Each is in a
-function, so that several graphs of an export have one copy.
+What the rectifier of a feed-forward network lets through stays in 8 bits on its way to
+the next product, whose bounds say how.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,18 +17,16 @@ import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 from t2t_repro.fast.stand_ins import Matrices, Product, matrices, stand_in, stand_in_for
+from t2t_repro.fast.whole_numbers import MOST_ROW, MOST_WEIGHT, multiplied
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.formulas import Tensor, rows_of_table
+from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.formulas import Tensor, rectify, rows_of_table
 from t2t_repro.models.transformer import Transformer
 
 Array = npt.NDArray[np.float32]
-
-MOST_WEIGHT = 127  # Of the signed range; -128 has no opposite.
-MOST_ROW = 255
 
 
 class Bounds(NamedTuple):
@@ -45,17 +42,17 @@ class Site(NamedTuple):
     Attributes:
         name: the path of the first in the model.
         layers: those that multiply, `Dense` or one `TokenEmbedding`.
+        rectified_for: the name of the site whose rows are the positive part of the
+            product; None: there is none, the product is asked for as it is.
     """
 
     name: str
     layers: tuple[Dense | TokenEmbedding, ...]
+    rectified_for: str | None = None
 
     def variables(self) -> list[keras.Variable]:
         """Returns the matrices."""
-        return [
-            layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
-            for layer in self.layers
-        ]
+        return [_matrix_of(layer) for layer in self.layers]
 
     def matrix(self) -> Array:
         """Returns the values side by side, float32 (channels, units)."""
@@ -96,30 +93,39 @@ def _columns_of(product: Product, start: int, end: int) -> Product:
 
 def sites(model: Transformer) -> list[Site]:
     """Returns all large products of a built model."""
-    groups: list[tuple[Dense | TokenEmbedding, ...]] = []
+    prefix = f"{model.name}/"
+
+    def name(layer: Dense | TokenEmbedding) -> str:
+        return str(_matrix_of(layer).path.removeprefix(prefix))
+
+    def site(*layers: Dense | TokenEmbedding) -> Site:
+        return Site(name(layers[0]), layers)
+
+    found = []
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers_in_order():
             back, network = layer.self_attention, layer.feed_forward
-            groups += [
-                (back.query, back.key, back.value),
-                (back.output_projection,),
-                (network.hidden,),
-                (network.output_projection,),
+            hidden, output = site(network.hidden), site(network.output_projection)
+            if type(network) is FeedForward:
+                hidden = hidden._replace(rectified_for=output.name)
+            found += [
+                site(back.query, back.key, back.value),
+                site(back.output_projection),
+                hidden,
+                output,
             ]
             if stack is model.decoder:
                 cross = layer.cross_attention
-                groups += [
-                    (cross.query,),
-                    (cross.key, cross.value),
-                    (cross.output_projection,),
+                found += [
+                    site(cross.query),
+                    site(cross.key, cross.value),
+                    site(cross.output_projection),
                 ]
-    groups.append((model.softmax_table,))
-    found = [Site("", group) for group in groups]
-    prefix = f"{model.name}/"
-    return [
-        site._replace(name=site.variables()[0].path.removeprefix(prefix))
-        for site in found
-    ]
+    return [*found, site(model.softmax_table)]
+
+
+def _matrix_of(layer: Dense | TokenEmbedding) -> keras.Variable:
+    return layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
 
 
 class EightBits:
@@ -129,53 +135,64 @@ class EightBits:
         matrix: float32 (channels, units).
         bias: float32 (units,), added to the product.
         bounds: of the rows; None: nothing is multiplied by it.
+        rectified: the bounds of the next product's rows, from 0 on, where these are
+            this product's positive part; it is given in 8 bits then.
     """
 
     def __init__(
-        self, matrix: Array, bias: Array | float = 0.0, bounds: Bounds | None = None
+        self,
+        matrix: Array,
+        bias: Array | float = 0.0,
+        bounds: Bounds | None = None,
+        rectified: Bounds | None = None,
     ) -> None:
-        scale = np.abs(matrix).max(axis=0) / MOST_WEIGHT
-        self.scale = np.where(scale == 0, 1, scale).astype(np.float32)
-        self._codes = np.rint(matrix / self.scale).astype(np.int8)
-        low, high = bounds or Bounds(0, 1)
-        self.step = (high - low) / MOST_ROW
-        self.zero = round(-low / self.step)
-        self._columns = (self.scale * self.step).astype(np.float32)
-        sums = self._codes.sum(axis=0, dtype=np.int64)
-        self._offset = (bias / self._columns - self.zero * sums).astype(np.float32)
-        self._constants = tf.function(self._made, autograph=False)
-
-    def _made(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        codes = TensorProto(
-            dtype=tf.qint8.as_datatype_enum,
-            tensor_shape=tf.TensorShape(self._codes.shape).as_proto(),
-            tensor_content=self._codes.tobytes(),
+        most = np.abs(matrix).max(axis=0)
+        self._most = np.where(most == 0, 1, most).astype(np.float32)
+        self._scale = self._most / MOST_WEIGHT
+        codes = np.rint(matrix / self._scale).astype(np.int8)
+        # Column by column, as `rows` takes them: qint8 (units, channels).
+        self._codes = tf.Variable(
+            tf.bitcast(np.ascontiguousarray(codes.T), tf.qint8),
+            trainable=False,
+            name="codes",
         )
-        return tf.constant(codes), tf.constant(self._offset), tf.constant(self._columns)
+        low, high = bounds or Bounds(0, 1)
+        self._step = (high - low) / MOST_ROW
+        self._zero = round(-low / self._step)
+        zero = self._zero * self._step * self._scale
+        self._bias = (bias - zero * codes.sum(axis=0, dtype=np.int64)).astype(
+            np.float32
+        )
+        self._rectified = rectified
 
     def product(self, x: tf.Tensor) -> tf.Tensor:
-        """Multiplies float32 (rows, channels): float32 (rows, units)."""
-        codes, offset, columns = self._constants()
-        rows, _, _ = tf.raw_ops.QuantizeV2(
-            input=x,
-            min_range=-self.zero * self.step,
-            max_range=(MOST_ROW - self.zero) * self.step,
-            T=tf.quint8,
-            mode="MIN_COMBINED",
-            round_mode="HALF_AWAY_FROM_ZERO",
-        )
-        return _sums(rows, codes, offset) * columns
+        """Multiplies float32 (rows, channels), or uint8 as another one rectified it.
+
+        Returns float32 (rows, units); uint8 where it rectifies.
+        """
+        if x.dtype == tf.uint8:
+            rows = tf.bitcast(x, tf.quint8)
+        else:
+            rows, _, _ = tf.raw_ops.QuantizeV2(
+                input=x,
+                min_range=-self._zero * self._step,
+                max_range=(MOST_ROW - self._zero) * self._step,
+                T=tf.quint8,
+                mode="MIN_COMBINED",
+                round_mode="HALF_AWAY_FROM_ZERO",
+            )
+        most_row = MOST_ROW * self._step
+        codes = self._codes.value()
+        if self._rectified is None:
+            return multiplied(rows, codes, self._bias, most_row, self._most)
+        most = self._rectified.high
+        y = multiplied(rows, codes, self._bias, most_row, self._most, most)
+        return tf.bitcast(y, tf.uint8)
 
     def rows(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns columns of the matrix, for int32 (...): float32 (..., channels)."""
-        codes, _, _ = self._constants()
-        flat = tf.reshape(ids, [-1])
-        # (channels, V) -> (channels, ids)
-        found = tf.cast(tf.bitcast(tf.gather(codes, flat, axis=1), tf.int8), tf.float32)
-        found = tf.transpose(found) * tf.gather(self.scale, flat)[:, None]
-        shape = tf.concat([tf.shape(ids), [self._codes.shape[0]]], axis=0)
-        found = tf.reshape(found, shape)
-        return tf.ensure_shape(found, [*ids.shape, self._codes.shape[0]])
+        found = tf.bitcast(tf.gather(self._codes.value(), ids), tf.int8)
+        return tf.cast(found, tf.float32) * tf.gather(self._scale, ids)[..., None]
 
 
 def compute_in_eight_bits(model: Transformer, bounds: Mapping[str, Bounds]) -> None:
@@ -189,7 +206,8 @@ def compute_in_eight_bits(model: Transformer, bounds: Mapping[str, Bounds]) -> N
     """
     products: dict[Matrices, Product] = {}
     for site in sites(model):
-        quantised = EightBits(site.matrix(), site.bias(), bounds[site.name])
+        rectified = None if site.rectified_for is None else bounds[site.rectified_for]
+        quantised = EightBits(site.matrix(), site.bias(), bounds[site.name], rectified)
         products.update(site.products(quantised.product))
         if site.layers[0] is model.softmax_table:
             products[_rows_key(model.softmax_table.table)] = quantised.rows
@@ -209,6 +227,11 @@ def look_up(table: keras.Variable, ids: Tensor) -> Tensor:
     """Stands in for `formulas.rows_of_table`."""
     kept = stand_in_for(table, table)
     return rows_of_table.plain(table, ids) if kept is None else kept(ids)
+
+
+def rectified(x: Tensor) -> Tensor:
+    """Stands in for `formulas.rectify`; what is in 8 bits already is rectified."""
+    return x if tf.uint8 == x.dtype else rectify.plain(x)
 
 
 def _rows_key(table: keras.Variable) -> Matrices:
@@ -261,52 +284,3 @@ class Watch:
                 return tf.matmul(x, matrix) + bias
 
         return product
-
-
-def why_not() -> str | None:
-    """Says why this machine cannot compute products in 8 bits; None: it can.
-
-    The largest sums are tried: instructions older than VNNI add pairs of products up in
-    16 bits and cut what is larger.
-    """
-    if tf.config.list_physical_devices("GPU"):
-        return "TensorFlow has no 8-bit products for a GPU"
-    try:
-        exact = bool(is_exact())
-    except tf.errors.OpError:
-        return "this TensorFlow has no 8-bit products (oneDNN's, on x86-64)"
-    return None if exact else "this processor has no instructions for it (VNNI)"
-
-
-def is_exact() -> tf.Tensor:
-    """Tries the largest sums of 8-bit products, in a graph or not: bool ()."""
-    channels, units = 64, 16
-    codes = tf.bitcast(tf.fill([channels, units], np.int8(MOST_WEIGHT)), tf.qint8)
-    rows = tf.bitcast(tf.fill([2, channels], np.uint8(MOST_ROW)), tf.quint8)
-    sums = _sums(rows, codes, tf.zeros([units]))
-    return tf.reduce_all(tf.equal(sums, float(channels * MOST_ROW * MOST_WEIGHT)))
-
-
-def _sums(rows: tf.Tensor, codes: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
-    """Adds up products of whole numbers, float32.
-
-    Args:
-        rows: quint8 (rows, channels).
-        codes: qint8 (channels, units).
-        offset: float32 (units,), added.
-    """
-    most = float(MOST_WEIGHT)
-    return tf.raw_ops.QuantizedMatMulWithBiasAndDequantize(
-        a=rows,
-        b=codes,
-        bias=offset,
-        # A range of a step of 1, so that the numbers are given as they are.
-        min_a=0.0,
-        max_a=float(MOST_ROW),
-        min_b=-most,
-        max_b=most,
-        min_freezed_output=0.0,
-        max_freezed_output=0.0,
-        Toutput=tf.float32,
-        input_quant_mode="SCALED",
-    )

@@ -3,11 +3,10 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.formulas import Shape, Tensor, rectify
 from t2t_repro.layers.layer import Layer
 
 
@@ -40,5 +39,5 @@ class FeedForward(Layer):
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
-        hidden = ops.relu(self.hidden(x))
+        hidden = rectify(self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

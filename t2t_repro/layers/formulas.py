@@ -30,6 +30,12 @@ def product(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @formula
+def rectify(x: Tensor) -> Tensor:
+    """``max(0, x)`` (section 3.3)."""
+    return ops.relu(x)
+
+
+@formula
 def product_with_table(x: Tensor, table: Tensor) -> Tensor:
     """``x E^T``: how like each row of a table a vector is (section 3.4).
 

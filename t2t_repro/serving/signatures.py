@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.batch import NO_HYPOTHESIS
 from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits
+from t2t_repro.fast import eight_bits, whole_numbers
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.attention_answer import AttentionAnswer
@@ -89,13 +89,15 @@ class ServingModule(tf.Module):
         if len(models) == 1:
             attention = AttentionAnswer(models[0], answers.best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
-        # A SavedModel holds what it is told to track: what the graphs read, which of
-        # matrices in 8 bits is nothing.
-        graphs = [
-            each.get_concrete_function().graph for each in self.functions.values()
-        ]
-        read = {id(variable) for graph in graphs for variable in graph.variables}
-        self.weights = [v for v in answers.best.model_variables if id(v) in read]
+        # A SavedModel holds what it is told to track: what the graphs read, which of a
+        # model in 8 bits is not all of its weights.
+        self.weights = list(
+            {
+                id(variable): variable
+                for function in self.functions.values()
+                for variable in function.get_concrete_function().graph.variables
+            }.values()
+        )
 
 
 class Answers:
@@ -198,7 +200,7 @@ def _where_exact(
     """Lets a graph fail where sums of 8-bit products would be wrong."""
 
     def answer(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        check = tf.debugging.assert_equal(eight_bits.is_exact(), True, _INEXACT)
+        check = tf.debugging.assert_equal(whole_numbers.is_exact(), True, _INEXACT)
         with tf.control_dependencies([check]):
             return function(*map(tf.identity, inputs))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits
+from t2t_repro.fast import eight_bits, whole_numbers
 from t2t_repro.fast.eight_bits import Bounds, Watch
 from t2t_repro.fast.stand_ins import standing_in
 from t2t_repro.models.transformer import Transformer
@@ -78,7 +78,7 @@ def compute_in_eight_bits(
         UserError: this machine cannot compute in 8 bits, there is no text, or the file
             of the bounds is damaged.
     """
-    reason = eight_bits.why_not()
+    reason = whole_numbers.why_not()
     if reason:
         raise UserError(f"{reason}; compute in float32")
     tokenizer = home.tokenizer()

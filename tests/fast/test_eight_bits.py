@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import fast
 from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits
+from t2t_repro.fast import eight_bits, whole_numbers
 from t2t_repro.fast.eight_bits import Bounds, EightBits, Watch
 from t2t_repro.fast.rows import softmax_of_any_width
 from t2t_repro.fast.stand_ins import stand_in_for, standing_in
@@ -21,7 +21,7 @@ from t2t_repro.models.searching import decoder_of, find
 from tests.serving import small
 
 pytestmark = pytest.mark.skipif(
-    eight_bits.why_not() is not None, reason=f"{eight_bits.why_not()}"
+    whole_numbers.why_not() is not None, reason=f"{whole_numbers.why_not()}"
 )
 VOCAB_SIZE = 30
 
@@ -71,7 +71,26 @@ def test_values_beyond_the_bounds_are_cut():
 
 def test_zero_stays_zero():
     product = EightBits(normal(64, 8), 0.0, Bounds(-0.7, 2.9)).product
-    np.testing.assert_array_equal(in_graph(product)(np.zeros((3, 64), "f")), 0)
+    np.testing.assert_allclose(in_graph(product)(np.zeros((3, 64), "f")), 0, atol=1e-5)
+
+
+def test_what_is_rectified_is_the_next_products_rows():
+    generator = np.random.default_rng(3)
+    x, matrix = generator.integers(0, 31, (7, 20)), generator.integers(-9, 10, (20, 33))
+    matrix[0], x[:, 0] = 127, 0  # So that a step of each column is 1.
+    bias = generator.integers(-9, 10, 33)
+    positive = np.maximum(x @ matrix + bias, 0)
+    assert (positive == 0).any() and positive.max() > 255
+    # A step is 2, and halves are rounded to even ones; what is above 510 is cut.
+    bounds = Bounds(0, 510)
+    codes = np.clip(np.rint(positive / 2), 0, 255)
+    first = EightBits(matrix.astype("f"), bias.astype("f"), Bounds(0, 255), bounds)
+    found = in_graph(first.product)(x.astype("f"))
+    assert found.dtype == tf.uint8
+    np.testing.assert_array_equal(found, codes)
+    second = EightBits(np.eye(33, dtype="f") * 127, 0.0, bounds)
+    both = in_graph(lambda x: second.product(first.product(x)))(x.astype("f"))
+    np.testing.assert_array_equal(both, codes * 2 * 127)
 
 
 def test_rows_are_those_of_the_table_within_half_a_step():
@@ -203,7 +222,7 @@ def test_where_sums_are_cut_it_is_told(environment, reason):
         [
             sys.executable,
             "-c",
-            "from t2t_repro.fast import eight_bits; print(eight_bits.why_not())",
+            "from t2t_repro.fast.whole_numbers import why_not; print(why_not())",
         ],
         env={**os.environ, **environment},
         capture_output=True,

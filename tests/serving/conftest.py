@@ -11,7 +11,7 @@ import sentencepiece
 
 from t2t_repro import fast
 from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits
+from t2t_repro.fast import eight_bits, whole_numbers
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.server_files import write_server_files
@@ -79,8 +79,8 @@ def marian_module() -> ServingModule:
 @pytest.fixture(scope="session")
 def int8_module(tokenizer: Tokenizer) -> ServingModule:
     """As `module`, its products in 8 bits."""
-    if eight_bits.why_not():
-        pytest.skip(f"{eight_bits.why_not()}")
+    if whole_numbers.why_not():
+        pytest.skip(f"{whole_numbers.why_not()}")
     fast.install("CPU")
     model = small.random_model(small.VOCAB_SIZE)
     search = Search(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_search import log_softmax, penalty, plain_search
 
-from t2t_repro.fast import eight_bits
+from t2t_repro.fast import whole_numbers
 from tests import run_command
 
 TOOL = "tools/benchmark_decode.py"
@@ -28,7 +28,7 @@ def test_all_programs_run_and_the_fast_search_finds_what_the_plain_one_does():
         "t2t_repro float32",
         "t2t_repro float32, XLA",
         "t2t_repro bfloat16",
-        *([] if eight_bits.why_not() else ["t2t_repro int8"]),
+        *([] if whole_numbers.why_not() else ["t2t_repro int8"]),
         "t2t_repro float32, 1 decoder layer",
         "CTranslate2 float32",
         "CTranslate2 int8",
