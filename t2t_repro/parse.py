@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose)
     made: list[Parser] = []
 
-    def load(args: Any) -> tuple[Parser, None]:
+    def load(args: Any, lines: int | None) -> tuple[Parser, None]:
         made.append(_load(args))
         return made[0], None
 

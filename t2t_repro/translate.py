@@ -41,7 +41,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose)
     made: list[TermTranslator] = []
 
-    def load(args: Any) -> tuple[Translator | TermTranslator, Align | None]:
+    def load(
+        args: Any, lines: int | None
+    ) -> tuple[Translator | TermTranslator, Align | None]:
+        translate_flags.choose_xla(args, lines)
         translator, align = _load(args)
         if args.terms is None:
             return translator, align

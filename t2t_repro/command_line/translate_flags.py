@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
@@ -28,6 +29,9 @@ _EXCLUDED = {
         "xla",
     ),
 }
+LINES_THAT_PAY = 1000
+"""Lines one at a time that are found sooner by a search that is compiled first."""
+
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
 
@@ -79,9 +83,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--xla",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="compile the search for a sentence alone (typed text, --batch_size 1), "
-        "once for each length in steps of 16 subwords",
+        "once for each length in steps of 16 subwords; without the flag on a CPU, in "
+        f"float32, for --batch_size 1 and a file of {LINES_THAT_PAY:,} lines or more",
     )
     parser.add_argument(
         "--tensor2tensor_rules",
@@ -146,6 +151,33 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
         "sampling": sampling,
         "tensor2tensor_rules": args.tensor2tensor_rules,
     }
+
+
+def choose_xla(args: Any, lines: int | None) -> None:
+    """Sets `args.xla` where it was not given; says so where that is to compile.
+
+    Args:
+        args: of the command.
+        lines: of the input, where that is known.
+    """
+    import tensorflow as tf
+
+    if args.xla is not None:
+        return
+    args.xla = (
+        args.batch_size == 1
+        and args.precision == "float32"
+        and (lines or 0) >= LINES_THAT_PAY
+        and not any(getattr(args, name) for name in _EXCLUDED["xla"])
+        and args.terms is None
+        and not tf.config.list_physical_devices("GPU")
+    )
+    if args.xla:
+        print(
+            f"{lines:,} lines one at a time: their search is compiled (--no-xla: not)",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _check(args: Any) -> None:

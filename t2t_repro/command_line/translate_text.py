@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from t2t_repro.translation.translator import Translator
 
     AnyTranslator = Translator | Parser | TermTranslator
-    Load = Callable[[Any], tuple[AnyTranslator, Align | None]]
+    Load = Callable[[Any, int | None], tuple[AnyTranslator, Align | None]]
 
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
@@ -46,8 +46,9 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
 def translate_text(args: Any, load: Load) -> None:
     """Translates from the input to the output, wherever an earlier run left it.
 
-    `load` returns what translates by the flags and, if asked for, what aligns. Raises
-    UserError if the flags, the text or the model cannot be used.
+    `load`, given the flags and the number of lines, where that is known, returns what
+    translates and, if asked for, what aligns. Raises UserError if the flags, the text
+    or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import ProgressBar
     from t2t_repro.translation.translation_files import (
@@ -60,7 +61,7 @@ def translate_text(args: Any, load: Load) -> None:
     _check_names(args)
     text = InputText(args.input_file)
     prefixes = _prefixes(args, text)
-    translator, align = load(args)
+    translator, align = load(args, text.lines)
     typed = args.input_file == "-" and sys.stdin.isatty()
     shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
     identity = None
@@ -149,7 +150,7 @@ def _identity(
         "--nbest": args.nbest,
         "--alignment": args.alignment,
         "--alignment_layer": args.alignment_layer,
-        "--xla": args.xla,
+        "--xla": bool(args.xla),
     }
     search = asdict(translator.search)
     search["never"] = list(search["never"])  # As JSON gives it back.

@@ -67,9 +67,8 @@ class StaticDecoder(ColumnDecoder):
         bias: tf.Tensor,
     ) -> tf.Tensor:
         if cache.cross_keys.shape.rank == 3:
-            return folded.attend(
-                attention, y, cache.cross_keys, cache.cross_values, bias, self.beam_size
-            )
+            keys, values, beam = cache.cross_keys, cache.cross_values, self.beam_size
+            return folded.attend(attention, y, keys, values, bias[:, :, :1], beam)
         return super()._look_at_source(attention, y, cache, bias)
 
 

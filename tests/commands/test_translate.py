@@ -167,6 +167,22 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
         assert bool(pairs) == bool(text)
 
 
+@pytest.mark.medium
+def test_many_lines_one_at_a_time_are_compiled_by_themselves(trained, tmp_path):
+    lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 334)
+    text = tmp_path / "many.en"
+    text.write_text(lines)
+    one_by_one = ("--input_file", str(text), "--batch_size", "1")
+    found = translate(trained, *one_by_one)
+    plain = translate(trained, *one_by_one, "--no-xla")
+    said = "1,002 lines one at a time: their search is compiled (--no-xla: not)"
+    assert said in found.err
+    assert "compiled" not in plain.err
+    assert found.out == plain.out
+    for flags in (("--sampling",), ("--batch_size", "32"), ("--precision", "bfloat16")):
+        assert "compiled" not in translate(trained, *one_by_one, *flags).err
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [

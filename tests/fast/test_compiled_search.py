@@ -39,6 +39,7 @@ def models():
         {"alpha": 0.0},
         {"algorithm": "marian", "never": (5,), "length_factor": 1.5, "alpha": 1.0},
         {"algorithm": "transformers", "alpha": 1.0},
+        {"algorithm": "opennmt"},
     ],
     ids=str,
 )
