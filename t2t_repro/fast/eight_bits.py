@@ -163,6 +163,8 @@ class EightBits:
         self._bias = (bias - zero * codes.sum(axis=0, dtype=np.int64)).astype(
             np.float32
         )
+        # In a function, so that several graphs of an export have one copy.
+        self._columns = tf.function(self._of_columns, autograph=False)
         self._rectified = rectified
 
     def product(self, x: tf.Tensor) -> tf.Tensor:
@@ -182,12 +184,15 @@ class EightBits:
                 round_mode="HALF_AWAY_FROM_ZERO",
             )
         most_row = MOST_ROW * self._step
-        codes = self._codes.value()
+        codes, (bias, most) = self._codes.value(), self._columns()
         if self._rectified is None:
-            return multiplied(rows, codes, self._bias, most_row, self._most)
-        most = self._rectified.high
-        y = multiplied(rows, codes, self._bias, most_row, self._most, most)
+            return multiplied(rows, codes, bias, most_row, most)
+        y = multiplied(rows, codes, bias, most_row, most, self._rectified.high)
         return tf.bitcast(y, tf.uint8)
+
+    def _of_columns(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns bias and largest weight of each, float32 (units,)."""
+        return tf.constant(self._bias), tf.constant(self._most)
 
     def rows(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns columns of the matrix, for int32 (...): float32 (..., channels)."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 MOST_WEIGHT = 127  # Of the signed range; -128 has no opposite.
@@ -22,9 +21,9 @@ _Attribute: TypeAlias = tf.compat.v1.AttrValue
 def multiplied(
     rows: tf.Tensor,
     codes: tf.Tensor,
-    bias: npt.NDArray[np.float32],
+    bias: tf.Tensor,
     most_row: float,
-    most_weights: npt.NDArray[np.float32],
+    most_weights: tf.Tensor,
     most: float | None = None,
 ) -> tf.Tensor:
     """Multiplies whole numbers that stand for others, in a graph.
@@ -49,7 +48,8 @@ def multiplied(
         steps = [b"BiasAdd", b"Relu", b"Requantize"]
         outputs = [tf.quint8, tf.float32, tf.float32]  # The latter two are its bounds.
     # The operation does not look whether they are of the types that it takes.
-    tensors = [rows, codes, *(tf.constant(each, tf.float32) for each in numbers)]
+    tensors = [rows, codes]
+    tensors += [tf.convert_to_tensor(each, tf.float32) for each in numbers]
     operation = tf.compat.v1.get_default_graph().create_op(
         "_QuantizedMatMul",
         tensors,
@@ -90,8 +90,8 @@ def is_exact() -> tf.Tensor:
     channels, units = 64, 16
     codes = tf.bitcast(tf.fill([units, channels], np.int8(MOST_WEIGHT)), tf.qint8)
     rows = tf.bitcast(tf.fill([2, channels], np.uint8(MOST_ROW)), tf.quint8)
-    most = np.full([units], MOST_WEIGHT, np.float32)
-    sums = multiplied(rows, codes, np.zeros([units], np.float32), MOST_ROW, most)
+    bias, most = tf.zeros([units]), tf.fill([units], float(MOST_WEIGHT))
+    sums = multiplied(rows, codes, bias, MOST_ROW, most)
     return tf.reduce_all(tf.equal(sums, float(channels * MOST_ROW * MOST_WEIGHT)))
 
 
