@@ -90,14 +90,17 @@ class ServingModule(tf.Module):
             attention = AttentionAnswer(models[0], answers.best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
         # A SavedModel holds what it is told to track: what the graphs read, which of a
-        # model in 8 bits is not all of its weights.
-        self.weights = list(
-            {
-                id(variable): variable
-                for function in self.functions.values()
-                for variable in function.get_concrete_function().graph.variables
-            }.values()
-        )
+        # model in 8 bits is not all of its weights, and matrices beside them.
+        graphs = [
+            each.get_concrete_function().graph for each in self.functions.values()
+        ]
+        handles = {id(v.handle): v for graph in graphs for v in graph.variables}
+        # In the order in which the graphs ask for them: always the same.
+        asked = [id(each) for graph in graphs for each in graph.external_captures]
+        read = {id(handles[n]): handles[n] for n in asked if n in handles}
+        known = answers.best.model_variables
+        self.weights = [v for v in known if read.pop(id(v), None) is not None]
+        self.matrices = list(read.values())
 
 
 class Answers:
