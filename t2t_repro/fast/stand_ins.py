@@ -16,7 +16,9 @@ Matrices = tuple[int, ...]
 """The identities of the variables of a matrix, or of several side by side."""
 
 Product = Callable[[Tensor], Tensor]
-"""From rows, float (rows, channels), to their product, the bias of the layer added."""
+"""From rows, float (rows, channels), to their product, the bias of the layer added.
+
+What is rectified between two products may be uint8 (see `eight_bits`)."""
 
 _products: dict[Matrices, Product] = {}
 

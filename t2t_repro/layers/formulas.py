@@ -31,7 +31,7 @@ def product(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @formula
 def rectify(x: Tensor) -> Tensor:
-    """``max(0, x)`` (section 3.3)."""
+    """``max(0, x)`` (section 3.3), of float of any shape."""
     return ops.relu(x)
 
 

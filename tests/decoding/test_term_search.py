@@ -115,6 +115,7 @@ def test_a_narrow_beam_meets_all_terms_that_have_room():
     ]
     sources = LARGER.sources(64)
     search = Search(5, 0.6, extra_length=19)
+    assert search.longest(1) == 20
     terms = terms_of(asked, LARGER.vocab_size)
     result = traced(LARGER, search)(sources, terms)
     for row, (source, wanted) in enumerate(zip(sources, asked, strict=True)):
