@@ -30,7 +30,7 @@ _EXCLUDED = {
     ),
 }
 LINES_THAT_PAY = 1000
-"""Lines one at a time that are found sooner by a search that is compiled first."""
+"""Lines one at a time from which on compiling the search begins to pay, about."""
 
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
