@@ -44,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     def load(
         args: Any, lines: int | None
     ) -> tuple[Translator | TermTranslator, Align | None]:
-        translate_flags.choose_xla(args, lines)
-        translator, align = _load(args)
+        translator, align = _load(args, lines)
         if args.terms is None:
             return translator, align
         from t2t_repro.translation.terms import TermTranslator, read_terms
@@ -62,15 +61,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
 
 
-def _load(args: Any) -> tuple[Translator, Align | None]:
+def _load(args: Any, lines: int | None) -> tuple[Translator, Align | None]:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
-    give_each_batch_a_core(args.xla)
     directory = ModelDir(Path(args.model_dir))
-    changes = translate_flags.search_changes(args, directory.hparams())
+    hparams = directory.hparams()
+    translate_flags.choose_xla(args, lines, hparams)
+    give_each_batch_a_core(args.xla)
+    changes = translate_flags.search_changes(args, hparams)
     loaded = cli.load_models(args, directory, args.checkpoint)
     align = None
     if args.alignment:

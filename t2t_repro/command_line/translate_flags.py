@@ -29,8 +29,12 @@ _EXCLUDED = {
         "xla",
     ),
 }
-LINES_THAT_PAY = 1000
-"""Lines one at a time from which on compiling the search begins to pay, about."""
+LINES_THAT_PAY = 2000
+"""Lines one at a time from which on compiling a narrow model's search pays."""
+
+WIDEST_THAT_PAYS = 256
+"""Up to this d_model it does: a step then takes as long as its operations are many.
+That of a wide one reads its weights, compiled or not, and may be slower compiled."""
 
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -86,7 +90,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the search for a sentence alone (typed text, --batch_size 1), "
         "once for each length in steps of 16 subwords; without the flag on a CPU, in "
-        f"float32, for --batch_size 1 and a file of {LINES_THAT_PAY:,} lines or more",
+        f"float32, for --batch_size 1, {LINES_THAT_PAY:,} lines or more of a file and a "
+        f"d_model of {WIDEST_THAT_PAYS} at most",
     )
     parser.add_argument(
         "--tensor2tensor_rules",
@@ -153,12 +158,13 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     }
 
 
-def choose_xla(args: Any, lines: int | None) -> None:
+def choose_xla(args: Any, lines: int | None, hparams: HParams) -> None:
     """Sets `args.xla` where it was not given; says so where that is to compile.
 
     Args:
         args: of the command.
         lines: of the input, where that is known.
+        hparams: of the model.
     """
     import tensorflow as tf
 
@@ -168,6 +174,7 @@ def choose_xla(args: Any, lines: int | None) -> None:
         args.batch_size == 1
         and args.precision == "float32"
         and (lines or 0) >= LINES_THAT_PAY
+        and hparams.d_model <= WIDEST_THAT_PAYS
         and not any(getattr(args, name) for name in _EXCLUDED["xla"])
         and args.terms is None
         and not tf.config.list_physical_devices("GPU")

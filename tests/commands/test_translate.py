@@ -169,13 +169,13 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
 
 @pytest.mark.medium
 def test_many_lines_one_at_a_time_are_compiled_by_themselves(trained, tmp_path):
-    lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 334)
+    lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 667)
     text = tmp_path / "many.en"
     text.write_text(lines)
     one_by_one = ("--input_file", str(text), "--batch_size", "1")
     found = translate(trained, *one_by_one)
     plain = translate(trained, *one_by_one, "--no-xla")
-    said = "1,002 lines one at a time: their search is compiled (--no-xla: not)"
+    said = "2,001 lines one at a time: their search is compiled (--no-xla: not)"
     assert said in found.err
     assert "compiled" not in plain.err
     assert found.out == plain.out
