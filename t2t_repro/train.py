@@ -62,8 +62,8 @@ def _parser() -> cli.ArgumentParser:
         nargs="?",
         const="true",
         choices=("auto", "true", "false"),
-        help="compile loss and gradient with XLA; auto: on a GPU that has bfloat16; "
-        "the set has its own",
+        help="compile loss and gradient with XLA; auto: on a GPU that has bfloat16, "
+        "for 50,000 updates or more; the set has its own",
     )
     parser.add_argument(
         "--deterministic",

@@ -153,7 +153,7 @@ class HParams(ModelFields):
     xla: bool | Literal["auto"] = setting(
         AUTO,
         "Compile loss and gradient with XLA, once for every shape; auto: on a GPU "
-        "that has bfloat16.",
+        "that has bfloat16, for 50,000 updates or more.",
         _OWN,
         plain=False,
     )

@@ -23,6 +23,10 @@ USABLE = 0.9
 MARGIN = 1.5
 """Factor on what one part needs, for the formula is within 15 % of what was counted."""
 
+UPDATES_THAT_PAY = 50_000
+"""Updates from which on XLA pays on a GPU: it compiles some 48 shapes, 40 (tiny) to 60
+seconds (big) each on an H200, and saves tens of milliseconds an update."""
+
 # float32 of every weight: itself, its gradient, Adam's two moments, the sum over parts,
 # the sum over devices packed and unpacked, and its casts.
 _COPIES = 8
@@ -102,7 +106,7 @@ def settled(
             **{
                 "rows_multiple": ROWS_MULTIPLE,
                 "precision": "bfloat16" if found.has_bfloat16 else "float32",
-                "xla": found.has_bfloat16,
+                "xla": found.has_bfloat16 and asked.train_steps >= UPDATES_THAT_PAY,
             }
             | before
         )
@@ -116,6 +120,11 @@ def settled(
         lines.append(f"{told}: {_reason(before, autos, found)}")
     if found and found.has_bfloat16 and part.precision == "float32":
         lines.append("products of float32 are TF32 on this GPU, TensorFlow's default")
+    if found and part.xla:
+        lines.append(
+            "XLA compiles each shape of a part when it first comes, up to a minute "
+            "each: the first updates are slow"
+        )
     return part, lines
 
 

@@ -14,6 +14,11 @@ H100 = Gpus("H100", (9, 0), 80 * 10**9)
 A100 = Gpus("A100", (8, 0), 40 * 10**9)
 V100 = Gpus("V100", (7, 0), 16 * 10**9)
 
+COMPILES = (
+    "XLA compiles each shape of a part when it first comes, up to a minute each: the "
+    "first updates are slow"
+)
+
 
 def settled(asked, found, replicas=1, kept=None, accepted=()):
     return devices.settled(asked, kept, accepted, replicas, found)
@@ -45,13 +50,25 @@ def test_the_parts_of_a_batch_are_a_multiple_of_the_replicas_and_fit(found, repl
 
 def test_bfloat16_and_xla_are_for_gpus_that_have_bfloat16():
     for found, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
-        chosen, (said,) = settled(BASE, found)
+        chosen, said = settled(BASE, found)
         assert (chosen.precision, chosen.xla) == (precision, xla)
         assert chosen.rows_multiple == 8
-        assert f"chosen for {found.name} (compute capability" in said
+        assert f"chosen for {found.name} (compute capability" in said[0]
+        assert said[1:] == [COMPILES] * xla
     asked = BASE.replace(precision="float32")
     _, said = settled(asked, A100)
-    assert said[-1] == "products of float32 are TF32 on this GPU, TensorFlow's default"
+    tf32 = "products of float32 are TF32 on this GPU, TensorFlow's default"
+    assert said[1:] == [tf32, COMPILES]
+
+
+@pytest.mark.parametrize(("updates", "xla"), [(49_999, False), (50_000, True)])
+def test_a_short_training_does_not_wait_for_a_compiler(updates, xla):
+    chosen, said = settled(BASE.replace(train_steps=updates), H100)
+    assert (chosen.precision, chosen.xla) == ("bfloat16", xla)
+    assert (COMPILES in said) == xla
+    # Asked for, it is done.
+    asked = BASE.replace(train_steps=updates, xla=True)
+    assert settled(asked, H100)[0].xla
 
 
 def test_a_training_keeps_what_it_began_with_wherever_it_goes_on():
@@ -69,7 +86,7 @@ def test_a_training_keeps_what_it_began_with_wherever_it_goes_on():
 
 
 def test_where_memory_is_unknown_parts_are_those_of_a_cpu():
-    chosen, (said,) = settled(BIG, Gpus("GPU", (8, 0), None), 2)
+    chosen, (said, _) = settled(BIG, Gpus("GPU", (8, 0), None), 2)
     # 25,000 in 8 parts: the fewest of at most 3,571 that two devices can share.
     assert chosen.max_tokens_per_device == 3125
     assert "memory unknown" in said
