@@ -90,8 +90,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the search for a sentence alone (typed text, --batch_size 1), "
         "once for each length in steps of 16 subwords; without the flag on a CPU, in "
-        f"float32, for --batch_size 1, {LINES_THAT_PAY:,} lines or more of a file and a "
-        f"d_model of {WIDEST_THAT_PAYS} at most",
+        f"float32, for --batch_size 1, {LINES_THAT_PAY:,} lines or more and a d_model "
+        f"of {WIDEST_THAT_PAYS} at most",
     )
     parser.add_argument(
         "--tensor2tensor_rules",
