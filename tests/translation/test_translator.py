@@ -110,6 +110,7 @@ def test_few_sentences_occupy_all_cores(
     sentences, batch_size, cores, expected, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     assert rows_at_once(sentences, batch_size) == expected
 
 

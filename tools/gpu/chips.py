@@ -69,6 +69,20 @@ CHIPS = {
         bandwidth=3.35e12,
         peak=989.5e12,
     ),
+    # "NVIDIA H200 Tensor Core GPU" data sheet, H200 SXM: 141 GB, 4.8 TB/s, 1,979 TFLOPS
+    # with sparsity; the processor is the H100's.
+    "H200": Chip(
+        "NVIDIA H200",
+        capability=9,
+        multiprocessors=132,
+        lanes=128,
+        clock=1.98,
+        l2=50 * KIB**2,
+        shared=228,
+        memory=141 * 10**9,
+        bandwidth=4.8e12,
+        peak=989.5e12,
+    ),
     # "NVIDIA A100 Tensor Core GPU" data sheet, A100 80GB SXM: 2,039 GB/s, 312 TFLOPS;
     # "NVIDIA A100 Tensor Core GPU Architecture".
     "A100": Chip(
