@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,21 @@ def fast_formulas() -> None:
     from t2t_repro import fast
 
     fast.install()
+
+
+@pytest.fixture
+def sixteen_cores(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[pytest.LogCaptureFixture]:
+    """Lets the process believe in 16 cores, so that as many threads begin at once.
+
+    What TensorFlow's Python part logs meanwhile is in it.
+    """
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(16))
+    logger = logging.getLogger("tensorflow")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture(scope="session")

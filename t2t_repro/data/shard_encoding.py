@@ -50,13 +50,15 @@ def encode_pairs(
         # Source, target, source, target: the flat ids are in the order of the file.
         return tf.stack(sides, axis=1).merge_dims(0, 1)
 
+    # Else TensorFlow takes threads that wait for the tracing for retracings, and warns.
+    traced = encode.get_concrete_function()
     workers = usable_cores()
     pending: deque[tuple[Future[Encoded], int]] = deque()
     numbered = enumerate(pairs, start=1)
     with ThreadPoolExecutor(workers) as pool:
         while chunk := list(islice(numbered, PAIRS_PER_CALL)):
             kept = _without_empty(chunk, left_out)
-            pending.append((pool.submit(_encode, encode, kept), chunk[-1][0]))
+            pending.append((pool.submit(_encode, traced, kept), chunk[-1][0]))
             if len(pending) >= 2 * workers:
                 future, read = pending.popleft()
                 yield future.result(), read

@@ -204,19 +204,23 @@ class Translator(tf.Module):
 
         On a CPU several batches are searched at once (see `side_by_side`).
         """
+        # Threads call functions that are traced: TensorFlow takes calls that wait for
+        # the tracing by another one for retracings, and warns of five.
         with ThreadPoolExecutor(batches_at_once()) as pool:
             if terms is not None:
-                yield from pool.map(self.translate_with_terms, batches, terms)
+                search = self.translate_with_terms.get_concrete_function()
+                yield from pool.map(search, batches, terms)
             elif prefixes is None:
                 yield from pool.map(self._translate_batch, batches)
             else:
-                yield from pool.map(self.complete_ids, batches, prefixes)
+                search = self.complete_ids.get_concrete_function()
+                yield from pool.map(search, batches, prefixes)
 
     def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Does as `translate_ids`, by the search for one sentence if that can."""
         if self._for_one is not None and self._for_one.is_for(inputs):
             return self._for_one(inputs)
-        return self.translate_ids(inputs)
+        return self.translate_ids.get_concrete_function()(inputs)
 
     def translate_lines(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data import shard_encoding
 from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.system.errors import UserError
@@ -53,6 +54,15 @@ def test_pairs_with_text_on_both_sides_are_read_back(directory):
         batch = pairs.gather(np.array([number]))
         assert batch["inputs"].tolist() == [ids(source)]
         assert batch["targets"].tolist() == [ids(target)]
+
+
+def test_many_threads_encode_without_a_warning(tmp_path, sixteen_cores, monkeypatch):
+    """They wait for one tracing, which TensorFlow takes for as many."""
+    monkeypatch.setattr(shard_encoding, "PAIRS_PER_CALL", 2)
+    write_shards(PAIRS * 20, CodePointTokenizer(), tmp_path / "train", "train", ORIGIN)
+    assert sixteen_cores.text == ""
+    pairs = load_shards(tmp_path / "train", "vocabulary-1", "data-1")
+    assert pairs.lengths.tolist() == [[4, 2], [6, 4], [2, 8]] * 20
 
 
 def test_the_manifest_counts_everything_and_names_every_file(directory):

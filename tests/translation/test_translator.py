@@ -18,6 +18,9 @@ from t2t_repro.translation.translator import (
 from tests import tiny
 
 SEARCH = Search(beam_size=3, extra_length=3)
+IN_A_GRAPH = tf.function(
+    input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
+)
 LINES = [source for source, _ in tiny.pairs("test")] + ["ten", "", "one two " * 4]
 # No-break space, line separator and ideographic space are spaces to Python, too.
 BLANKS = ["", " ", "\t \x0b", "\u00a0", "\u2028", "\u3000 "]
@@ -61,10 +64,13 @@ def spelling(model, tokenizer, text):
     symbol = next(n for n in range(tiny.VOCAB_SIZE) if decoded(tokenizer, n) == text)
     row = np.full((1, 1, 3), symbol, np.int32)
     row[0, 0, 1] = 10
-    translator.translate_ids = lambda inputs: (
-        tf.repeat(tf.constant(row), tf.shape(inputs)[0], axis=0),
-        tf.zeros([tf.shape(inputs)[0], 1]),
-    )
+
+    @IN_A_GRAPH
+    def translate_ids(inputs):
+        rows = tf.shape(inputs)[0]
+        return tf.repeat(tf.constant(row), rows, axis=0), tf.zeros([rows, 1])
+
+    translator.translate_ids = translate_ids
     return translator
 
 
@@ -112,6 +118,16 @@ def test_few_sentences_occupy_all_cores(
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     assert rows_at_once(sentences, batch_size) == expected
+
+
+def test_many_threads_translate_without_a_warning(
+    model, tokenizer, translator, sixteen_cores
+):
+    """They wait for one tracing, which TensorFlow takes for as many."""
+    fresh = Translator(model, tokenizer, SEARCH)
+    expected = list(translator.translate_lines(LINES * 4))
+    assert_same(list(fresh.translate_lines(LINES * 4, batch_size=2)), expected)
+    assert sixteen_cores.text == ""
 
 
 def test_every_line_is_tokenised_once(translator, tokenizer, monkeypatch):
@@ -249,7 +265,7 @@ def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer, monkeypa
     translator = Translator(model, tokenizer, Search(beam_size=3, nbest=3))
     ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
     scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
-    translator.translate_ids = lambda inputs: (ids, scores)
+    translator.translate_ids = IN_A_GRAPH(lambda inputs: (ids, scores))
     one, two = translator.translate_window(["one", "one"])
     assert (one.score, one.tokens, one.others) == (-0.5, 2, ())
     assert (two.score, two.tokens) == (-0.25, 2)
