@@ -23,9 +23,9 @@ USABLE = 0.9
 MARGIN = 1.5
 """Factor on what one part needs, for the formula is within 15 % of what was counted."""
 
-UPDATES_THAT_PAY = 50_000
-"""Updates from which on XLA pays on a GPU: it compiles some 48 shapes, 40 (tiny) to 60
-seconds (big) each on an H200, and saves tens of milliseconds an update."""
+UPDATES_FOR_XLA = 50_000
+"""Updates from which on XLA is chosen on a GPU: it first compiles some 48 shapes, 40
+(tiny) to 60 seconds (big) each on an H200. What it saves there is not measured yet."""
 
 # float32 of every weight: itself, its gradient, Adam's two moments, the sum over parts,
 # the sum over devices packed and unpacked, and its casts.
@@ -106,7 +106,7 @@ def settled(
             **{
                 "rows_multiple": ROWS_MULTIPLE,
                 "precision": "bfloat16" if found.has_bfloat16 else "float32",
-                "xla": found.has_bfloat16 and asked.train_steps >= UPDATES_THAT_PAY,
+                "xla": found.has_bfloat16 and asked.train_steps >= UPDATES_FOR_XLA,
             }
             | before
         )
