@@ -1,6 +1,6 @@
 """The GPUs that programs are compiled for, as NVIDIA's papers describe them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KIB = 1024
 
@@ -53,36 +53,27 @@ device_description_str: "{self.name}"
 """
 
 
+# "NVIDIA H100 Tensor Core GPU" data sheet, H100 SXM: 80 GB, 3.35 TB/s, 1,979 TFLOPS of
+# bfloat16 with sparsity, which is twice what there is without; "NVIDIA H100 Tensor Core
+# GPU Architecture" for the rest.
+_H100 = Chip(
+    "NVIDIA H100 80GB HBM3",
+    capability=9,
+    multiprocessors=132,
+    lanes=128,
+    clock=1.98,
+    l2=50 * KIB**2,
+    shared=228,
+    memory=80 * 10**9,
+    bandwidth=3.35e12,
+    peak=989.5e12,
+)
+
 CHIPS = {
-    # "NVIDIA H100 Tensor Core GPU" data sheet, H100 SXM: 80 GB, 3.35 TB/s, 1,979
-    # TFLOPS of bfloat16 with sparsity, which is twice what there is without; "NVIDIA
-    # H100 Tensor Core GPU Architecture" for the rest.
-    "H100": Chip(
-        "NVIDIA H100 80GB HBM3",
-        capability=9,
-        multiprocessors=132,
-        lanes=128,
-        clock=1.98,
-        l2=50 * KIB**2,
-        shared=228,
-        memory=80 * 10**9,
-        bandwidth=3.35e12,
-        peak=989.5e12,
-    ),
-    # "NVIDIA H200 Tensor Core GPU" data sheet, H200 SXM: 141 GB, 4.8 TB/s, 1,979 TFLOPS
-    # with sparsity; the processor is the H100's.
-    "H200": Chip(
-        "NVIDIA H200",
-        capability=9,
-        multiprocessors=132,
-        lanes=128,
-        clock=1.98,
-        l2=50 * KIB**2,
-        shared=228,
-        memory=141 * 10**9,
-        bandwidth=4.8e12,
-        peak=989.5e12,
-    ),
+    "H100": _H100,
+    # "NVIDIA H200 Tensor Core GPU" data sheet, H200 SXM: the H100's processor, 141 GB,
+    # 4.8 TB/s.
+    "H200": replace(_H100, name="NVIDIA H200", memory=141 * 10**9, bandwidth=4.8e12),
     # "NVIDIA A100 Tensor Core GPU" data sheet, A100 80GB SXM: 2,039 GB/s, 312 TFLOPS;
     # "NVIDIA A100 Tensor Core GPU Architecture".
     "A100": Chip(
