@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     _check_flags(parser, args)
     test_set = _test_set(args)
-    from t2t_repro.evaluation.metrics import figures, paired_bootstrap
+    from t2t_repro.evaluation.metrics import ORIGINAL_QUOTES, figures, paired_bootstrap
     from t2t_repro.evaluation.test_sets import write_for_comet
     from t2t_repro.system.text_files import new_text_file
 
@@ -86,6 +86,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         if test_set.target_lang:
             paper = found[1]
             values |= {"paper_bleu": paper.score, "paper_signature": paper.signature}
+            if found[2].name == ORIGINAL_QUOTES:
+                values["paper_bleu_original_quotes"] = found[2].score
+                values["paper_signature_original_quotes"] = found[2].signature
     values["split"] = None if args.reference_file else args.split or "test"
     text.append(f"{values['checkpoint']} on {test_set.description}")
     if args.compare:

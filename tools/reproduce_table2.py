@@ -81,6 +81,7 @@ def row_of(name: str, args: Namespace) -> dict[str, Any]:
         "signature": result.get("signature"),
         "paper_bleu": result.get("paper_bleu"),
         "paper_signature": result.get("paper_signature"),
+        "paper_bleu_original_quotes": result.get("paper_bleu_original_quotes"),
     }
 
 
@@ -106,9 +107,15 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
             f"| {row['counted_flops']:.2g} | {_or_dash(row['estimated_flops'], '.2g')} "
             f"| {row['paper_flops']:.2g} | {_or_dash(row['hours'], ',.1f')} "
             f"| {row['paper_bleu_reported']} | {_or_dash(row['bleu'], '.2f')} "
-            f"| {_or_dash(row['paper_bleu'], '.2f')} |"
+            f"| {_paper_bleu(row)} |"
         )
     return "\n".join(lines)
+
+
+def _paper_bleu(row: dict[str, Any]) -> str:
+    original = row["paper_bleu_original_quotes"]
+    found = _or_dash(row["paper_bleu"], ".2f")
+    return found if original is None else f"{found} (original quotes: {original:.2f})"
 
 
 def _or_dash(value: float | None, spelling: str) -> str:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from sacrebleu.metrics import BLEU
 
+from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
 from t2t_repro.system.errors import UserError
 
 # Perl leaves `aa-b-c` half split (the match of `a-b` consumes the b), so do we.
@@ -33,6 +34,8 @@ class BleuScore:
     hypothesis_length: int  # Tokens of all hypotheses.
     reference_length: int  # Tokens of all (closest) references.
     sentences: int  # Number of lines.
+    # By `paper_bleu`, of newstest2014 only: the score against the official reference.
+    original_quotes: BleuScore | None = None
 
 
 def sacre_bleu(
@@ -97,8 +100,13 @@ def paper_bleu(
     split hyphens twice and inflate the score), German words are split at their hyphens
     (not French ones: those figures are plain tokenized BLEU), and multi-bleu.perl
     scores. The references go through the same steps; tensor2tensor read a file of them
-    that had been tokenized beforehand. The signature is of our own form and names every
-    step. Raises as `sacre_bleu`.
+    that had been tokenized beforehand.
+
+    If the only reference is newstest2014's German one, its quotes become ASCII first,
+    as in that file (see `newstest2014.with_ascii_quotes`). The signature then contains
+    `refquotes:ascii`, and `original_quotes` is the score without this step.
+
+    The signature is of our own form and names every step. Raises as `sacre_bleu`.
     """
     split = target_lang == "de"
     texts = [hypotheses, references, *more_references]
@@ -107,7 +115,6 @@ def paper_bleu(
     own, first, *more = (
         moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
-    result = multi_bleu(own, first, more)
     signature = "|".join(
         [
             f"nrefs:{len(texts) - 1}|case:mixed|eff:no|punct:ascii",
@@ -117,7 +124,16 @@ def paper_bleu(
             f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}",
         ]
     )
-    return BleuScore(**{**vars(result), "signature": signature})
+    result = replace(multi_bleu(own, first, more), signature=signature)
+    googles = with_ascii_quotes(references) if split and not more else None
+    if googles is None:
+        return result
+    first = moses_tokens(googles, target_lang, split_compounds=split)
+    return replace(
+        multi_bleu(own, first),
+        signature=signature.replace("punct:ascii", "punct:ascii|refquotes:ascii"),
+        original_quotes=result,
+    )
 
 
 def moses_tokens(

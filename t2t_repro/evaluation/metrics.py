@@ -13,6 +13,9 @@ from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu
 SAMPLES = 1000
 """How often the bootstrap draws the test set anew, as in sacreBLEU."""
 
+ORIGINAL_QUOTES = "the paper's BLEU, original quotes"
+"""Name of the figure that newstest2014 has twice (see `BleuScore.original_quotes`)."""
+
 _CERTAIN = 0.05
 
 
@@ -38,7 +41,8 @@ def figures(
     Args:
         hypotheses: plain text, a line a sentence.
         references: one or several, each as long.
-        target_lang: if given, the paper's BLEU of that language comes second.
+        target_lang: if given, the paper's BLEU of that language comes second, and
+            for newstest2014 `ORIGINAL_QUOTES` third.
 
     Raises:
         UserError: there are no lines, or not as many on each side.
@@ -52,6 +56,9 @@ def figures(
     if target_lang is not None:
         paper = paper_bleu(hypotheses, references[0], target_lang, references[1:])
         found.insert(1, Figure("the paper's BLEU", paper.score, paper.signature))
+        if paper.original_quotes:
+            official = paper.original_quotes
+            found.insert(2, Figure(ORIGINAL_QUOTES, official.score, official.signature))
     return found
 
 

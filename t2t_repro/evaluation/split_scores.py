@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from tqdm import tqdm
@@ -28,6 +28,10 @@ class Score:
     sentences: int  # Sentences scored.
     tokens: int  # Subwords of the translations, EOS included.
     seconds: float  # Time spent translating.
+    # newstest2014's second figure: against the official reference, where `paper_bleu`
+    # has a reference with ASCII quotes. None for other test sets.
+    paper_bleu_original_quotes: float | None = None
+    paper_signature_original_quotes: str | None = None
 
     @property
     def value(self) -> float:
@@ -40,10 +44,17 @@ class Score:
 
     def figures(self) -> str:
         """Describes the figures for people, each named for what it is."""
-        return (
+        text = (
             f"BLEU {self.bleu:.2f}  {self.signature}\n"
             f"the paper's BLEU {self.paper_bleu:.2f}  {self.paper_signature}"
         )
+        if self.paper_bleu_original_quotes is not None:
+            text += (
+                "\nthe paper's BLEU, original quotes "
+                f"{self.paper_bleu_original_quotes:.2f}  "
+                f"{self.paper_signature_original_quotes}"
+            )
+        return text
 
     def text(self) -> str:
         """Describes the score for people, its speed included."""
@@ -115,11 +126,15 @@ def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
 
 
 def figures_of(result: Mapping[str, Any]) -> str | None:
-    """Describes the figures of a training's result; None if it was not scored."""
+    """Describes the figures of a training's result; None if it was not scored.
+
+    Results of earlier versions lack the fields that have a default.
+    """
     for kind in (Score, ParseScore):
-        names = [field.name for field in fields(kind)]
-        if all(name in result for name in names):
-            return kind(**{name: result[name] for name in names}).figures()
+        required = [field.name for field in fields(kind) if field.default is MISSING]
+        if all(name in result for name in required):
+            values = {f.name: result[f.name] for f in fields(kind) if f.name in result}
+            return kind(**values).figures()
     return None
 
 
@@ -146,6 +161,7 @@ def evaluate(
     hypotheses = [translation.text for translation in translations]
     sacre = sacre_bleu(hypotheses, references)
     paper = paper_bleu(hypotheses, references, target_lang)
+    official = paper.original_quotes
     result = Score(
         bleu=sacre.score,
         signature=sacre.signature,
@@ -154,6 +170,8 @@ def evaluate(
         sentences=len(pairs),
         tokens=sum(translation.tokens for translation in translations),
         seconds=seconds,
+        paper_bleu_original_quotes=official.score if official else None,
+        paper_signature_original_quotes=official.signature if official else None,
     )
     return result, translations
 

@@ -100,6 +100,22 @@ def test_any_file_is_translated_and_scored(trained, tmp_path):
     assert "paper" not in again.out
 
 
+def test_newstest2014_has_the_papers_figure_with_both_references(shared_dir):
+    path = str(shared_dir / "corpora/wmt_newstest/en-de/newstest2014-deen.de")
+    flags = ("--hypothesis_file", path, "--reference_file", path, "--target_lang", "de")
+    lines = run_command.run("evaluate", *flags).out.splitlines()
+    found = json.loads(run_command.run("evaluate", *flags, "--json").out)
+    paper, original = found["paper_bleu"], found["paper_bleu_original_quotes"]
+    assert round(original, 2) == 100 > 99 > paper
+    assert lines[1:3] == [
+        f"the paper's BLEU {paper:.2f}  {found['paper_signature']}",
+        "the paper's BLEU, original quotes 100.00  "
+        f"{found['paper_signature_original_quotes']}",
+    ]
+    assert "|refquotes:ascii|" in lines[1]
+    assert "refquotes" not in lines[2]
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

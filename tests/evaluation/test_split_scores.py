@@ -1,10 +1,13 @@
 """A score says what it is, how it was computed and of what."""
 
+import json
+
 import pytest
 import sacrebleu
 
 from t2t_repro.evaluation.split_scores import evaluate, figures_of, kind_of_score
 from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
 from t2t_repro.translation.translator import Translation
 from tests import tiny
 
@@ -60,7 +63,25 @@ def test_the_text_names_each_figure():
         "sentences",
         "tokens",
         "seconds",
+        "paper_bleu_original_quotes",
+        "paper_signature_original_quotes",
     }
+    assert found.paper_bleu_original_quotes is None
+
+
+def test_newstest2014_has_the_papers_figure_with_both_references(shared_dir):
+    path = shared_dir / "corpora/wmt_newstest/en-de/newstest2014-deen.de"
+    table = {str(n): line for n, line in enumerate(read_lines(path))}
+    found, _ = evaluate(Reader(table), list(table.items()), "de")
+    first, second, third = found.figures().splitlines()
+    assert first.startswith("BLEU 100.00  nrefs:1|case:mixed")
+    assert "|refquotes:ascii|" in second
+    assert third.startswith(
+        "the paper's BLEU, original quotes 100.00  nrefs:1|case:mixed|eff:no|"
+        "punct:ascii|tok:moses-de"
+    )
+    assert 98 < found.paper_bleu < 99
+    assert figures_of(json.loads(json.dumps(found.to_dict()))) == found.figures()
 
 
 def test_the_result_of_a_training_is_its_score_of_the_test_split(trained):
@@ -119,6 +140,9 @@ def test_a_result_is_described_by_its_figures():
         assert figures_of({"steps": 3} | found.to_dict()) == found.figures()
         assert kind_of_score("trees" if found is parsed else "de") is type(found)
     assert figures_of({"steps": 3}) is None
+    # As versions without the second figure wrote it.
+    older = {k: v for k, v in translated.to_dict().items() if "original" not in k}
+    assert figures_of(older) == translated.figures()
 
 
 def test_a_reference_that_is_no_tree_is_refused():

@@ -2,8 +2,9 @@
 
 import pytest
 
-from t2t_repro.problems.checks import Checks
+from t2t_repro.problems.checks import Checks, wmt16_for_wmt14
 from t2t_repro.problems.files import FilesProblem
+from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers
 
 ENGLISH = (
@@ -90,3 +91,30 @@ def test_pairs_behind_the_sample_are_compared_too(corpus, tmp_path, monkeypatch)
     corpus("val.de", [GERMAN[4], GERMAN[3]])
     (told,) = found(tmp_path)
     assert told.startswith("1 of 2 val pairs (50.0%)")
+
+
+@pytest.mark.parametrize("pairs", [4_548_885, 4_562_102, 4_500_966])
+def test_wmt16_is_recognised_by_its_number_of_pairs_in_either_direction(pairs):
+    told = wmt16_for_wmt14(pairs, "en", "de")
+    assert told is not None
+    assert told.startswith(f"the training data has {pairs:,} pairs, ")
+    assert wmt16_for_wmt14(pairs, "de", "en") == told
+    assert wmt16_for_wmt14(pairs, "en", "fr") is None
+
+
+# WMT14 and tensor2tensor's mixture in TensorFlow Datasets' catalog; the corpus of Luong
+# et al. 2015.
+@pytest.mark.parametrize("pairs", [4_508_785, 4_592_289, 4_468_840])
+def test_other_corpora_of_that_size_are_not_called_wmt16(pairs):
+    assert wmt16_for_wmt14(pairs, "en", "de") is None
+
+
+def test_both_sides_of_a_problem_of_one_language_are_checked():
+    class Spelling(Problem):
+        name, source_lang, target_lang = "spelling", "en", "en"
+
+        def pairs(self, split):
+            yield from [("res@@ ume", "resume")] * 3
+
+    (told,) = [t for t in Checks(Spelling(), ("val",)).findings() if "BPE" in t]
+    assert "3 of 6 lines of train.en, 3 of 6 lines of val.en" in told

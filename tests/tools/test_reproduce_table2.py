@@ -43,6 +43,10 @@ def test_a_result_is_read_where_there_is_one(tmp_path):
     done = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
     (line,) = [line for line in done.out.splitlines() if line.startswith("| base |")]
     assert line.endswith("| 3.3e+18 | - | 27.3 | 26.50 | 27.25 |")
+    score["paper_bleu_original_quotes"] = 26.75
+    (folder / "result.json").write_text(json.dumps(score))
+    done = run_command.run("tools/reproduce_table2.py", "--models", str(tmp_path))
+    assert "| 26.50 | 27.25 (original quotes: 26.75) |" in done.out
 
 
 def test_a_damaged_result_is_told(tmp_path):

@@ -1,0 +1,109 @@
+"""Mistakes in a corpus that ruin a reproduction, as the commands report them."""
+
+import pytest
+
+from t2t_repro.problems import checks
+from tests import run_command, tiny
+from tests.tfds_local import write_local_dataset
+
+pytestmark = pytest.mark.medium
+
+# The names of these warnings, which must be reported once or not at all.
+SGML, MOSES, BPE, WMT16 = (
+    "SGML markup in ",
+    "tokens of Moses' tokenizer in ",
+    "BPE marks of subword-nmt in ",
+    "the training data has ",
+)
+
+
+def warnings(command, folder, *flags):
+    """Runs a command on the corpus of a folder; returns these warnings."""
+    done = run_command.run(
+        command,
+        *("--data_dir", str(folder / "data")),
+        *("--hparams", str(tiny.write_hparams(folder)), *flags),
+    )
+    assert done.status == 0, done.err
+    return [
+        line.removeprefix("warning: ")
+        for line in done.out.splitlines()
+        if line.startswith(tuple(f"warning: {k}" for k in (SGML, MOSES, BPE, WMT16)))
+    ]
+
+
+def rewrite(folder, split, change):
+    """Changes every line of both sides of a split."""
+    for lang in ("en", "de"):
+        path = folder / f"data/{split}.{lang}"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        text = "".join(f"{change(n, line)}\n" for n, line in enumerate(lines, 1))
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    tiny.write_corpus(tmp_path / "data")
+    return tmp_path
+
+
+def test_nothing_is_said_of_raw_text(corpus):
+    assert warnings("datagen", corpus, "--problem", "files") == []
+
+
+@pytest.mark.parametrize(
+    ("split", "change", "told"),
+    [
+        (
+            "test",
+            lambda n, line: f'<seg id="{n}">{line}</seg>',
+            f"{SGML}6 of 6 lines of test.en, 6 of 6 lines of test.de, such as",
+        ),
+        (
+            "train",
+            lambda n, line: f"&quot; {line} &quot; twenty @-@ one",
+            f"{MOSES}60 of 60 lines of train.en, 60 of 60 lines of train.de, such as",
+        ),
+        (
+            "val",
+            lambda n, line: f"{line} twen@@ ty",
+            f"{BPE}5 of 5 lines of val.en, 5 of 5 lines of val.de, such as",
+        ),
+    ],
+)
+def test_preprocessed_text_is_reported_with_what_to_do(corpus, split, change, told):
+    rewrite(corpus, split, change)
+    (warning,) = warnings("datagen", corpus, "--problem", "files")
+    assert warning.startswith(told)
+    assert "; text must be raw: " in warning
+
+
+def test_training_reports_it_before_it_trains(corpus):
+    rewrite(corpus, "train", lambda n, line: f"{line} twen@@ ty")
+    flags = ("--train_steps", "1", "--model_dir", str(corpus / "model"))
+    (warning,) = warnings("train", corpus, *flags)
+    assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")
+
+
+def test_wmt16_in_place_of_wmt14_is_reported(corpus, monkeypatch):
+    # A corpus of the real size takes too long to encode.
+    monkeypatch.setitem(checks._WMT16_PAIRS, tiny.SIZES["train"], "an edition")
+    (warning,) = warnings("datagen", corpus, "--problem", "files")
+    assert warning == (
+        "the training data has 60 pairs, the number of WMT16's corpus (an edition); "
+        "the paper trained on WMT14's, 4,508,785 pairs (wmt14_translate/de-en of "
+        "TensorFlow Datasets): train on those, or name WMT16 next to the score"
+    )
+
+
+def test_the_wmt_problems_are_checked_alike(tmp_path, monkeypatch):
+    splits = {
+        "train": [(f"{en} twen@@ ty", de) for en, de in tiny.pairs("train")],
+        "validation": tiny.pairs("val"),
+        "test": tiny.pairs("test"),
+    }
+    write_local_dataset(tmp_path / "data", splits)
+    monkeypatch.setitem(checks._WMT16_PAIRS, tiny.SIZES["train"], "an edition")
+    wmt16, bpe = warnings("datagen", tmp_path, "--problem", "translate_ende_wmt14")
+    assert wmt16.startswith("the training data has 60 pairs, ")
+    assert bpe.startswith(f"{BPE}60 of 60 lines of train.en, such as ")

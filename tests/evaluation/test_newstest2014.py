@@ -1,0 +1,83 @@
+"""newstest2014's German reference is scored with ASCII quotes, as Google had it."""
+
+import unicodedata
+
+import pytest
+
+from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu
+from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
+from t2t_repro.system.text_files import read_lines
+
+
+@pytest.fixture(scope="module")
+def newstest(shared_dir):
+    return shared_dir / "corpora/wmt_newstest/en-de"
+
+
+@pytest.fixture(scope="module")
+def reference(newstest):
+    return read_lines(newstest / "newstest2014-deen.de")
+
+
+def with_straight_quotes(line):
+    """Replaces the characters that Unicode calls a quotation mark."""
+    return "".join('"' if "QUOTATION MARK" in unicodedata.name(c) else c for c in line)
+
+
+def test_every_quotation_mark_becomes_ascii(reference):
+    found = with_ascii_quotes(reference)
+    assert found == [with_straight_quotes(line) for line in reference]
+    # Both numbers are those of grep -c.
+    changed = [old for old, new in zip(reference, found, strict=True) if old != new]
+    assert len(changed) == 306
+    assert sum("„" in line for line in changed) == 304
+
+
+def test_a_copy_with_ascii_quotes_is_a_perfect_translation(reference):
+    copy = [with_straight_quotes(line) for line in reference]
+    result = paper_bleu(copy, reference, "de")
+    assert result.score == pytest.approx(100)
+    assert "|punct:ascii|refquotes:ascii|tok:moses-de-" in result.signature
+    # Against the official reference it loses the low quotes alone: Moses makes ASCII
+    # of the other double quotes, and of no single ones.
+    assert result.original_quotes.score < 99
+    assert "refquotes" not in result.original_quotes.signature
+
+
+def test_the_official_reference_is_no_perfect_translation(reference):
+    result = paper_bleu(reference, reference, "de")
+    assert result.score < 99
+    assert result.original_quotes.score == pytest.approx(100)
+
+
+def test_the_reference_is_recognised_however_its_words_are_spaced(reference):
+    assert with_ascii_quotes([f" {line} \r" for line in reference])
+    assert with_ascii_quotes([line.replace(" ", "  ") for line in reference])
+
+
+def test_no_other_reference_is_recognised(reference, newstest):
+    # The 2,737 lines of sacreBLEU's `wmt14`.
+    numbers = map(int, read_lines(newstest / "newstest2014-deen.2737.idx"))
+    subset = [reference[number] for number in numbers]
+    assert len(subset) == 2737
+    for lines in (
+        subset,
+        reference[::-1],
+        [*reference[:-1], "Ende"],
+        read_lines(newstest / "newstest2014-deen.en"),
+        read_lines(newstest / "newstest2013.de"),
+    ):
+        assert with_ascii_quotes(lines) is None
+
+
+def test_several_references_and_other_languages_keep_their_quotes(reference):
+    copy = [with_straight_quotes(line) for line in reference]
+    tokens, first, second = (
+        moses_tokens(lines, "de", split_compounds=True)
+        for lines in (reference, reference, copy)
+    )
+    several = paper_bleu(reference, reference, "de", [copy])
+    assert several.score == multi_bleu(tokens, first, [second]).score
+    for result in (several, paper_bleu(reference, reference, "en")):
+        assert "refquotes" not in result.signature
+        assert result.original_quotes is None
