@@ -98,7 +98,7 @@ for name, signature in sorted(model.signatures.items()):
 #
 #     cd exported && docker compose up
 #
-# In Colab there is no Docker. There the server can come from TensorFlow's own Debian packages, *if* they have one at least as new as the TensorFlow that exported (2.21): a server promises nothing for files from the future. `INSTALL = True` tries.
+# In Colab there is no Docker. There the server can come from TensorFlow's own Debian packages, *if* they have one at least as new as the TensorFlow that exported: a server promises nothing for files from the future. `INSTALL = True` tries.
 
 # %%
 INSTALL = False

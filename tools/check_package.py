@@ -3,13 +3,13 @@
     python tools/check_package.py --python python3.11,python3.12,python3.13
     python tools/check_package.py --python python3.11 --lowest
 
-`python -m build` makes both from the tracked files alone; their contents are compared
-with the tree. Every Python gets an empty environment for each, outside the checkout,
-where every command answers `--help` and the quickstart trains for a few steps, exports
-and translates; with --full the first one trains and scores all of it. With --lowest
-every package is the lowest that setup.cfg allows instead of the highest. An environment
-takes about four minutes, most of it pip's, and --full ten more. --work_dir names a
-folder that keeps everything.
+`python -m build` makes both from only the tracked files; their contents are compared
+with the tree. The wheel must replace no package of Google Colab. Every Python gets an
+empty environment for each, outside the checkout, where every command answers `--help`
+and the quickstart trains for a few steps, exports and translates; with --full the first
+one trains and scores all of it. With --lowest every package is the lowest that
+setup.cfg allows instead of the highest. An environment takes about four minutes, most
+of it pip's, and --full ten more. --work_dir names a folder that keeps everything.
 """
 
 import configparser
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import say
+from colab_packages import check_colab
 from flags import several
 
 from t2t_repro.command_line import cli
@@ -54,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         archives = build(work)
         for archive in archives:
             check_contents(archive, work / "source")
+        say("resolving the wheel in Colab")
+        added = check_colab(archives[0])
+        say(f"in Colab it adds {', '.join(added)} and replaces nothing")
         constraints = work / "constraints.txt"
         constraints.write_text(lowest(ROOT / "setup.cfg") if args.lowest else "")
         found: list[dict[str, Any]] = []
@@ -64,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     names = [archive.name for archive in archives]
     cli.print_result(
         f"{len(found)} installations work: {', '.join(names)}",
-        {"archives": names, "installations": found},
+        {"archives": names, "colab_adds": added, "installations": found},
         args.json,
     )
 

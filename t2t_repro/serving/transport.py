@@ -135,16 +135,20 @@ class GrpcTransport(Transport):
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         import grpc
-        from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+        from t2t_repro.serving import messages
 
         self._grpc = grpc
-        self._request = predict_pb2.PredictRequest
+        self._request = messages.PredictRequest
         # Attention maps are larger than the 4 MB that are allowed without being asked.
         options = [("grpc.max_receive_message_length", -1)]
         address = f"{server.host}:{server.port}"
         self._channel = grpc.insecure_channel(address, options)
-        service = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
-        self._predict = service.Predict
+        self._predict = self._channel.unary_unary(
+            messages.PREDICT,
+            request_serializer=messages.PredictRequest.SerializeToString,
+            response_deserializer=messages.PredictResponse.FromString,
+        )
 
     def close(self) -> None:
         """Ends the connection."""

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
-from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+from google.protobuf.message import Message  # type: ignore[import-untyped]
+
+from t2t_repro.serving.messages import PredictionLog, PredictLog, PredictRequest
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 
@@ -20,14 +22,12 @@ def write_warmup_requests(folder: Path, model_name: str) -> None:
     """Writes the requests, a TFRecord file of PredictionLog, to ``assets.extra``."""
     with tf.io.TFRecordWriter(str(folder / WARMUP_FILE)) as writer:
         for request in warmup_requests(model_name):
-            log = prediction_log_pb2.PredictionLog(
-                predict_log=prediction_log_pb2.PredictLog(request=request)
-            )
+            log = PredictionLog(predict_log=PredictLog(request=request))
             writer.write(log.SerializeToString())
 
 
-def warmup_requests(model_name: str) -> Iterator[predict_pb2.PredictRequest]:
-    """Yields a request for each signature, and more for the one that is used most."""
+def warmup_requests(model_name: str) -> Iterator[Message]:
+    """Yields a PredictRequest per signature, and more for the most frequent one."""
     for texts in (*([text] for text in _TEXTS), list(_TEXTS)):
         yield _request(model_name, "serving_default", text=texts)
     yield _request(model_name, "nbest", text=list(_TEXTS))
@@ -36,11 +36,9 @@ def warmup_requests(model_name: str) -> Iterator[predict_pb2.PredictRequest]:
     yield _request(model_name, "attention", **pairs)
 
 
-def _request(
-    model_name: str, signature: str, **inputs: list[str]
-) -> predict_pb2.PredictRequest:
-    """Makes one request, its inputs string (batch,)."""
-    request = predict_pb2.PredictRequest()
+def _request(model_name: str, signature: str, **inputs: list[str]) -> Message:
+    """Makes one PredictRequest, its inputs string (batch,)."""
+    request = PredictRequest()
     request.model_spec.name = model_name
     request.model_spec.signature_name = signature
     for name, texts in inputs.items():

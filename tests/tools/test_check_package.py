@@ -1,11 +1,14 @@
 """What is built holds the package and nothing else; what lacks a part is refused."""
 
 import re
+import subprocess
+import sys
 import tarfile
 import zipfile
 
 import check_package
 import pytest
+from colab_packages import check_colab, read_packages
 
 from t2t_repro.system.errors import UserError
 from tests import run_command
@@ -82,11 +85,78 @@ def test_an_interpreter_that_is_not_there_is_one_clear_line():
     assert "--python python0: there is no such program" in done.err
 
 
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    return check_package.build(tmp_path_factory.mktemp("built"))
+
+
 @pytest.mark.medium
-def test_wheel_and_sdist_are_built_from_the_tracked_files(tmp_path):
-    archives = check_package.build(tmp_path)
+def test_wheel_and_sdist_are_built_from_the_tracked_files(archives):
     assert [path.suffix for path in archives] == [".whl", ".gz"]
+    source = archives[0].parents[1] / "source"
     for archive in archives:
-        check_package.check_contents(archive, tmp_path / "source")
+        check_package.check_contents(archive, source)
     kept = check_package.names_in(archives[1])
     assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= kept
+
+
+@pytest.fixture(scope="module")
+def package_index():
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run"]
+    wanted = ["--ignore-installed", "--no-deps", "sacremoses"]
+    done = subprocess.run([*pip, *wanted], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("pip cannot reach a package index")
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """A list of an environment that has two packages and lacks a third."""
+    path = tmp_path / "packages.txt"
+    path.write_text("# Versions.\ntqdm==4.67.3\nTyping_Extensions==4.15.0\nclick\n")
+    return path
+
+
+def project(folder, *requirements):
+    """Writes a wheel that holds nothing but requirements."""
+    path = folder / "example-1.0-py3-none-any.whl"
+    metadata = "Metadata-Version: 2.1\nName: example\nVersion: 1.0\n"
+    metadata += "".join(f"Requires-Dist: {each}\n" for each in requirements)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("example-1.0.dist-info/METADATA", metadata)
+        archive.writestr("example-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+    return path
+
+
+def test_names_of_packages_are_normalized(packages):
+    wanted = {"tqdm": "4.67.3", "typing-extensions": "4.15.0", "click": ""}
+    assert read_packages(packages) == wanted
+
+
+@pytest.mark.medium
+def test_colabs_own_versions_satisfy_a_requirement(tmp_path, packages):
+    wheel_file = project(tmp_path, "tqdm>=4.67,<5", "typing-extensions>=4.15.0")
+    assert check_colab(wheel_file, packages) == []
+
+
+@pytest.mark.medium
+@pytest.mark.usefixtures("package_index")
+@pytest.mark.parametrize(
+    ("requirement", "message"),
+    [
+        ("tqdm>4.67.3", r"example.* would replace tqdm 4\.67\.3 by 4\.\d+\.\d+: "),
+        ("typing.extensions<4.15", r"would replace typing-extensions 4\.15\.0 by 4"),
+        ("six", r"packages\.txt does not list six, which example.* requires: add"),
+        ("tqdm==0", r"pip cannot resolve example.* in Colab: ERROR: .*tqdm==0"),
+    ],
+)
+def test_what_colab_cannot_keep_is_reported(tmp_path, packages, requirement, message):
+    with pytest.raises(UserError, match=message):
+        check_colab(project(tmp_path, requirement, "click"), packages)
+
+
+@pytest.mark.medium
+@pytest.mark.usefixtures("package_index")
+def test_the_wheel_replaces_no_package_of_colab(archives):
+    added = check_colab(archives[0])
+    assert {line.split()[0] for line in added} >= {"sacrebleu", "sacremoses"}

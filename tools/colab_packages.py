@@ -1,0 +1,100 @@
+"""Checks that an installation in Google Colab replaces none of Colab's packages.
+
+An empty environment gets the metadata of Colab's packages, names and versions without
+files, and pip resolves the installation there without doing it.
+"""
+
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from environments import make_environment
+
+from t2t_repro.system.errors import UserError
+
+PACKAGES = Path(__file__).with_suffix(".txt")
+
+
+def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
+    """Checks what `pip install` of a project would do in Colab.
+
+    Args:
+        project: A wheel, an sdist or a source tree.
+        packages: File of "NAME==VERSION" lines, one per package that Colab has, and
+            "NAME" lines for packages that it lacks.
+
+    Returns:
+        "NAME VERSION" of each package that pip would add, sorted.
+
+    Raises:
+        UserError: pip would replace a package of Colab, would install a package that is
+            not in `packages`, or cannot resolve the requirements.
+    """
+    versions = read_packages(packages)
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = Path(temporary) / "environment"
+        python = make_environment(environment)
+        (site,) = environment.glob("lib/python*/site-packages")
+        for name, version in versions.items():
+            if version:
+                _add_metadata(site, name, version)
+        installed = _resolve(python, project, Path(temporary) / "report.json")
+    replaced = [
+        f"{name} {versions[name]} by {version}"
+        for name, version in installed.items()
+        if versions.get(name)
+    ]
+    if replaced:
+        raise UserError(
+            f"in Colab, installing {project.name} would replace {', '.join(replaced)}: "
+            "setup.cfg has to allow Colab's versions"
+        )
+    if unknown := sorted(installed.keys() - versions.keys()):
+        raise UserError(
+            f"{packages.name} does not list {', '.join(unknown)}, which "
+            f"{project.name} requires: add Colab's version, or the name if Colab lacks "
+            "the package"
+        )
+    return [f"{name} {version}" for name, version in installed.items()]
+
+
+def read_packages(path: Path) -> dict[str, str]:
+    """Returns the version of each package, "" if Colab lacks it, by normalized name."""
+    versions = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, _, version = line.partition("==")
+            versions[_normalized(name)] = version
+    return versions
+
+
+def _add_metadata(site: Path, name: str, version: str) -> None:
+    """Makes pip believe that a package is installed.
+
+    It has no requirements here: Colab's own packages fit together already.
+    """
+    folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (folder / "METADATA").write_text(metadata, encoding="utf-8")
+
+
+def _resolve(python: str, project: Path, report: Path) -> dict[str, str]:
+    """Returns the version of each package that pip would add for a project, by name."""
+    # -I: on PYTHONPATH pip would find the checkout's own metadata.
+    pip = [python, "-I", "-m", "pip", "install", "--quiet", "--dry-run"]
+    command = [*pip, "--report", str(report), str(project)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise UserError(f"pip cannot resolve {project.name} in Colab: {last}")
+    found = json.loads(report.read_text(encoding="utf-8"))["install"]
+    packages = [each["metadata"] for each in found if not each["requested"]]
+    return dict(sorted((_normalized(p["name"]), p["version"]) for p in packages))
+
+
+def _normalized(name: str) -> str:
+    """Normalizes the name of a package as PEP 503 does."""
+    return re.sub(r"[-_.]+", "-", name).lower()
