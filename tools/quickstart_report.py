@@ -14,8 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Pairs of the built-in corpus, so that it is known whether a translation is right.
+# The sentences that README and the first page of the docs show, and six longer ones,
+# each with its only right translation.
 PAIRS = {
+    "half past four": "halb fünf",
+    "seventeen euros": "siebzehn Euro",
     "half past nine on the nineteenth of May": "halb zehn am neunzehnten Mai",
     "the heavy table costs seventeen euros and forty-nine cents": (
         "der schwere Tisch kostet siebzehn Euro und neunundvierzig Cent"
@@ -33,14 +36,20 @@ PAIRS = {
         "am achtzehnten Juni endete das Spiel"
     ),
 }
+# Short inputs that a visitor may type, one per line: English, then every German that is
+# right, separated by tabs. The list measures; training never sees it.
+VISITOR_INPUTS = Path(__file__).with_name("visitor_inputs.tsv")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Translates, prints the report for people and writes it as JSON."""
+    """Translates, prints the report and writes it as JSON."""
     args = _parser().parse_args(argv)
     result = json.loads(args.result.read_text(encoding="utf-8"))
-    translations, seconds = translate(newest_version(args.export_dir), list(PAIRS))
-    found = dict(zip(PAIRS, translations, strict=True))
+    accepted = visitor_inputs()
+    sentences = [*PAIRS, *accepted]
+    translations, seconds = translate(newest_version(args.export_dir), sentences)
+    german = dict(zip(sentences, translations, strict=True))
+    wrong_inputs = {en: german[en] for en in accepted if german[en] not in accepted[en]}
     report = {
         "test_bleu": result["bleu"],
         "signature": result["signature"],
@@ -48,20 +57,36 @@ def main(argv: Sequence[str] | None = None) -> None:
         "seconds": round(args.seconds + seconds, 1),
         "train_seconds": args.train_seconds,
         "reused": args.reused,
-        "translations": found,
-        "wrong": [source for source in PAIRS if found[source] != PAIRS[source]],
+        "translations": {source: german[source] for source in PAIRS},
+        "wrong": [source for source in PAIRS if german[source] != PAIRS[source]],
+        "visitor_inputs": len(accepted),
+        "visitor_inputs_right": len(accepted) - len(wrong_inputs),
+        "visitor_inputs_wrong": wrong_inputs,
     }
     write_atomically(args.report, json.dumps(report, ensure_ascii=False, indent=2))
     for source, translation in report["translations"].items():
         print(f"  {source}\n    -> {translation}")
         if source in report["wrong"]:
-            print(f"    wrong: the corpus has {PAIRS[source]}")
+            print(f"    wrong: it should be {PAIRS[source]}")
     print(
-        f"\nBLEU on the test split: {report['test_bleu']:.2f} "
+        f"\nShort inputs that a visitor may type: {report['visitor_inputs_right']} of "
+        f"{len(accepted)} right"
+    )
+    for source, translation in wrong_inputs.items():
+        print(f"  wrong: {source} -> {translation}")
+    print(
+        f"BLEU on the test split: {report['test_bleu']:.2f} "
         f"({report['sentences']:,} sentences; {report['signature']})\n"
         f"This run took {report['seconds']:.0f} s (training: "
         f"{report['train_seconds']} s, when it was done). Report: {args.report}"
     )
+
+
+def visitor_inputs() -> dict[str, list[str]]:
+    """Returns the right translations of each of the visitor's inputs."""
+    lines = VISITOR_INPUTS.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    return {source: accepted for source, *accepted in rows}
 
 
 def newest_version(export_dir: Path) -> Path:

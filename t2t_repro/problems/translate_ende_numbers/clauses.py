@@ -44,8 +44,16 @@ def finish(en: str, de: str) -> Pair:
 
 
 def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
-    """Returns a verb in the tense "past", "perfect", "future" or "want" (to do it)."""
+    """Returns a verb in a tense: "present", "past", "perfect", "future" or "want".
+
+    "want" is the present of wanting to do it.
+    """
     third = person == "3"
+    if tense == "present":
+        head, _, tail = verb.en.partition(" ")
+        en = f"{head}s {tail}".strip() if third else verb.en
+        forms = {"1": verb.de.removesuffix("n"), "3": verb.de_present, "p": verb.de}
+        return VerbGroup(en, forms[person], verb.particle, bool(verb.particle))
     if tense == "perfect":
         en = f"{'has' if third else 'have'} {verb.en_participle}"
         return VerbGroup(en, _HAVE[person], verb.de_participle)
@@ -72,7 +80,7 @@ def happen(verb: Happening, tense: str) -> VerbGroup:
 def main_clause(subject: Pair, verb: VerbGroup, rest: Pair) -> Pair:
     """Returns subject, finite verb, rest, closing."""
     de = (subject.de, verb.finite, rest.de, verb.closing)
-    return finish(f"{subject.en} {verb.en} {rest.en}", _words(*de))
+    return finish(_words(subject.en, verb.en, rest.en), _words(*de))
 
 
 def inverted_clause(first: Pair, subject: Pair, verb: VerbGroup, rest: Pair) -> Pair:

@@ -12,22 +12,25 @@ from t2t_repro.problems.translate_ende_numbers.sentences import (
     Item,
     SentenceMaker,
 )
+from t2t_repro.problems.translate_ende_numbers.spelling import SPELLINGS, respell
+from t2t_repro.problems.translate_ende_numbers.words import words
 
 SEED = 1706
 SIZES = {"train": 50_000, "val": 500, "test": 2_000}
-# The last pairs of training, whose numbers are round ones: by chance a whole thousand
-# stands in one sentence of a thousand, and "nine thousand" is not learnt from so few.
-ROUND = 5_000
+# Training pairs whose numbers are round: by chance, one sentence in a thousand has a
+# whole thousand, too few to learn "nine thousand" from.
+ROUND = 9_000
+WORD_REPEATS = 6
 _DIGESTED = 500  # Lines of each split.
 
 
 class TranslateEndeNumbers(Problem):
     """English number phrases into German: generated, exact, learned in minutes.
 
-    Training has 50,000 sentence pairs, validation 500, test 2,000; each split
-    holds the five kinds in equal parts. No value that is translated in one split
-    occurs in another (see `partition`), so a test score measures composition, not
-    memory.
+    Training has 50,000 sentence pairs, validation 500, test 2,000; each split holds
+    the six kinds of `KINDS` in equal parts, and training the words themselves (see
+    `words`). No value that is translated in one split occurs in another (see
+    `partition`), so a test score measures composition, not memory.
     """
 
     name = "translate_ende_numbers"
@@ -60,17 +63,28 @@ class TranslateEndeNumbers(Problem):
 @cache
 def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
     """Returns a split's items, or the first, sources all different, kinds in turn."""
-    size = SIZES[split] if most is None else min(most, SIZES[split])
+    words = _words() * WORD_REPEATS if split == "train" else ()
+    made = SIZES[split] - len(words)
     values = partition(random.Random(SEED))[split]
     rng = random.Random(SEED + 1 + SPLITS.index(split))
     maker = SentenceMaker(rng, values)
     items: dict[str, Item] = {}
-    while len(items) < size:
-        if split == "train" and len(items) == SIZES[split] - ROUND:
+    while len(items) < (made if most is None else min(made, most)):
+        if split == "train" and len(items) == made - ROUND:
             maker = SentenceMaker(rng, values.rounded())
         kind = KINDS[len(items) % len(KINDS)]
         item = maker.make(kind)
         items.setdefault(item.source, item)
+    return (*items.values(), *words)[:most]
+
+
+def _words() -> tuple[Item, ...]:
+    """Returns every word in every spelling, sources all different."""
+    items: dict[str, Item] = {}
+    for word in words():
+        for spelling in SPELLINGS:
+            source, target = respell(word, spelling)
+            items.setdefault(source, Item("word", (), source, target))
     return tuple(items.values())
 
 
@@ -79,6 +93,7 @@ def _digest() -> str:
     digest = hashlib.sha256(f"round\t{ROUND}\n".encode())
     for split in SPLITS:
         digest.update(f"{split}\t{SIZES[split]}\n".encode())
-        for item in _generate(split, _DIGESTED):
+        shown = _words() if split == "train" else ()
+        for item in (*_generate(split, _DIGESTED), *shown):
             digest.update(f"{item.source}\t{item.target}\n".encode())
     return digest.hexdigest()

@@ -102,6 +102,11 @@ def price(euros: int, cents: int) -> str:
     return " and ".join(parts)
 
 
+def indefinite(following: str) -> str:
+    """Returns "a" or, before a vowel of the word that follows, "an"."""
+    return "an" if following[0] in "aeiou" else "a"
+
+
 def counted(n: int, singular: str, plural: str) -> str:
     """Returns a number with its noun, e.g. "one minute" or "two minutes"."""
     return f"{cardinal(n)} {singular if n == 1 else plural}"

@@ -48,6 +48,15 @@ def after_definite(stem: str, case: str, gender: str) -> str:
     return stem + ("e" if unmarked else "en")
 
 
+def after_indefinite(stem: str, case: str, gender: str) -> str:
+    """Returns e.g. "alt" with its mixed ending, as it follows "ein" and "eine"."""
+    if gender == "m" and case == NOMINATIVE:
+        return f"{stem}er"
+    if gender == "n" and case != DATIVE:
+        return f"{stem}es"
+    return after_definite(stem, case, gender)
+
+
 def cardinal(n: int) -> str:
     """Returns 0 to 99,999 as one word, e.g. 4305: "viertausenddreihundertfünf"."""
     return _UNITS[1] if n == 1 else _joined(n, final_one="eins")

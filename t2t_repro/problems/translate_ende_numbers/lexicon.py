@@ -40,6 +40,7 @@ class Verb(NamedTuple):
     de: str  # German infinitive without its separable particle.
     de_past: str  # German past tense, third person singular, without particle.
     de_past_plural: str  # The same in the plural.
+    de_present: str  # German present tense, third person singular, without particle.
     de_participle: str  # German past participle, particle included.
     particle: str = ""  # The separable particle ("ab" of "abholen"), or "".
 
@@ -113,50 +114,55 @@ SUBJECTS = (
 )
 
 _TRANSITIVE = """
-buy        bought       bought       kaufen       kaufte       gekauft
-sell       sold         sold         verkaufen    verkaufte    verkauft
-order      ordered      ordered      bestellen    bestellte    bestellt
-count      counted      counted      zählen       zählte       gezählt
-paint      painted      painted      malen        malte        gemalt
-photograph photographed photographed fotografieren fotografierte fotografiert
+buy        bought       kaufen        kaufte        kauft        gekauft
+sell       sold         verkaufen     verkaufte     verkauft     verkauft
+order      ordered      bestellen     bestellte     bestellt     bestellt
+count      counted      zählen        zählte        zählt        gezählt
+paint      painted      malen         malte         malt         gemalt
+photograph photographed fotografieren fotografierte fotografiert fotografiert
 """
 
 
 def _weak(line: str) -> Verb:
-    en, past, participle, de, de_past, de_participle = line.split()
-    return Verb(en, past, participle, de, de_past, f"{de_past}n", de_participle)
+    en, past, de, de_past, *rest = line.split()
+    return Verb(en, past, past, de, de_past, f"{de_past}n", *rest)
 
 
 _WEAK_VERBS = tuple(_weak(line) for line in _TRANSITIVE.strip().splitlines())
-_FIND = Verb("find", "found", "found", "finden", "fand", "fanden", "gefunden")
-_SEE = Verb("see", "saw", "seen", "sehen", "sah", "sahen", "gesehen")
-_OFFER = Verb(
-    "offer", "offered", "offered", "bieten", "bot", "boten", "angeboten", "an"
+_STRONG_VERBS = """
+find     found     found     finden    fand      fanden     findet   gefunden
+see      saw       seen      sehen     sah       sahen      sieht    gesehen
+offer    offered   offered   bieten    bot       boten      bietet   angeboten   an
+pick_up  picked_up picked_up holen     holte     holten     holt     abgeholt    ab
+pay      paid      paid      bezahlen  bezahlte  bezahlten  bezahlt  bezahlt
+meet     met       met       treffen   traf      trafen     trifft   getroffen
+visit    visited   visited   besuchen  besuchte  besuchten  besucht  besucht
+call     called    called    rufen     rief      riefen     ruft     angerufen   an
+work     worked    worked    arbeiten  arbeitete arbeiteten arbeitet gearbeitet
+sleep    slept     slept     schlafen  schlief   schliefen  schläft  geschlafen
+read     read      read      lesen     las       lasen      liest    gelesen
+wait     waited    waited    warten    wartete   warteten   wartet   gewartet
+stand    stood     stood     stehen    stand     standen    steht    gestanden
+sit      sat       sat       sitzen    saß       saßen      sitzt    gesessen
+arrive   arrived   arrived   kommen    kam       kamen      kommt    angekommen  an
+"""
+_VERB = {
+    verb.en: verb
+    for verb in (
+        Verb(*(word.replace("_", " ") for word in line.split()))
+        for line in _STRONG_VERBS.strip().splitlines()
+    )
+}
+THING_VERBS = (
+    *_WEAK_VERBS,
+    *(_VERB[en] for en in ("find", "see", "offer", "pick up")),
 )
-_PICK_UP = Verb(
-    "pick up", "picked up", "picked up", "holen", "holte", "holten", "abgeholt", "ab"
-)
-THING_VERBS = (*_WEAK_VERBS, _FIND, _SEE, _OFFER, _PICK_UP)
-TRADE_VERBS = (*_WEAK_VERBS[:3], _OFFER)
-PAY = Verb("pay", "paid", "paid", "bezahlen", "bezahlte", "bezahlten", "bezahlt")
-PERSON_VERBS = (
-    Verb("meet", "met", "met", "treffen", "traf", "trafen", "getroffen"),
-    Verb("visit", "visited", "visited", "besuchen", "besuchte", "besuchten", "besucht"),
-    Verb("call", "called", "called", "rufen", "rief", "riefen", "angerufen", "an"),
-    _PICK_UP,
-)
-ACTIVITIES = (
-    Verb(
-        "work", "worked", "worked", "arbeiten", "arbeitete", "arbeiteten", "gearbeitet"
-    ),
-    Verb("sleep", "slept", "slept", "schlafen", "schlief", "schliefen", "geschlafen"),
-    Verb("read", "read", "read", "lesen", "las", "lasen", "gelesen"),
-)
-POSITIONS = (
-    Verb("wait", "waited", "waited", "warten", "wartete", "warteten", "gewartet"),
-    Verb("stand", "stood", "stood", "stehen", "stand", "standen", "gestanden"),
-    Verb("sit", "sat", "sat", "sitzen", "saß", "saßen", "gesessen"),
-)
+TRADE_VERBS = (*_WEAK_VERBS[:3], _VERB["offer"])
+PAY = _VERB["pay"]
+PERSON_VERBS = tuple(_VERB[en] for en in ("meet", "visit", "call", "pick up"))
+ACTIVITIES = tuple(_VERB[en] for en in ("work", "sleep", "read"))
+POSITIONS = tuple(_VERB[en] for en in ("wait", "stand", "sit"))
+ARRIVE_THERE = _VERB["arrive"]  # Not in the perfect: that takes "sein".
 PERSONS = ("Anna", "Maria", "Peter", "Thomas", "Paul")  # the same in both languages
 
 PREPOSITIONS = (
@@ -229,6 +235,8 @@ CITIES = (
 )
 LEAVE = Happening("leave", "leaves", "left", "fahren", "fährt", "fuhr", "ab")
 ARRIVE = Happening("arrive", "arrives", "arrived", "kommen", "kommt", "kam", "an")
+
+TIME_ADVERBS = (Pair("today", "heute"), *PAST_ADVERBS, *FUTURE_ADVERBS)
 
 DAY_PARTS = (
     (Pair("in the morning", "morgens"), range(4, 10)),

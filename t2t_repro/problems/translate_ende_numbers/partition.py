@@ -12,16 +12,20 @@ seen in training, in whatever sentence it might have stood. A composed value is
 * a time of the day: "half past four";
 * a price below 100 euros: "five euros and ten cents".
 
-Only the words are shared. They are learnable: times are dealt minute by minute
-and days month by month, so that each split sees every minute and every month.
+Sentences without such a value ("they will arrive tomorrow") are dealt by a hash
+of their words. Only the words are shared. They are learnable: times are dealt minute
+by minute and days month by month, so that each split sees every minute and every
+month, and `words` makes each word a line of the training split.
 """
 
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.translate_ende_numbers.lexicon import NOUNS
 
 # A number, ordinal, date, time or price: its type, then what identifies it.
@@ -40,6 +44,7 @@ _VAL_SHARE, _TEST_SHARE = 0.06, 0.14
 class Values:
     """The values of one split, each list in an order without meaning."""
 
+    split: str = "train"
     hundreds: list[int] = field(default_factory=list)  # Numbers 100 to 999.
     thousands: list[int] = field(default_factory=list)  # Numbers 1,000 to 9,999.
     years: list[int] = field(default_factory=list)  # Numbers 1700 to 2099.
@@ -69,7 +74,7 @@ class Values:
 
 def partition(rng: random.Random) -> dict[str, Values]:
     """Deals all values to the splits; equal generators give equal splits."""
-    splits = {"train": Values(), "val": Values(), "test": Values()}
+    splits = {split: Values(split) for split in SPLITS}
     nouns = [noun.en for noun in NOUNS]
     years = range(_FIRST_YEAR, _LAST_YEAR + 1)
 
@@ -94,6 +99,14 @@ def partition(rng: random.Random) -> dict[str, Values]:
         deal("times", (time for time in times if time != _TRAIN_ONLY_TIME))
     deal("prices", ((n // 100, n % 100) for n in range(1, 10_000)))
     return splits
+
+
+def split_of(sentence: str) -> str:
+    """Returns the split of a sentence that states no composed value, by its CRC-32."""
+    share = zlib.crc32(sentence.encode()) / 2**32
+    if share < _VAL_SHARE:
+        return "val"
+    return "test" if share < _VAL_SHARE + _TEST_SHARE else "train"
 
 
 def _dealt(rng: random.Random, values: list[object]) -> dict[str, Sequence[object]]:

@@ -56,6 +56,8 @@ class PhraseMaker:
         """Takes what makes every choice, and the values of a split."""
         self.rng = rng
         self._values = values
+        self._round_prices = [price for price in values.prices if 0 in price]
+        self._round_times = [time for time in values.times if time[1] % 15 == 0]
 
     def counted(self, nouns: Sequence[Noun], case: str, *, few: bool = False) -> Phrase:
         """Returns e.g. "four hundred red books", "vierhundert rote Bücher".
@@ -64,7 +66,8 @@ class PhraseMaker:
         """
         value: Value
         if few or self.rng.random() < _SMALL_COUNT_SHARE:
-            n, name = self._choose_pair(self._values.counts, nouns)
+            most = self.rng.choice((12, 99))
+            n, name = self._choose_pair(self._values.counts, nouns, most)
             noun, value = _NOUN_OF[name], ("count", n, name)
         else:
             pools = (self._values.hundreds, self._values.thousands)
@@ -84,7 +87,8 @@ class PhraseMaker:
     def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
         """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
         if self.rng.random() < _SMALL_ORDINAL_SHARE:
-            n, name = self._choose_pair(self._values.ordinals, nouns)
+            most = self.rng.choice((12, 99))
+            n, name = self._choose_pair(self._values.ordinals, nouns, most)
             noun = _NOUN_OF[name]
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
@@ -111,22 +115,31 @@ class PhraseMaker:
             f"{german.definite(case, noun.gender)} {declined} {noun.de}",
         )
 
-    def price(self) -> Phrase:
-        """Returns a price in the accusative."""
+    def price(self, case: str = ACCUSATIVE, *, round_share: float = 0.0) -> Phrase:
+        """Returns a price; `round_share` of those below 100 euros have one unit only.
+
+        These are whole euros, or cents without euros.
+        """
         if self.rng.random() < _SMALL_PRICE_SHARE:
-            euros, cents = self.rng.choice(self._values.prices)
+            pool = self._values.prices
+            if self.rng.random() < round_share:
+                pool = self._round_prices
+            euros, cents = self.rng.choice(pool)
         else:
             euros = self.rng.choice(self._values.hundreds)
             cents = self.rng.choice((0, self.rng.randint(1, 99)))
         return Phrase(
             english.price(euros, cents),
-            german.price(euros, cents, ACCUSATIVE),
+            german.price(euros, cents, case),
             (("price", euros, cents),),
         )
 
-    def clock(self) -> Phrase:
-        """Returns a time without preposition."""
-        hour, minute = self.rng.choice(self._values.times)
+    def clock(self, *, round_share: float = 0.2) -> Phrase:
+        """Returns a time without preposition; `round_share` are quarters of an hour."""
+        pool = self._values.times
+        if self.rng.random() < round_share:
+            pool = self._round_times
+        hour, minute = self.rng.choice(pool)
         return Phrase(
             english.clock(hour, minute),
             german.clock(hour, minute),
@@ -201,14 +214,15 @@ class PhraseMaker:
         return first, second
 
     def _choose_pair(
-        self, pool: list[tuple[int, str]], nouns: Sequence[Noun]
+        self, pool: list[tuple[int, str]], nouns: Sequence[Noun], most: int
     ) -> tuple[int, str]:
-        """Returns a random (number, noun) of the pool with one of these nouns."""
+        """Returns a random (number, noun) of a pool with one of these nouns.
+
+        The number is at most `most`, if the pool has such a number.
+        """
         names = {noun.en for noun in nouns}
-        while True:
-            chosen = self.rng.choice(pool)
-            if chosen[1] in names:
-                return chosen
+        fitting = [pair for pair in pool if pair[1] in names]
+        return self.rng.choice([pair for pair in fitting if pair[0] <= most] or fitting)
 
     def _adjective(self) -> Pair:
         """Returns an adjective, or more often none."""

@@ -18,8 +18,11 @@ from t2t_repro.problems.translate_ende_numbers.phrases import (
     PhraseMaker,
     joined,
 )
+from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
+from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, respell
 
-KINDS = ("number", "ordinal", "date", "time", "price")
+KINDS = ("number", "ordinal", "date", "time", "price", "clause")
+_SHORT_SHARE = 0.6
 _COST = Happening("cost", "costs", "cost", "kosten", "kostet", "kostete")
 _LAST = Happening("last", "lasts", "lasted", "dauern", "dauert", "dauerte")
 _JUST = (Pair("already", "schon"), Pair("exactly", "genau"), Pair("almost", "fast"))
@@ -31,7 +34,7 @@ class Item:
     """A sentence pair, with what it is about."""
 
     kind: str  # One of `KINDS`.
-    values: tuple[Value, ...]  # The composed values that it states, one or two.
+    values: tuple[Value, ...]  # The composed values that it states, two at most.
     source: str  # English.
     target: str  # German.
 
@@ -43,6 +46,7 @@ class SentenceMaker:
         """Takes what makes every choice, and the values of a split."""
         self._rng = rng
         self._phrases = PhraseMaker(rng, values)
+        self._short = ShortMaker(rng, values)
         # A maker named twice is chosen twice as often.
         self._makers: dict[str, tuple[Callable[[], Phrase], ...]] = {
             "number": (self._some_things, self._some_things, self._filled_container),
@@ -61,8 +65,14 @@ class SentenceMaker:
 
     def make(self, kind: str) -> Item:
         """Returns a random sentence of a kind, one of `KINDS`."""
-        phrase = self._rng.choice(self._makers[kind])()
-        return Item(kind, phrase.values, phrase.en, phrase.de)
+        short = kind not in self._makers or self._rng.random() < _SHORT_SHARE
+        if short:
+            phrase = self._short.make(kind)
+        else:
+            phrase = self._rng.choice(self._makers[kind])()
+        spelling = choose_spelling(self._rng, short=short)
+        words = respell(clauses.finish(*phrase.pair), spelling)
+        return Item(kind, phrase.values, *words)
 
     # Numbers
 

@@ -1,0 +1,182 @@
+"""Short inputs and their spellings: German written out by hand."""
+
+import random
+
+import pytest
+
+from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
+from t2t_repro.problems.translate_ende_numbers.german import ACCUSATIVE, DATIVE
+from t2t_repro.problems.translate_ende_numbers.german import NOMINATIVE as NOM
+from t2t_repro.problems.translate_ende_numbers.lexicon import Pair
+from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
+from t2t_repro.problems.translate_ende_numbers.sentences import KINDS
+from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
+from t2t_repro.problems.translate_ende_numbers.spelling import SPELLINGS, respell
+from t2t_repro.problems.translate_ende_numbers.words import words
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    """German by English of many short inputs that state one value of each kind."""
+    values = Values(
+        hundreds=[365],
+        thousands=[4096],
+        years=[1984],
+        counts=[(2, "tree")],
+        ordinals=[(8, "table")],
+        days=[(3, 3), (7, 11)],
+        times=[(8, 30), (4, 0), (3, 15), (5, 20), (9, 7)],
+        prices=[(17, 0), (0, 1), (49, 5)],
+    )
+    maker = ShortMaker(random.Random(3), values)
+    phrases = (maker.make(kind).pair for _ in range(3_000) for kind in KINDS)
+    return dict(clauses.finish(*pair) for pair in phrases)
+
+
+@pytest.mark.parametrize(
+    ("en", "de"),
+    [
+        ("three hundred and sixty-five", "dreihundertfünfundsechzig"),
+        ("four thousand and ninety-six", "viertausendsechsundneunzig"),
+        ("two trees", "zwei Bäume"),
+        ("two trees and two trees", "zwei Bäume und zwei Bäume"),
+        ("the eighth table", "der achte Tisch"),
+        ("the eighth table is old", "der achte Tisch ist alt"),
+        ("the third of March", "der dritte März"),
+        ("on the seventh of November", "am siebten November"),
+        ("half past eight", "halb neun"),
+        ("at four o'clock", "um vier Uhr"),
+        ("a quarter past three", "Viertel nach drei"),
+        ("quarter past three", "Viertel nach drei"),
+        ("twenty past five", "zwanzig nach fünf"),
+        ("at seven minutes past nine", "um sieben Minuten nach neun"),
+        ("it was half past eight", "es war halb neun"),
+        ("the bus arrives at four o'clock", "der Bus kommt um vier Uhr an"),
+        ("seventeen euros", "siebzehn Euro"),
+        ("one cent", "ein Cent"),
+        ("it costs one cent", "es kostet einen Cent"),
+        ("forty-nine euros and five cents", "neunundvierzig Euro und fünf Cent"),
+    ],
+)
+def test_a_value_alone_is_translated_as_in_a_dictionary(
+    made: dict[str, str], en: str, de: str
+) -> None:
+    assert made[en] == de
+
+
+def test_clauses_without_a_value_have_german_word_order() -> None:
+    maker = ShortMaker(random.Random(7), Values("train"))
+    german_of = dict(maker.make("clause").pair for _ in range(60_000))
+    expected = {
+        "they will arrive tomorrow": "sie werden morgen ankommen",
+        "tomorrow they will arrive": "morgen werden sie ankommen",
+        "the house is old": "das Haus ist alt",
+        "he slept last week": "er schlief letzte Woche",
+        "my sister wants to meet Paul": "meine Schwester will Paul treffen",
+        "I will call Anna": "ich werde Anna anrufen",
+        "last year we visited Maria": "letztes Jahr besuchten wir Maria",
+        "the meeting will take place": "die Sitzung wird stattfinden",
+    }
+    known = {en: de for en, de in expected.items() if split_of(en) == "train"}
+    assert len(known) >= 5
+    assert known.items() <= german_of.items()
+    assert all(split_of(en) == "train" for en in german_of)
+
+
+def test_the_present_tense_agrees_with_its_subject() -> None:
+    verbs = {verb.en: verb for verb in (*lexicon.THING_VERBS, *lexicon.PERSON_VERBS)}
+    forms = {
+        (verb, person): clauses.conjugate(verbs[verb], person, "present")
+        for verb in ("buy", "see", "pick up", "meet")
+        for person in ("1", "3", "p")
+    }
+    assert {key: (form.en, form.finite) for key, form in forms.items()} == {
+        ("buy", "1"): ("buy", "kaufe"),
+        ("buy", "3"): ("buys", "kauft"),
+        ("buy", "p"): ("buy", "kaufen"),
+        ("see", "1"): ("see", "sehe"),
+        ("see", "3"): ("sees", "sieht"),
+        ("see", "p"): ("see", "sehen"),
+        ("pick up", "1"): ("pick up", "hole"),
+        ("pick up", "3"): ("picks up", "holt"),
+        ("pick up", "p"): ("pick up", "holen"),
+        ("meet", "1"): ("meet", "treffe"),
+        ("meet", "3"): ("meets", "trifft"),
+        ("meet", "p"): ("meet", "treffen"),
+    }
+    assert forms["pick up", "3"].closing == "ab"
+
+
+@pytest.mark.parametrize(
+    ("gender", "case", "expected"),
+    [
+        ("m", NOM, "ein alter"),
+        ("f", NOM, "eine alte"),
+        ("n", NOM, "ein altes"),
+        ("m", ACCUSATIVE, "einen alten"),
+        ("n", ACCUSATIVE, "ein altes"),
+        ("m", DATIVE, "einem alten"),
+        ("f", DATIVE, "einer alten"),
+        ("n", DATIVE, "einem alten"),
+    ],
+)
+def test_an_adjective_after_the_indefinite_article(
+    gender: str, case: str, expected: str
+) -> None:
+    adjective = german.after_indefinite("alt", case, gender)
+    assert f"{german.indefinite(case, gender)} {adjective}" == expected
+
+
+def test_an_stands_before_a_vowel() -> None:
+    phrases = [f"{english.indefinite(word)} {word}" for word in ("egg", "old", "key")]
+    assert phrases == ["an egg", "an old", "a key"]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "en", "de"),
+    [
+        ("plain", "forty-two trees", "zweiundvierzig Bäume"),
+        ("sentence", "Forty-two trees.", "Zweiundvierzig Bäume."),
+        ("capital", "Forty-two trees", "Zweiundvierzig Bäume"),
+        ("full stop", "forty-two trees.", "zweiundvierzig Bäume."),
+        ("no hyphens", "forty two trees", "zweiundvierzig Bäume"),
+        ("lower case", "forty-two trees", "zweiundvierzig Bäume"),
+        ("upper case", "FORTY-TWO TREES", "zweiundvierzig Bäume"),
+    ],
+)
+def test_every_spelling_of_english_has_its_german(
+    spelling: str, en: str, de: str
+) -> None:
+    pair = Pair("forty-two trees", "zweiundvierzig Bäume")
+    assert respell(pair, spelling) == Pair(en, de)
+
+
+def test_one_spelling_of_english_has_one_german() -> None:
+    pair = Pair("I will read", "ich werde lesen")
+    german_of: dict[str, set[str]] = {}
+    for spelling in SPELLINGS:
+        en, de = respell(pair, spelling)
+        german_of.setdefault(en, set()).add(de)
+    assert german_of == {
+        "I will read": {"ich werde lesen"},
+        "I will read.": {"Ich werde lesen."},
+        "i will read": {"ich werde lesen"},
+        "I WILL READ": {"ich werde lesen"},
+    }
+
+
+def test_words_have_their_german() -> None:
+    german_of = dict(words())
+    expected = {
+        "zero": "null",
+        "ninety-nine": "neunundneunzig",
+        "one tree": "ein Baum",
+        "an apple": "ein Apfel",
+        "the bottle": "die Flasche",
+        "the houses": "die Häuser",
+        "today is Friday": "heute ist Freitag",
+        "Munich": "München",
+        "heavy": "schwer",
+    }
+    assert expected.items() <= german_of.items()
+    assert len(german_of) == len(list(words()))
