@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from tests import run_command, tiny
+from tests.sixteen_bits import needs
 
 pytestmark = pytest.mark.medium
 
@@ -142,6 +143,7 @@ def test_an_average_that_was_made_anew_has_no_score(trained_copy, tmp_path):
 
 
 @pytest.mark.medium
+@needs("bfloat16")
 def test_bfloat16_halves_the_weights_and_hardly_moves_the_scores(
     trained, exported, tmp_path
 ):

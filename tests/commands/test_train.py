@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests import run_command, tiny
+from tests.sixteen_bits import needs
 
 pytestmark = pytest.mark.medium
 
@@ -55,6 +56,7 @@ def test_a_second_run_is_told_as_text(trained_copy):
     assert place == f"the model is in {trained_copy.model_dir}"
 
 
+@needs("bfloat16")
 def test_what_a_training_began_with_is_kept_on_another_device(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     tiny.write_hparams(tmp_path)

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from tests import run_command, tiny
+from tests.sixteen_bits import needs
 
 pytestmark = pytest.mark.medium
 
@@ -168,6 +169,7 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
 
 
 @pytest.mark.medium
+@needs("bfloat16")
 def test_many_lines_one_at_a_time_are_compiled_by_themselves(trained, tmp_path):
     lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 667)
     text = tmp_path / "many.en"

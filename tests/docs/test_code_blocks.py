@@ -55,6 +55,7 @@ NOT_RUN = {
     "pre-commit install": "changes the repository",
     "jupytext --update": "tests/colab compares the pairs",
     "pytest": "is what runs this test",
+    "qemu-x86_64": "needs QEMU",
     "mypy": "is a check of tools/test.sh",
     "python -m sphinx": "is a check of tools/test.sh",
     "python tools/": "each tool has its tests in tests/tools",

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import layers
+from tests import sixteen_bits
 from tests.keras_person.every_layer import CASES, SIZES, called, random
 
 EVERY_LAYER = pytest.mark.parametrize("name", CASES)
@@ -218,7 +219,7 @@ def test_a_subclass_may_keep_its_argument_where_it_likes():
 
 
 @EVERY_LAYER
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("dtype", sixteen_bits.both("mixed_"))
 def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(name, dtype):
     case = CASES[name]
     layer = case.make(dtype=dtype)
@@ -228,6 +229,7 @@ def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(name, dtype)
     assert np.isfinite(tf.cast(output, "float32")).all()
 
 
+@sixteen_bits.needs("bfloat16")
 def test_a_global_policy_counts_for_layers_made_under_it():
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")
@@ -240,6 +242,7 @@ def test_a_global_policy_counts_for_layers_made_under_it():
     assert (inner.compute_dtype, inner.variable_dtype) == ("bfloat16", "float32")
 
 
+@sixteen_bits.needs("bfloat16")
 @EVERY_LAYER
 def test_a_layer_of_16_bits_is_close_to_one_of_32(name):
     layer, expected = called(name)
@@ -248,7 +251,9 @@ def test_a_layer_of_16_bits_is_close_to_one_of_32(name):
     narrow.build(*(each.shape for each in case.inputs))
     narrow.set_weights(layer.get_weights())
     found = tf.cast(narrow(*case.inputs, **case.options), "float32")
-    np.testing.assert_allclose(found, expected, atol=0.1)
+    # The decoder rounds about 40 results one after the other. Where TensorFlow
+    # truncates them (processors without AVX-512), each loses less than 2^-7 of itself.
+    assert np.linalg.norm(found - expected) <= 40 * 2**-7 * np.linalg.norm(expected)
 
 
 @EVERY_LAYER

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import layers
+from tests import sixteen_bits
 from tests.keras_person.every_layer import CASES, SIZES, random
 
 # Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
@@ -211,7 +212,7 @@ def test_a_seed_of_ones_own_makes_a_steps_masks_a_function_of_it():
     assert np.abs(one - other).max() > 1e-3
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("policy", sixteen_bits.both("mixed_"))
 def test_a_model_learns_in_mixed_precision(policy):
     keras.utils.set_random_seed(1)
     before = keras.config.dtype_policy()

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import t2t_repro
 from t2t_repro.layers.layer import PARTS
+from tests import sixteen_bits
 from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
 
 # Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
@@ -159,7 +160,7 @@ def test_only_training_drops():
     assert np.abs(one - two).max() > 1e-2
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("policy", sixteen_bits.both("mixed_"))
 def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(policy):
     model = small(dtype=policy)
     logits = model(PAIRS)

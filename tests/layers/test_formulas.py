@@ -12,6 +12,7 @@ from t2t_repro.layers.formulas import (
     product_with_table,
     smoothed_cross_entropy,
 )
+from tests.sixteen_bits import needs
 
 
 def random(*shape, seed=0):
@@ -35,17 +36,24 @@ def test_a_product_with_a_table_is_one_with_every_row():
     np.testing.assert_allclose(product_with_table(x, table), by_hand, atol=2e-6)
 
 
+@needs("bfloat16")
 def test_a_table_of_32_bits_is_read_in_the_type_of_16():
-    x, table = random(2, 5), random(7, 5, seed=1)
-    rounded = [keras.ops.cast(each, "bfloat16") for each in (x, table)]
-    found = product_with_table(rounded[0], table)
+    # bfloat16 has 8 significant bits: rounding takes 2^-9 off each entry again.
+    x = np.array([[1, 2, -3]])
+    whole = np.array([[2, 4, 3], [5, 2, 3], [-4, 3, 2]])
+    table = (whole + 2**-9 * np.sign(x)).astype("float32")
+    found = product_with_table(keras.ops.cast(x, "bfloat16"), table)
     assert keras.backend.standardize_dtype(found.dtype) == "bfloat16"
-    narrow, narrow_table = (
-        keras.ops.convert_to_numpy(keras.ops.cast(each, "float32")) for each in rounded
-    )
-    found = keras.ops.convert_to_numpy(keras.ops.cast(found, "float32"))
-    # The result is rounded to 8 bits.
-    np.testing.assert_allclose(found, narrow @ narrow_table.T, rtol=2**-8, atol=1e-6)
+    # By hand. A processor's order and precision of accumulation bound the error by
+    # gamma_n sum |x_i w_i| (Higham 2002, Accuracy and Stability of Numerical
+    # Algorithms, section 3.1). The result is rounded to nearest, or truncated where
+    # TensorFlow multiplies in float32 (processors without AVX-512), which adds a
+    # relative error of 2^-8 or 2^-7. Here the error is zero: each product and partial
+    # sum is a whole number of at most 2^8, which bfloat16 represents exactly.
+    # An unrounded table would add 6 * 2^-9 to each result. Rounded or truncated, that
+    # is another number: the spacing is 4 * 2^-9 above 1 and 8 * 2^-9 below 4.
+    expected = [[2 + 8 - 9, 5 + 4 - 9, -4 + 6 - 6]]
+    np.testing.assert_array_equal(keras.ops.cast(found, "float32"), expected)
 
 
 def test_a_normalised_position_has_the_mean_and_deviation_asked_for():

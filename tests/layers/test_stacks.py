@@ -10,6 +10,7 @@ import tensorflow as tf
 from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
+from tests.sixteen_bits import needs
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 20}
@@ -240,6 +241,7 @@ def test_nothing_is_dropped_outside_training():
     np.testing.assert_array_equal(decoder(y, encoder(x, training=True)), found)
 
 
+@needs("bfloat16")
 def test_layers_compute_in_16_bits_and_read_weights_of_32():
     encoder = filled(Encoder(2, **SIZES, dtype="mixed_bfloat16"))
     x, mask = tf.cast(random(2, 4, D_MODEL), tf.bfloat16), padding_mask(IDS)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.run_command import ROOT
+from tests.sixteen_bits import needs
 
 PARTS = (8, 7, 3)
 # Three updates; the parts of a batch have one of two shapes.
@@ -70,6 +71,7 @@ def test_in_float32():
 
 
 @pytest.mark.slow
+@needs("bfloat16")
 def test_compiled_in_bfloat16():
     one, eight = (updates(replicas, PARTS, "bfloat16", True) for replicas in (1, 8))
     for name, expected in one.items():

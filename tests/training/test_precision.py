@@ -9,6 +9,7 @@ from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import loss_scale
 from t2t_repro.training.loop import TrainingLoop
 from t2t_repro.training.step import TrainStep
+from tests import sixteen_bits
 from tests.training import toy
 
 # Masks of other precisions are drawn otherwise, so without dropout.
@@ -41,7 +42,11 @@ def expected(tmp_path_factory):
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("precision", "bits"), [("bfloat16", 8), ("float16", 11)], ids=str
+    ("precision", "bits"),
+    [
+        pytest.param("bfloat16", 8, marks=sixteen_bits.needs("bfloat16")),
+        pytest.param("float16", 11, marks=sixteen_bits.needs("float16")),
+    ],
 )
 def test_losses_are_those_of_float32_up_to_the_precision(
     tmp_path, expected, precision, bits
@@ -67,7 +72,7 @@ def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
         )
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("precision", sixteen_bits.both())
 def test_rows_without_a_symbol_leave_loss_and_gradient_finite(tmp_path, precision):
     trained = loop(tmp_path, HPARAMS.replace(precision=precision))
     start = {name: weight.numpy() for name, weight in trained.weights.items()}
@@ -85,6 +90,7 @@ def scale_of(step):
     return [float(value) for value in step.loss_scale.state().values()]
 
 
+@sixteen_bits.needs("float16")
 def test_a_gradient_that_overflows_skips_the_update_and_halves_the_scale():
     hparams = HPARAMS.replace(precision="float16")
     with mixed_precision("float16"):
@@ -120,6 +126,7 @@ def test_two_thousand_finite_updates_double_the_scale():
     assert [float(v) for v in state.values()] == [32768.0, 0.0]
 
 
+@sixteen_bits.needs("float16")
 def test_the_scale_goes_through_a_checkpoint(tmp_path):
     hparams = HPARAMS.replace(precision="float16", train_steps=3)
     _, first = losses(tmp_path, precision="float16", train_steps=3)
