@@ -31,29 +31,31 @@ from t2t_repro.command_line import cli
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
 INT8 = f"{OURS} int8"
+BFLOAT16 = f"{OURS} bfloat16"
+BFLOAT16_LIMIT = "products bfloat16"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
-    f"{OURS} bfloat16": (OURS, {"precision": "bfloat16", "xla": False}),
+    BFLOAT16: (OURS, {"precision": "bfloat16", "xla": False}),
     INT8: (OURS, {"precision": "int8", "xla": False}),
     STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
     "CTranslate2 float32": (PEER, {"compute_type": "float32"}),
     "CTranslate2 int8": (PEER, {"compute_type": "int8"}),
     "products float32": (LIMIT, {"precision": "float32"}),
-    "products bfloat16": (LIMIT, {"precision": "bfloat16"}),
+    BFLOAT16_LIMIT: (LIMIT, {"precision": "bfloat16"}),
 }
 # What is compared with what.
 PAIRS = (
     (FLOAT32, "CTranslate2 float32"),
     (XLA, "CTranslate2 float32"),
-    (f"{OURS} bfloat16", "CTranslate2 int8"),
+    (BFLOAT16, "CTranslate2 int8"),
     (INT8, "CTranslate2 int8"),
     (INT8, "CTranslate2 float32"),
     (INT8, FLOAT32),
     (STUDENT, FLOAT32),
     (FLOAT32, "products float32"),
-    (f"{OURS} bfloat16", "products bfloat16"),
+    (BFLOAT16, BFLOAT16_LIMIT),
 )
 
 
@@ -83,11 +85,14 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
     `found` gets each contender's tokens a second by work, start and memory.
     """
     from t2t_repro.fast import whole_numbers
+    from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
-    reason = whole_numbers.why_not()
-    if reason and contenders.pop(INT8, None):
-        say(f"without {INT8}: {reason}")
+    reasons = {INT8: whole_numbers.why_not()}
+    reasons |= dict.fromkeys((BFLOAT16, BFLOAT16_LIMIT), precision.why_not("bfloat16"))
+    for name, reason in reasons.items():
+        if reason and contenders.pop(name, None):
+            say(f"without {name}: {reason}")
     works = decoding.works_of(args)
     timed = [work for work in works if work not in decoding.BEGIN]
     translated = {}

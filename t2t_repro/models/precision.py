@@ -21,11 +21,9 @@ def precision(name: str) -> Iterator[None]:
         name: one of `PRECISIONS`.
 
     Raises:
-        UserError: matmuls in this precision would crash, as `why_not` explains.
+        UserError: as `check_precision`.
     """
-    reason = why_not(name.removeprefix("mixed_"))
-    if reason:
-        raise UserError(reason)
+    check_precision(name.removeprefix("mixed_"))
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name)
     try:
@@ -45,6 +43,12 @@ def mixed_precision(name: str) -> AbstractContextManager[None]:
         name: float32, bfloat16 or float16.
     """
     return precision(name if name == "float32" else f"mixed_{name}")
+
+
+def check_precision(name: str) -> None:
+    """Raises UserError if matmuls of a precision would crash, as `why_not` explains."""
+    if reason := why_not(name):
+        raise UserError(reason)
 
 
 def why_not(name: str) -> str | None:

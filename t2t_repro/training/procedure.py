@@ -16,7 +16,7 @@ from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
 from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import PLAIN
-from t2t_repro.models.precision import mixed_precision
+from t2t_repro.models.precision import check_precision, mixed_precision
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
@@ -82,6 +82,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         run.strategy.num_replicas_in_sync,
         devices.gpus(),
     )
+    check_precision(hparams.precision)
     run = replace(run, hparams=hparams)
     run.model_dir.check(run.hparams, provenance, run.accepted)
     for line in chosen:

@@ -10,6 +10,7 @@ from tensorflow.python.util import _pywrap_utils
 
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.system.errors import UserError
+from tests import run_command, tiny
 
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
 MATMUL = """
@@ -20,6 +21,11 @@ import tensorflow as tf
 x = tf.ones([2, 2], sys.argv[1])
 assert tf.function(tf.matmul)(x, x)[0, 0] == 2
 """
+CRASHES = pytest.mark.skipif(
+    not _pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(tf.bfloat16)
+    or bool(tf.config.list_physical_devices("GPU")),
+    reason="oneDNN does not compute bfloat16 matmuls on this machine",
+)
 
 
 @pytest.mark.medium
@@ -45,14 +51,23 @@ def test_a_matmul_crashes_exactly_where_there_is_a_reason(name, settings):
     assert (done.returncode == 0) is (reason == "None"), (reason, done.stderr)
 
 
-@pytest.mark.skipif(
-    not _pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(tf.bfloat16)
-    or bool(tf.config.list_physical_devices("GPU")),
-    reason="oneDNN does not compute bfloat16 matmuls on this machine",
-)
+@CRASHES
 def test_the_error_names_the_setting_and_the_remedies(monkeypatch):
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     remedies = "ONEDNN_MAX_CPU_ISA=AVX2: unset it, .* or set TF_ENABLE_ONEDNN_OPTS=0"
     with pytest.raises(UserError, match=remedies), mixed_precision("bfloat16"):
         pass
+
+
+@CRASHES
+@pytest.mark.medium
+def test_a_rejected_precision_leaves_no_model_directory(monkeypatch, tmp_path):
+    tiny.write_corpus(tmp_path / "data")
+    tiny.write_hparams(tmp_path)
+    begun = tiny.Trained(tmp_path, None)
+    flags = (*begun.arguments(), "--precision", "bfloat16")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    done = run_command.run("train", *flags)
+    assert run_command.is_one_clear_line(done), done.err
+    assert not begun.model_dir.exists()
