@@ -67,6 +67,7 @@ def test_a_rejected_precision_leaves_no_model_directory(monkeypatch, tmp_path):
     tiny.write_hparams(tmp_path)
     begun = tiny.Trained(tmp_path, None)
     flags = (*begun.arguments(), "--precision", "bfloat16")
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     done = run_command.run("train", *flags)
     assert run_command.is_one_clear_line(done), done.err
