@@ -1,0 +1,220 @@
+"""The list of faults fits the code, and the tool tells caught from escaped ones."""
+
+import ast
+import subprocess
+from collections import Counter
+
+import pytest
+from code_faults.fault_list import FAULTS_FILE, check_faults, read_faults
+
+from t2t_repro.system.errors import UserError
+from tests import run_command
+
+ROOMS = (
+    *("layers", "models", "decoding", "batches", "data", "training", "runs"),
+    *("translation", "tokenizers", "interop"),
+)
+FAULTS = read_faults(FAULTS_FILE)
+CODE = """def larger(a, b):
+    return a if a > b else b
+
+
+def half(a):
+    return a / 2
+
+
+GREETING = "good morning"
+"""
+TESTS = """import pytest
+
+from package import code
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (2, 1)], ids=["up - [1]", "down"])
+def test_the_larger_of_two(pair):
+    assert code.larger(*pair) == 2
+
+
+@pytest.mark.medium
+def test_a_half():
+    assert code.half(8) == 4
+"""
+BROKEN = """from package import code
+
+
+def test_what_always_fails():
+    assert code.half(8) == 5
+"""
+LIST = """package:
+  - name: smaller
+    fault: The smaller number is returned.
+    file: package/code.py
+    old: a > b
+    new: a < b
+    tests: [tests/test_code.py]
+  - name: third
+    fault: A third is returned.
+    file: package/code.py
+    old: a / 2
+    new: a / 3
+    tests: [tests/test_code.py]
+  - name: evening
+    fault: The greeting is wrong.
+    file: package/code.py
+    old: good morning
+    new: good evening
+    tests: [tests/test_code.py]
+  - name: unknown_name
+    fault: The module cannot be imported.
+    file: package/code.py
+    old: '"good morning"'
+    new: good_morning
+    tests: [tests/test_code.py]
+  - name: fails_anyway
+    fault: The test fails without the fault, too.
+    file: package/code.py
+    old: return a / 2
+    new: return a / 4
+    tests: [tests/test_broken.py]
+"""
+SETTINGS = """[tool:pytest]
+markers =
+    medium: longer
+    slow: longest
+"""
+
+
+def test_there_are_forty_faults_and_four_in_every_room():
+    assert Counter(fault.room for fault in FAULTS) == dict.fromkeys(ROOMS, 4)
+    assert len({fault.name for fault in FAULTS}) == 40
+
+
+def test_every_fault_applies_once_and_its_tests_exist():
+    check_faults(FAULTS, run_command.ROOT)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_a_fault_is_other_code_of_its_room(fault):
+    text = (run_command.ROOT / fault.file).read_text(encoding="utf-8")
+    changed = ast.parse(fault.apply(text))
+    compile(changed, fault.file, "exec")
+    assert ast.dump(changed) != ast.dump(ast.parse(text))
+    assert fault.file.startswith(f"t2t_repro/{fault.room}/")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A project of one module, with its list of faults."""
+    folder = tmp_path / "project"
+    contents = {
+        "package/__init__.py": "",
+        "package/code.py": CODE,
+        "tests/test_code.py": TESTS,
+        "tests/test_broken.py": BROKEN,
+        "setup.cfg": SETTINGS,
+        "faults.yaml": LIST,
+    }
+    for name, text in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    subprocess.run(["git", "-C", str(folder), "add", "."], check=True)
+    return folder
+
+
+def run(checkout, output, *flags):
+    return run_command.run(
+        "tools/run_code_faults.py",
+        *("--tree", str(checkout), "--faults", str(checkout / "faults.yaml")),
+        *("--output", str(output), *flags),
+    )
+
+
+@pytest.mark.medium
+def test_faults_are_caught_or_escape_and_a_second_run_skips_both(checkout, tmp_path):
+    output = tmp_path / "outcomes.tsv"
+    done = run(checkout, output)
+    assert done.status == 1, done.err
+    header, *rows = (line.split("\t") for line in output.read_text().splitlines())
+    assert header == ["room", "fault", "outcome", "seconds", "failed test"]
+    larger, half = (
+        f"tests/test_code.py::test_{name}" for name in ("the_larger_of_two", "a_half")
+    )
+    assert [(row[1], row[2]) for row in rows] == [
+        ("smaller", "caught"),
+        ("third", "caught"),
+        ("evening", "escaped"),
+        ("unknown_name", "error"),
+        ("fails_anyway", "error"),
+    ]
+    assert rows[0][4].startswith(larger)
+    assert [row[4] for row in rows[1:]] == [
+        half,
+        "",
+        "pytest ended with status 2: tests/test_code.py",
+        "tests/test_broken.py::test_what_always_fails does not pass without the fault",
+    ]
+    assert done.out.splitlines()[5:7] == [
+        "package: 2 of 5 caught",
+        "escaped: evening: The greeting is wrong.",
+    ]
+    assert (checkout / "package" / "code.py").read_text() == CODE
+
+    before = output.read_text()
+    again = run(checkout, output, "--only", "smaller,evening")
+    assert again.status == 1
+    assert again.out.splitlines() == [
+        f"2 of 2 faults have an outcome in {output}",
+        "package: 1 of 2 caught",
+        "escaped: evening: The greeting is wrong.",
+    ]
+    assert output.read_text() == before
+    assert run(checkout, output, "--only", "third").status == 0
+
+
+@pytest.mark.medium
+def test_tests_that_take_too_long_are_killed(checkout, tmp_path):
+    (checkout / "tests" / "test_code.py").write_text("while True:\n    pass\n")
+    output = tmp_path / "outcomes.tsv"
+    assert run(checkout, output, "--only", "third", "--timeout", "1").status == 1
+    row = output.read_text().splitlines()[1].split("\t")
+    assert row[2] == "error"
+    assert row[4] == "pytest ended with status -9: killed after 1 s (--timeout)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("old: a / 2", "old: a / 5", "'a / 5' must occur once in package/code.py, but"),
+        ("old: a / 2", "old: return", "occurs 2 times"),
+        ("tests/test_code.py", "tests/test_none.py", "test_none.py does not exist"),
+        ("  - name", "  - title", "is not a list of faults"),
+        ("package:", "package: [", "is not a list of faults"),
+    ],
+)
+def test_a_list_that_does_not_fit_the_code_is_refused(checkout, before, after, words):
+    (checkout / "faults.yaml").write_text(LIST.replace(before, after))
+    with pytest.raises(UserError, match=words):
+        check_faults(read_faults(checkout / "faults.yaml"), checkout)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--only", "forth"), "--only: there is no fault forth in the list"),
+        (("--tree", "/"), "/package/code.py does not exist"),
+    ],
+)
+def test_a_wrong_flag_is_one_clear_line(checkout, tmp_path, flags, words):
+    done = run(checkout, tmp_path / "outcomes.tsv", *flags)
+    assert run_command.is_one_clear_line(done)
+    assert words in done.err
+
+
+def test_another_file_is_not_overwritten(checkout, tmp_path):
+    output = tmp_path / "outcomes.tsv"
+    output.write_text("room\tfault\n")
+    done = run(checkout, output)
+    assert run_command.is_one_clear_line(done)
+    assert "outcomes.tsv holds something else" in done.err
+    assert output.read_text() == "room\tfault\n"

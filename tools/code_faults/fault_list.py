@@ -1,0 +1,65 @@
+"""A list of faults, each a piece of text that replaces another one in a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.text_files import read_lines
+
+FAULTS_FILE = Path(__file__).with_name("faults.yaml")
+
+
+class Fault(NamedTuple):
+    """One fault.
+
+    Attributes:
+        room: Room of the package that it is in.
+        name: Short name, unique in the list.
+        fault: A sentence that says what goes wrong.
+        file: File that it changes, relative to the checkout.
+        old: Text that occurs once in the file.
+        new: Text that replaces it.
+        tests: Files and folders of tests that exercise the file.
+    """
+
+    room: str
+    name: str
+    fault: str
+    file: str
+    old: str
+    new: str
+    tests: list[str]
+
+    def apply(self, text: str) -> str:
+        """Returns the text of the file with the fault in it."""
+        return text.replace(self.old, self.new)
+
+
+def read_faults(path: Path) -> list[Fault]:
+    """Reads a list of faults by room; raises UserError if it is damaged."""
+    try:
+        rooms = yaml.safe_load("\n".join(read_lines(path)))
+        return [Fault(room, **each) for room in rooms for each in rooms[room]]
+    except (yaml.YAMLError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path} is not a list of faults: {reason}") from None
+
+
+def check_faults(faults: Sequence[Fault], tree: Path) -> None:
+    """Raises UserError unless every fault applies to a checkout and has its tests."""
+    for fault in faults:
+        for name in (fault.file, *fault.tests):
+            if not (tree / name).exists():
+                raise UserError(
+                    f"fault {fault.name}: {tree / name} does not exist; adapt the list "
+                    "of faults to the code"
+                )
+        count = (tree / fault.file).read_text(encoding="utf-8").count(fault.old)
+        if count != 1:
+            raise UserError(
+                f"fault {fault.name}: {fault.old!r} must occur once in {fault.file}, "
+                f"but occurs {count} times; adapt the list of faults to the code"
+            )
