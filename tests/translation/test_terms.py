@@ -70,6 +70,13 @@ def test_what_a_line_asks_for_is_found_in_whole_words():
     assert held.asked_of("") == []
 
 
+def test_the_longer_of_two_overlapping_terms_counts():
+    held = TermTranslator.__new__(TermTranslator)
+    held._terms = {"hot": "warm", "hot dog": "Wurst"}
+    held._pattern = whole_words(held._terms)
+    assert held.asked_of("a hot dog on a hot day") == ["Wurst", "warm"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
