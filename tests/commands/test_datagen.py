@@ -50,7 +50,7 @@ def test_it_mends_what_training_refuses(arguments, tmp_path):
 @pytest.mark.parametrize(
     ("problem", "vocab_size"),
     [
-        ("translate_ende_numbers", 800),
+        ("translate_ende_numbers", 1600),
         ("translate_ende_wmt14", 37_000),
         ("translate_enfr_wmt14", 32_000),
         ("translate_ende_wmt_t2t", 32_768),
