@@ -63,8 +63,8 @@ class TranslateEndeNumbers(Problem):
 @cache
 def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
     """Returns a split's items, or the first, sources all different, kinds in turn."""
-    words = _words() * WORD_REPEATS if split == "train" else ()
-    made = SIZES[split] - len(words)
+    repeated = _words() * WORD_REPEATS if split == "train" else ()
+    made = SIZES[split] - len(repeated)
     values = partition(random.Random(SEED))[split]
     rng = random.Random(SEED + 1 + SPLITS.index(split))
     maker = SentenceMaker(rng, values)
@@ -75,7 +75,7 @@ def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
         kind = KINDS[len(items) % len(KINDS)]
         item = maker.make(kind)
         items.setdefault(item.source, item)
-    return (*items.values(), *words)[:most]
+    return (*items.values(), *repeated)[:most]
 
 
 def _words() -> tuple[Item, ...]:
@@ -90,7 +90,8 @@ def _words() -> tuple[Item, ...]:
 
 @cache
 def _digest() -> str:
-    digest = hashlib.sha256(f"round\t{ROUND}\n".encode())
+    settings = f"round\t{ROUND}\nwords\t{WORD_REPEATS}\n"
+    digest = hashlib.sha256(settings.encode())
     for split in SPLITS:
         digest.update(f"{split}\t{SIZES[split]}\n".encode())
         shown = _words() if split == "train" else ()
