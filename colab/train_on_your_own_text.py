@@ -143,7 +143,7 @@ plt.show()
 # What was not used, and why (empty sides, sentences that are too long):
 
 # %%
-# !head -5 mymodel/left_out.tsv
+# !head -5 mymodel/skipped_pairs.tsv
 
 # %% [markdown]
 # ## 4. Score

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro.command_line import cli
-from t2t_repro.runs.provenance import require_model
+from t2t_repro.runs.run_metadata import require_model
 
 
 def _parser() -> cli.ArgumentParser:

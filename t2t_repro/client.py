@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
-from t2t_repro.system.text_files import bounded_lines, decode_lines
+from t2t_repro.system.atomic_file import bounded_lines, decode_lines
 
 # Longer lines than any server reads to the end.
 _MOST_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
 from t2t_repro.problems.problem import SPLITS
-from t2t_repro.runs.provenance import META_FILE, require_model
+from t2t_repro.runs.run_metadata import META_FILE, require_model
 from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     test_set = _test_set(args)
     from t2t_repro.evaluation.metrics import ORIGINAL_QUOTES, figures, paired_bootstrap
     from t2t_repro.evaluation.test_sets import write_for_comet
-    from t2t_repro.system.text_files import new_text_file
+    from t2t_repro.system.atomic_file import new_text_file
 
     # Opened first: a folder that does not exist is better noticed now than later.
     with new_text_file(args.output_file or os.devnull) as output:
@@ -162,7 +162,7 @@ def _translations(
     cli.start_models(args.verbose)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(given))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
-from t2t_repro.runs.provenance import require_model
+from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.serving.versions import check_format
 from t2t_repro.system.errors import UserError
 

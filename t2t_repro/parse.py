@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_repro.command_line import cli, translate_flags
 from t2t_repro.command_line.translate_text import add_text_flags, translate_text
 from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
-from t2t_repro.runs.provenance import require_model
+from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def _load(args: Any) -> Parser:
     """Loads the model as a parser; raises UserError if it was not trained to parse."""
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.parser import Parser
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

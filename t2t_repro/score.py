@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
-from t2t_repro.runs.provenance import require_model
-from t2t_repro.system.text_files import iterate_pairs
+from t2t_repro.runs.run_metadata import require_model
+from t2t_repro.system.atomic_file import iterate_pairs
 
 if TYPE_CHECKING:
     from t2t_repro.translation.pair_scores import PairScore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli
-from t2t_repro.runs.provenance import check_accepted
+from t2t_repro.runs.run_metadata import check_accepted
 
 
 def _parser() -> cli.ArgumentParser:
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     cli.start_models(args.verbose)
     from t2t_repro.evaluation.split_scores import figures_of
-    from t2t_repro.fast.memory import keep_freed_memory
+    from t2t_repro.fast.malloc import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
     from t2t_repro.training.procedure import Run, train_and_score

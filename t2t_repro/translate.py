@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli, translate_flags
 from t2t_repro.command_line.translate_text import add_text_flags, translate_text
-from t2t_repro.runs.provenance import require_model
+from t2t_repro.runs.run_metadata import require_model
 
 if TYPE_CHECKING:
     from t2t_repro.translation.terms import TermTranslator
@@ -65,7 +65,7 @@ def _load(args: Any, lines: int | None) -> tuple[Translator, Align | None]:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()

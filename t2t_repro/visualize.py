@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro.command_line import cli
-from t2t_repro.runs.provenance import require_model
+from t2t_repro.runs.run_metadata import require_model
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_text_atomically
 
 
 def _parser() -> cli.ArgumentParser:
@@ -53,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.live:
         _write_live_page(args, output)
         return
-    from t2t_repro.analysis.looking import MOST_HYPOTHESES, check_sentence, look
+    from t2t_repro.analysis.inspect_translation import (
+        MOST_HYPOTHESES,
+        check_sentence,
+        inspect_translation,
+    )
     from t2t_repro.analysis.page import attention_page
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models
@@ -70,8 +74,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     loaded = load_models(directory, [args.checkpoint])
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
-    seen = look(loaded.models[0], loaded.tokenizer, args.text, args.translation, search)
-    home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
+    seen = inspect_translation(
+        loaded.models[0], loaded.tokenizer, args.text, args.translation, search
+    )
+    home, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
     name = f"{home.resolve().name} ({checkpoint.name})"
     write_text_atomically(output, attention_page(seen, loaded.tokenizer, name))
     cli.print_result(
@@ -91,8 +97,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _write_live_page(args: argparse.Namespace, output: Path) -> None:
     """Writes the page that holds the model."""
+    from t2t_repro.analysis.inspect_translation import check_sentence
     from t2t_repro.analysis.live_page import live_page
-    from t2t_repro.analysis.looking import check_sentence
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models, search_of
 
@@ -105,7 +111,7 @@ def _write_live_page(args: argparse.Namespace, output: Path) -> None:
         loaded.hparams, loaded.tokenizer, beam_size=args.beam_size, alpha=args.alpha
     )
     hparams = (
-        loaded.homes[0]
+        loaded.model_dirs[0]
         .hparams()
         .replace(
             beam_size=search.beam_size,
@@ -113,7 +119,7 @@ def _write_live_page(args: argparse.Namespace, output: Path) -> None:
             decode_extra_length=search.extra_length,
         )
     )
-    home, checkpoint = loaded.homes[0].path, Path(loaded.checkpoints[0])
+    home, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
     file_name = loaded.tokenizer.file_name
     vocabulary = (directory.path / file_name).read_bytes()
     name = f"{home.resolve().name} ({checkpoint.name})"

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from t2t_repro.models.precision import why_not
+from t2t_repro.models.precision import unsupported_reason
 
 
 def needs(precision: str) -> pytest.MarkDecorator:
     """Skips a test where TensorFlow would crash in matmuls of this precision."""
-    reason = why_not(precision)
+    reason = unsupported_reason(precision)
     return pytest.mark.skipif(reason is not None, reason=f"{reason}")
 
 

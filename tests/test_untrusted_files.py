@@ -17,7 +17,7 @@ import pytest
 from t2t_repro import hparams
 from t2t_repro.data.manifest import Origin
 from t2t_repro.data.shards import load_shards, write_shards
-from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from tests import run_command
@@ -167,7 +167,7 @@ def test_pruning_follows_no_links(tmp_path):
         (mine / link).symlink_to(tmp_path / "theirs" / "step-00000001")
     (tmp_path / "theirs" / "notes").write_text("mine")
     before = contents(tmp_path / "theirs")
-    retention.prune(mine, keep=1)
+    checkpoint_rotation.prune(mine, keep=1)
     assert contents(tmp_path / "theirs") == before
     assert [c.step for c in checkpoints.list_checkpoints(mine)] == [13]
 

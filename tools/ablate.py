@@ -31,8 +31,8 @@ from model_costs import parameters
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_text_atomically
 
 TABLE = "table3"
 

@@ -84,12 +84,14 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
 
     `found` gets each contender's tokens a second by work, start and memory.
     """
-    from t2t_repro.fast import whole_numbers
+    from t2t_repro.fast import int8_matmul
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
-    reasons = {INT8: whole_numbers.why_not()}
-    reasons |= dict.fromkeys((BFLOAT16, BFLOAT16_LIMIT), precision.why_not("bfloat16"))
+    reasons = {INT8: int8_matmul.unsupported_reason()}
+    reasons |= dict.fromkeys(
+        (BFLOAT16, BFLOAT16_LIMIT), precision.unsupported_reason("bfloat16")
+    )
     for name, reason in reasons.items():
         if reason and contenders.pop(name, None):
             say(f"without {name}: {reason}")

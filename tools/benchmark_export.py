@@ -23,8 +23,8 @@ from benchmarks.in_turn import PEERS, Contender, in_turn, own, printed
 from benchmarks.machine import Result
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 HERE, THERE = "in process", "export"
 MEBIBYTE = 2**20

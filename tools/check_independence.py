@@ -18,7 +18,7 @@ from typing import NamedTuple
 from flags import several
 
 from t2t_repro.command_line import cli
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.system.atomic_file import read_lines
 
 TOLERANCE = 1e-4
 MOST_TIES = 2e-3
@@ -74,7 +74,7 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     import tensorflow as tf
 
     from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
     translator = load_models(args.model_dir, args.checkpoint).translator()

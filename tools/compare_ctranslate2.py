@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from flags import several
 
 from t2t_repro.command_line import cli
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.system.atomic_file import read_lines
 
 if TYPE_CHECKING:
     from t2t_repro.models.transformer import Transformer
@@ -115,11 +115,11 @@ class Comparer:
         import numpy as np
         import tensorflow as tf
 
-        from t2t_repro.decoding.search import Search
+        from t2t_repro.decoding.config import DecodingConfig
         from t2t_repro.translation.translator import Translator
 
         # One subword and EOS; without a length penalty nothing at all is often best.
-        search = Search(
+        search = DecodingConfig(
             beam_size, alpha=0.0, extra_length=self._extra_length, min_length=2
         )
         translator = Translator(self._model, self._tokenizer, search)
@@ -205,7 +205,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines = read_lines(args.source_file)
     cli.start_tensorflow(args.verbose)
     from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))

@@ -21,7 +21,7 @@ from benchmarks.in_turn import Process, peer, peer_versions
 from benchmarks.machine import say
 
 from t2t_repro.command_line import cli
-from t2t_repro.system.text_files import iterate_lines
+from t2t_repro.system.atomic_file import iterate_lines
 
 OURS, THEIRS = "t2t_repro", "tensor2tensor"
 EXIT_DIFFERENT = 1

@@ -21,8 +21,8 @@ from benchmarks.machine import say
 from t2t_repro.command_line import cli
 from t2t_repro.problems.problem import SPLITS, Problem
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.atomic_file import new_text_file
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import new_text_file
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -32,7 +32,7 @@ HPARAMS = (
     "ffn_dropout=0.1,tokens_per_batch=512,train_steps=240,checkpoint_steps=20,"
     "keep_checkpoints=12,eval_steps=60,warmup_steps=400"
 )
-TABLES = ("training_log.tsv", "validation_log.tsv", "left_out.tsv")
+TABLES = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
 FILES = ("hparams.yaml", "model.json", "vocab.model")
 _BEGUN = "an epoch: "  # What the command prints before its first update.
 _WRITING = ".writing-"

@@ -25,8 +25,8 @@ import numpy as np
 
 from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server, connect
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 SERVER = Path(__file__).parent / "serve_export.py"
 _READY = re.compile(r"gRPC 127\.0\.0\.1:(\d+), REST 127\.0\.0\.1:(\d+)")

@@ -33,8 +33,8 @@ from t2t_repro.batches.batching import (
 )
 from t2t_repro.command_line import cli
 from t2t_repro.hparams import HParams
+from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_pairs
 
 Lengths = npt.NDArray[np.int32]
 
@@ -147,7 +147,7 @@ def _row(lengths: Lengths, config: BatchingConfig, seed: int) -> Row:
         parts=plan.parts,
         batches=plan.batches,
         full=float(plan.sizes.mean()) / config.tokens_per_batch,
-        share=plan.share,
+        share=plan.token_ratio,
         left_out=plan.dropped / len(lengths),
         together_again=together_again(*map(_batch_of_pairs, (plan, following))),
     )
@@ -183,7 +183,7 @@ def _parser() -> cli.ArgumentParser:
     add("--target_file", required=True, nargs="+", help="its translation, as many")
     add("--vocab_file", help="the vocabulary; without it one is learned")
     add("--vocab_size", type=cli.at_least(3), default=16_000, help="of that one")
-    defaults = HParams().settled()
+    defaults = HParams().resolve_auto()
     for name, text, least in (
         ("tokens_per_batch", "positions a side of a batch", 1),
         ("max_tokens_per_device", "the most of a part; 0: no bound", 0),

@@ -19,8 +19,8 @@ from benchmarks.machine import say
 from figures import style
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_pairs
 
 QUICK = ("positions", "order", "scaling", "schedule", "masks", "norms")
 NAMED = ("heads", "norm_order")
@@ -96,7 +96,7 @@ def _heads(module: Any, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
     """Draws what each head of a trained model is worth."""
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import search_of
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core()

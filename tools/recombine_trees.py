@@ -28,7 +28,7 @@ from t2t_repro import problems
 from t2t_repro.command_line import cli
 from t2t_repro.problems.parse_wsj import WSJ_ONLY
 from t2t_repro.problems.trees import Kind, Mark, read_tags, spell
-from t2t_repro.system.text_files import new_text_file
+from t2t_repro.system.atomic_file import new_text_file
 
 Piece = tuple[Mark, str]
 """A mark, and the word of one that stands for a word."""

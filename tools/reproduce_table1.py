@@ -21,8 +21,8 @@ from figures import style
 from flags import several
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_text_atomically
 
 LENGTHS = "16,32,64,128,256,512,1024,2048"
 WIDTHS = "64,128,256,512"
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_tensorflow(args.verbose)
     import tensorflow as tf
 
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
     found = measure(args.lengths, args.widths, args.kernel, args.radius, args.repeats)

@@ -20,8 +20,8 @@ from t2t_repro.evaluation.parseval import COLLINS, parseval
 from t2t_repro.problems.parse_wsj import PARSING
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.trees import Kind, Mark, parts_of_speech, read_tags, spell
+from t2t_repro.system.atomic_file import new_text_file
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import new_text_file
 
 _UNKNOWN = "NP"
 

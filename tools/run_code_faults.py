@@ -23,8 +23,8 @@ from code_faults.fault_list import FAULTS_FILE, Fault, check_faults, read_faults
 from code_faults.runner import CAUGHT, ESCAPED, Outcome, Runner
 
 from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import read_lines, write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines, write_text_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 EXIT_NOT_CAUGHT = 1

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from t2t_repro.batches.packed_batch import BATCH_SIGNATURE
 from t2t_repro.batches.pair_batches import pair_batches
-from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import Progress
-from t2t_repro.decoding.beam_step import Asked, BeamMethod, Beams, Rules
+from t2t_repro.decoding.beam_step import BeamMethod, Beams, Rules, SentenceInputs
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import Progress
 from t2t_repro.decoding.decoder import State
-from t2t_repro.decoding.search import Search
 from t2t_repro.decoding.stopping import Scoring
 from t2t_repro.models.ensemble import ModelDecoder
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
@@ -46,7 +46,7 @@ class BeamTrace(NamedTuple):
     results: tuple[Hypothesis, ...]
 
 
-def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
+def trace_beam(decoder: ModelDecoder, inputs: Ids, search: DecodingConfig) -> BeamTrace:
     """Translates a sentence by `BeamMethod`, eagerly, and records every step.
 
     `decoder` is for `search.beam_size` hypotheses; `inputs` end in EOS. A search that
@@ -69,8 +69,10 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, search: Search) -> BeamTrace:
     recorder = _Recorder(decoder)
     method = BeamMethod(recorder, rules)
     limit = search.longest(len(inputs))
-    wishes = constraints.wishes(1, PAD_ID) if constraints else ()
-    asked = Asked(tf.constant([limit]), wishes)
+    sentence_constraints = (
+        constraints.sentence_constraints(1, PAD_ID) if constraints else ()
+    )
+    asked = SentenceInputs(tf.constant([limit]), sentence_constraints)
     state = decoder.start(tf.constant([inputs], tf.int32))
     progress = method.start(state, asked.limits, limit, _START_ID)
     alive: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0),)

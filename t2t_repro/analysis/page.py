@@ -18,7 +18,7 @@ import numpy as np
 
 from t2t_repro import __version__
 from t2t_repro.analysis.beam_trace import Ids
-from t2t_repro.analysis.looking import Look
+from t2t_repro.analysis.inspect_translation import Inspection
 from t2t_repro.analysis.pair_attention import Weights
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 
@@ -30,7 +30,7 @@ _SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
+def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
     """Returns the page of what `look` holds; `tokenizer` is the model's."""
     style = page_part("attention_page/style.css")
     script = "\n".join(page_part(f"attention_page/{name}") for name in _SCRIPTS)
@@ -55,7 +55,7 @@ def attention_page(look: Look, tokenizer: Tokenizer, model_name: str) -> str:
     )
 
 
-def page_data(look: Look, tokenizer: Tokenizer) -> dict[str, Any]:
+def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
     """Returns what the page's script reads.
 
     ``source`` and ``target`` are names of subwords. Each of ``maps`` holds its number
@@ -77,7 +77,7 @@ def page_data(look: Look, tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
-def _nodes(look: Look, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
     """Makes a tree of the hypotheses: each is a node below its own beginning."""
     best = look.beam.results[0].ids
     results = {each.ids: place for place, each in enumerate(look.beam.results)}

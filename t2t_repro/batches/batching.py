@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from t2t_repro.batches.assembly import deal, fewest_batches
 from t2t_repro.batches.buckets import chosen_buckets
-from t2t_repro.batches.dealing import deal, fewest_batches
-from t2t_repro.batches.grouping import Groups, fill_buckets, sort_and_cut
+from t2t_repro.batches.microbatches import Groups, fill_buckets, sort_and_cut
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
@@ -132,12 +132,12 @@ class EpochPlan:
         return np.add.reduceat(_wider(self.shapes), self.firsts)
 
     @property
-    def fullness(self) -> float:
+    def fill_ratio(self) -> float:
         """Mean size over that of the largest batch: 1.0 if all are equal."""
         return float(self.sizes.mean() / self.sizes.max())
 
     @property
-    def share(self) -> float:
+    def token_ratio(self) -> float:
         """Non-padding tokens over padded positions, filler rows counted."""
         return self.tokens / self.positions
 
@@ -158,8 +158,8 @@ class EpochPlan:
         return (
             f"{self.pairs:,} pairs ({self.dropped:,} too long left out) in "
             f"{self.batches:,} batches of {parts}{self.distinct_shapes:,} shapes, "
-            f"{self.share:.1%} of the positions are tokens, batches are "
-            f"{self.fullness:.0%} as large as the largest"
+            f"{self.token_ratio:.1%} of the positions are tokens, batches are "
+            f"{self.fill_ratio:.0%} as large as the largest"
         )
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from t2t_repro.batches.grouping import rows_and_parts, stable_order, whole_rows
-from t2t_repro.batches.static_shapes import choose_widths
+from t2t_repro.batches.bucket_boundaries import choose_widths
+from t2t_repro.batches.microbatches import rows_and_parts, stable_order, whole_rows
 from t2t_repro.data.encoded_pairs import IntArray
 
 # Share of the padded positions spent on giving batches new members every epoch.

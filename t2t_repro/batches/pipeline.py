@@ -13,7 +13,7 @@ from t2t_repro.batches.batching import (
     plan_epoch,
     plan_evaluation,
 )
-from t2t_repro.batches.parts import SIGNATURE, laid_flat, rectangle, share_of
+from t2t_repro.batches.packed_batch import SIGNATURE, pack, rectangle, token_ratio_of
 from t2t_repro.data.encoded_pairs import EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
@@ -40,7 +40,7 @@ def batches(
     start_step: int = 0,
     own: OwnParts = range,
 ) -> tf.data.Dataset:
-    """Returns a training's batches, laid flat (`parts.SIGNATURE`), without end.
+    """Returns a training's batches, laid flat (`packed_batch.SIGNATURE`), without end.
 
     The batch of a step is a function of the arguments and the step alone: a training
     that resumes passes its number of finished steps as `start_step`. Every epoch has
@@ -123,7 +123,7 @@ def _gathered(
         ]
         symbols = int(pairs.lengths[indices].sum(dtype=np.int64))
         positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
-        batch = laid_flat(*rectangles, share=share_of(symbols, positions))
+        batch = pack(*rectangles, token_ratio=token_ratio_of(symbols, positions))
         return [batch[name] for name in SIGNATURE]
 
     def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -158,12 +158,12 @@ def load_models(args: Any, directory: ModelDir, checkpoint: str) -> Loaded:
     Where 8 bits cannot be computed it says so, and float32 takes their place, in `args`
     too. UserError: --calibration_file comes without int8, or as `loading.load_models`.
     """
-    from t2t_repro.fast.whole_numbers import why_not
+    from t2t_repro.fast.int8_matmul import unsupported_reason
     from t2t_repro.translation import loading
 
     if args.precision != "int8" and args.calibration_file is not None:
         raise UserError("--calibration_file needs --precision int8")
-    reason = why_not() if args.precision == "int8" else None
+    reason = unsupported_reason() if args.precision == "int8" else None
     if reason:
         print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
         args.precision, args.calibration_file = "float32", None

@@ -129,8 +129,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
-    """Returns `Search` fields, None: the model's own; UserError if flags contradict."""
-    from t2t_repro.decoding.search import Sampling
+    """Returns `DecodingConfig` fields; None: the model's own."""
+    from t2t_repro.decoding.config import Sampling
 
     _check(args)
     if args.xla and args.precision == "int8":

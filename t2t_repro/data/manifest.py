@@ -38,7 +38,7 @@ class ShardFiles:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedPairs:
     """Pairs that were not encoded for one reason.
 
     Attributes:
@@ -93,7 +93,7 @@ class Manifest:
     pairs: int
     source_tokens: int
     target_tokens: int
-    left_out: dict[str, LeftOut]
+    left_out: dict[str, SkippedPairs]
     shards: list[ShardFiles]
     format_version: int = FORMAT_VERSION
 
@@ -125,7 +125,7 @@ def read_manifest(directory: Path) -> Manifest:
         )
     try:
         data["origin"] = Origin(**data["origin"])
-        data["left_out"] = {k: LeftOut(**v) for k, v in data["left_out"].items()}
+        data["left_out"] = {k: SkippedPairs(**v) for k, v in data["left_out"].items()}
         data["shards"] = [
             ShardFiles(
                 shard["pairs"],

@@ -15,9 +15,9 @@ from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
+from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in
-from t2t_repro.system.text_files import write_bytes_atomically, write_text_atomically
+from t2t_repro.system.locks import exclusive_lock
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import (
@@ -80,7 +80,7 @@ def prepare(
     data_dir.mkdir(parents=True, exist_ok=True)
     waiting = f"waiting for another process that prepares data in {data_dir}"
     # Two trainings may share the folder.
-    with alone_in(data_dir, lambda: say(waiting)), _folder(directory):
+    with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
         if renew:
             _remove_unusable(directory, fingerprints, say)
         tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from t2t_repro.data import manifest
-from t2t_repro.data.left_out import write_left_out
-from t2t_repro.data.manifest import DataFile, LeftOut, Manifest, Origin, ShardFiles
+from t2t_repro.data.manifest import DataFile, Manifest, Origin, ShardFiles, SkippedPairs
 from t2t_repro.data.shard_encoding import ShardTokenizer
+from t2t_repro.data.skipped_pairs import write_skipped_pairs
 from t2t_repro.system.errors import UserError
 
 _LISTED_PER_REASON = 20
@@ -76,12 +76,12 @@ class ShardWriter:
             source_tokens=int(self._token_counts[0]),
             target_tokens=int(self._token_counts[1]),
             left_out={
-                reason: LeftOut(len(numbers), numbers[:_LISTED_PER_REASON])
+                reason: SkippedPairs(len(numbers), numbers[:_LISTED_PER_REASON])
                 for reason, numbers in self.left_out.items()
             },
             shards=[self._named(shard) for shard in range(len(self._written))],
         )
-        write_left_out(self._directory, self.left_out)
+        write_skipped_pairs(self._directory, self.left_out)
         path = self._directory / manifest.MANIFEST_FILE
         path.write_text(found.to_json(), encoding="utf-8")
         return found

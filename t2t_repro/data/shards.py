@@ -3,8 +3,8 @@
 A split is one directory: per shard `train-00000-of-00004.tokens.npy` (ids of the
 pairs one after another, source then target, each with EOS) and
 `train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), `manifest.json`, and
-`left_out.tsv`, which lists the pairs that were not encoded. The directory is whole or
-not there.
+`skipped_pairs.tsv`, which lists the pairs that were not encoded. The directory is whole
+or absent.
 """
 
 import os
@@ -20,8 +20,8 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
 from t2t_repro.data.shard_encoding import ShardTokenizer, encode_pairs
 from t2t_repro.data.shard_writer import ShardWriter
+from t2t_repro.system.atomic_dir import whole_folder
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.whole_folders import whole_folder
 
 
 def write_shards(

@@ -17,14 +17,14 @@ has a step of its own, see `opennmt_search`.
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult, as_result, decode_batch
-from t2t_repro.decoding.beam_step import Asked, BeamMethod, Rules
+from t2t_repro.decoding.beam_step import BeamMethod, Rules, SentenceInputs
+from t2t_repro.decoding.constrained_search import TermMethod, TermsAsked
 from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.decode_loop import BeamSearchResult, as_result, decode_batch
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
+from t2t_repro.decoding.lexical_constraints import Terms
 from t2t_repro.decoding.opennmt_search import OpenNMTMethod
 from t2t_repro.decoding.stopping import OPENNMT, T2T
-from t2t_repro.decoding.term_search import TermMethod, TermsAsked
-from t2t_repro.decoding.terms import Terms
 
 
 def beam_search(
@@ -40,7 +40,7 @@ def beam_search(
     start_id: int = 0,
     eos_id: int = 1,
     pad_id: int = 0,
-    leave_at: float | None = 0.25,
+    compact_at: float | None = 0.25,
     width: int | None = None,
     tensor2tensor_rules: bool = False,
     algorithm: str = T2T,
@@ -61,7 +61,7 @@ def beam_search(
         start_id: the symbol before the first.
         eos_id: the symbol that ends a translation.
         pad_id: pads the result; never produced.
-        leave_at: finished sentences leave the batch when they are this share of it;
+        compact_at: finished sentences leave the batch when they are this share of it;
             None keeps them, for a decoder or a compiler (XLA) that needs one size.
         width: a static length for the result, which also bounds the limits, for XLA;
             None: the number of steps taken.
@@ -101,16 +101,21 @@ def beam_search(
         limits = tf.minimum(limits, width)
     if tensor2tensor_rules:
         limits = tf.broadcast_to(columns, [batch_size])
-    wishes = constraints.wishes(batch_size, pad_id) if constraints else ()
-    plain, asked = BeamMethod(decoder, rules), Asked(limits, wishes)
+    sentence_constraints = (
+        constraints.sentence_constraints(batch_size, pad_id) if constraints else ()
+    )
+    plain, asked = (
+        BeamMethod(decoder, rules),
+        SentenceInputs(limits, sentence_constraints),
+    )
     method: BeamMethod | TermMethod | OpenNMTMethod = plain
-    wanted: Asked | TermsAsked = asked
+    wanted: SentenceInputs | TermsAsked = asked
     if algorithm == OPENNMT:
         method = OpenNMTMethod(decoder, rules)
     if terms is not None:
         method, wanted = TermMethod(plain, terms), TermsAsked(asked, terms.ids)
     progress = method.start(state, limits, columns, start_id)
-    ids, scores, length = decode_batch(method, progress, wanted, leave_at)
+    ids, scores, length = decode_batch(method, progress, wanted, compact_at)
     if width is None:
         ids = ids[:, :, :length]
     return as_result(ids, scores, pad_id)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import Progress, Rows
 from t2t_repro.decoding.candidates import (
     NEVER,
     Candidates,
@@ -13,6 +12,7 @@ from t2t_repro.decoding.candidates import (
     best_candidates,
 )
 from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.decode_loop import Progress, Rows
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.stopping import (
     ALGORITHMS,
@@ -61,16 +61,16 @@ class Rules:
         return Scoring(self.alpha, self.algorithm, self.word_penalty)
 
 
-class Asked(NamedTuple):
+class SentenceInputs(NamedTuple):
     """What the caller wants of each sentence.
 
     Attributes:
         limits: int32 (rows,), the most symbols, EOS counted.
-        wishes: `Wishes`, or () without constraints.
+        sentence_constraints: `SentenceConstraints`, or () without constraints.
     """
 
     limits: tf.Tensor
-    wishes: Rows
+    sentence_constraints: Rows
 
 
 class Beams(NamedTuple):
@@ -114,7 +114,7 @@ class BeamMethod:
         searching = tf.math.count_nonzero(open_, dtype=tf.int32)
         return Progress(tf.constant(0), searching, beams, state)
 
-    def step(self, progress: Progress, asked: Asked) -> Progress:
+    def step(self, progress: Progress, asked: SentenceInputs) -> Progress:
         """Adds one symbol to every hypothesis."""
         beams, rules = progress.sentences, self.rules
         beam = rules.beam_size
@@ -159,7 +159,7 @@ def next_beams(
     log_probs: tf.Tensor,
     alive: tf.Tensor,
     column: tf.Tensor,
-    asked: Asked,
+    asked: SentenceInputs,
     rules: Rules,
 ) -> tuple[Beams, tf.Tensor, tf.Tensor]:
     """Follows the chosen candidates, and lets those with EOS finish.
@@ -220,7 +220,7 @@ def next_candidates(
     log_probs: tf.Tensor,
     hypotheses: tf.Tensor,
     column: tf.Tensor,
-    asked: Asked,
+    asked: SentenceInputs,
     rules: Rules,
     finished: tf.Tensor | None = None,
 ) -> Candidates:
@@ -256,13 +256,13 @@ def next_candidates(
         never = None
         if constraints is not None:
             never = constraints.forbidden_ids(
-                asked.wishes, column, eos_id=eos, pad_id=pad
+                asked.sentence_constraints, column, eos_id=eos, pad_id=pad
             )
         elif not rules.tensor2tensor:
             never = tf.fill([tf.shape(logits)[0], 1], pad)
         return best_candidates(logits, log_probs, count, never)
     forbidden = constraints.forbidden(
-        asked.wishes,
+        asked.sentence_constraints,
         hypotheses,
         column,
         logits.shape[2] or tf.shape(logits)[2],

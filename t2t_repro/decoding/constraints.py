@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 
-class Wishes(NamedTuple):
+class SentenceConstraints(NamedTuple):
     """The constraints that differ from sentence to sentence.
 
     Attributes:
@@ -53,14 +53,16 @@ class Constraints:
             n = self.no_repeat_ngram
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
 
-    def wishes(self, batch_size: int | tf.Tensor, pad_id: int) -> Wishes:
+    def sentence_constraints(
+        self, batch_size: int | tf.Tensor, pad_id: int
+    ) -> SentenceConstraints:
         """Returns the constraints of each sentence; those not asked for ask nothing."""
         least = 0 if self.min_lengths is None else self.min_lengths
         free = tf.fill([batch_size, 1], pad_id)
         prefixes = free
         if self.prefixes is not None:
             prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), free], axis=1)
-        return Wishes(
+        return SentenceConstraints(
             min_lengths=tf.broadcast_to(tf.cast(least, tf.int32), [batch_size]),
             prefixes=prefixes,
         )
@@ -71,21 +73,26 @@ class Constraints:
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
-        self, wishes: Wishes, length: tf.Tensor, *, eos_id: int, pad_id: int
+        self,
+        sentence_constraints: SentenceConstraints,
+        length: tf.Tensor,
+        *,
+        eos_id: int,
+        pad_id: int,
     ) -> tf.Tensor:
         """Returns the symbols that may not come next if `only_symbols`.
 
         They are int32 (rows, 2 and more): PAD, EOS where `length`, int32 (), is too
         short, and those of `never`.
         """
-        early = length + 1 < wishes.min_lengths
+        early = length + 1 < sentence_constraints.min_lengths
         eos = tf.where(early, eos_id, pad_id)
         others = [tf.fill(tf.shape(eos), other) for other in self.never]
         return tf.stack([tf.fill(tf.shape(eos), pad_id), eos, *others], axis=1)
 
     def forbidden(
         self,
-        wishes: Wishes,
+        sentence_constraints: SentenceConstraints,
         hypotheses: tf.Tensor,
         length: tf.Tensor,
         vocab: int | tf.Tensor,
@@ -96,7 +103,7 @@ class Constraints:
         """Marks the symbols that may not come next; PAD never may.
 
         Args:
-            wishes: of these sentences.
+            sentence_constraints: of these sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             vocab: the vocabulary's size.
@@ -108,7 +115,7 @@ class Constraints:
             hypotheses of a sentence.
         """
         symbols = tf.range(vocab)
-        early = (length + 1 < wishes.min_lengths)[:, None, None]
+        early = (length + 1 < sentence_constraints.min_lengths)[:, None, None]
         forbidden = tf.equal(symbols, pad_id) | (early & tf.equal(symbols, eos_id))
         for other in self.never:
             forbidden |= tf.equal(symbols, other)
@@ -116,8 +123,10 @@ class Constraints:
             ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram, pad_id)
             forbidden |= _any_of(ends, vocab)
         # Behind the prefixes the last column is read, which prescribes nothing.
-        column = tf.minimum(length, tf.shape(wishes.prefixes)[1] - 1)
-        prescribed = tf.gather(wishes.prefixes, column, axis=1)[:, None, None]
+        column = tf.minimum(length, tf.shape(sentence_constraints.prefixes)[1] - 1)
+        prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)[
+            :, None, None
+        ]
         free = tf.equal(prescribed, pad_id)
         return tf.where(free, forbidden, tf.not_equal(symbols, prescribed))
 

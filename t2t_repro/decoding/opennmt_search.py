@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import Progress
-from t2t_repro.decoding.beam_step import Asked, Rules, next_candidates
+from t2t_repro.decoding.beam_step import Rules, SentenceInputs, next_candidates
 from t2t_repro.decoding.candidates import NEVER
+from t2t_repro.decoding.decode_loop import Progress
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 
 
@@ -72,7 +72,7 @@ class OpenNMTMethod:
         searching = tf.math.count_nonzero(~done, dtype=tf.int32)
         return Progress(tf.constant(0), searching, places, state)
 
-    def step(self, progress: Progress, asked: Asked) -> Progress:
+    def step(self, progress: Progress, asked: SentenceInputs) -> Progress:
         """Adds one symbol to every hypothesis that has not ended."""
         old, rules = progress.sentences, self.rules
         length, beam = progress.length + 1, rules.beam_size

@@ -9,11 +9,16 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult, Progress, as_result, decode_batch
 from t2t_repro.decoding.candidates import NEVER
-from t2t_repro.decoding.constraints import Constraints, Wishes
+from t2t_repro.decoding.constraints import Constraints, SentenceConstraints
+from t2t_repro.decoding.decode_loop import (
+    BeamSearchResult,
+    Progress,
+    as_result,
+    decode_batch,
+)
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
-from t2t_repro.decoding.draw import draw, sentence_uniforms
+from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
 
 def sample(
@@ -32,7 +37,7 @@ def sample(
     start_id: int = 0,
     eos_id: int = 1,
     pad_id: int = 0,
-    leave_at: float | None = 0.25,
+    compact_at: float | None = 0.25,
 ) -> BeamSearchResult:
     """Draws translations of a batch of sentences, symbol by symbol.
 
@@ -56,7 +61,7 @@ def sample(
         start_id: the symbol before the first.
         eos_id: the symbol that ends a translation.
         pad_id: pads the result; never drawn.
-        leave_at: finished sentences leave the batch when they are this share of it;
+        compact_at: finished sentences leave the batch when they are this share of it;
             None keeps them.
 
     Raises:
@@ -73,13 +78,13 @@ def sample(
     )
     limits = tf.broadcast_to(tf.cast(max_lengths, tf.int32), [batch_size])
     method = SamplingMethod(decoder, rules)
-    asked = SamplingAsked(
+    asked = SamplingInputs(
         limits=limits,
-        wishes=rules.constraints.wishes(batch_size, pad_id),
+        sentence_constraints=rules.constraints.sentence_constraints(batch_size, pad_id),
         uniforms=sentence_uniforms(seed, tf.cast(keys, tf.int32), limits, samples),
     )
     progress = method.start(state, asked, start_id)
-    ids, scores, length = decode_batch(method, progress, asked, leave_at)
+    ids, scores, length = decode_batch(method, progress, asked, compact_at)
     return as_result(ids[:, :, :length], scores, pad_id)
 
 
@@ -110,17 +115,17 @@ class SamplingRules:
             raise ValueError(f"top_p is {self.top_p}, must be above 0 and at most 1")
 
 
-class SamplingAsked(NamedTuple):
+class SamplingInputs(NamedTuple):
     """What the caller wants of each sentence.
 
     Attributes:
         limits: int32 (rows,), the most symbols, EOS counted.
-        wishes: of the constraints.
+        sentence_constraints: of the constraints.
         uniforms: float32 (rows, samples, steps), one random number a draw.
     """
 
     limits: tf.Tensor
-    wishes: Wishes
+    sentence_constraints: SentenceConstraints
     uniforms: tf.Tensor
 
 
@@ -147,7 +152,7 @@ class SamplingMethod:
     decoder: StepwiseDecoder
     rules: SamplingRules
 
-    def start(self, state: State, asked: SamplingAsked, start_id: int) -> Progress:
+    def start(self, state: State, asked: SamplingInputs, start_id: int) -> Progress:
         """Returns the empty hypotheses; at limit 0 they are the result."""
         rows, _, width = tf.unstack(tf.shape(asked.uniforms))
         places = [rows, self.rules.samples]
@@ -160,7 +165,7 @@ class SamplingMethod:
         )
         return Progress(tf.constant(0), _sentences_of(unfinished), samples, state)
 
-    def step(self, progress: Progress, asked: SamplingAsked) -> Progress:
+    def step(self, progress: Progress, asked: SamplingInputs) -> Progress:
         """Draws the next symbol of every hypothesis that has not ended."""
         samples, rules = progress.sentences, self.rules
         logits, state = self.decoder.step(
@@ -199,7 +204,7 @@ class SamplingMethod:
 
 
 def _draw_next(
-    logits: tf.Tensor, progress: Progress, asked: SamplingAsked, rules: SamplingRules
+    logits: tf.Tensor, progress: Progress, asked: SamplingInputs, rules: SamplingRules
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws one symbol for every hypothesis by logits (rows, samples, vocab).
 
@@ -210,7 +215,7 @@ def _draw_next(
     logits = tf.cast(logits, tf.float32)
     vocab = logits.shape[2] or tf.shape(logits)[2]
     forbidden = rules.constraints.forbidden(
-        asked.wishes,
+        asked.sentence_constraints,
         progress.sentences.hypotheses,
         progress.length,
         vocab,

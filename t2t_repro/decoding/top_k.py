@@ -2,10 +2,10 @@
 
 import tensorflow as tf
 
-from t2t_repro.system.formula import formula
+from t2t_repro.system.dispatch import dispatched
 
 
-@formula
+@dispatched
 def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Finds the k largest elements of each row.
 

@@ -33,8 +33,8 @@ from t2t_repro.evaluation.parseval_trees import (
     read_sentence,
     reinsert_quotes,
 )
+from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_lines
 
 COLLINS = Parameters()
 

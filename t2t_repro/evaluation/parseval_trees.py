@@ -10,8 +10,8 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
+from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_lines
 
 # White space is what C calls so: a no-break space is part of a word.
 _PIECE = re.compile(

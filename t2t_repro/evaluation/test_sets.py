@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.trees import TREES
+from t2t_repro.system.atomic_file import new_text_file, read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import new_text_file, read_lines
 
 
 class TestSet(NamedTuple):

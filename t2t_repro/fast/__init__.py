@@ -8,50 +8,50 @@ formula.
 
 from typing import Any
 
-from t2t_repro.system.formula import Formula
+from t2t_repro.system.dispatch import Dispatch
 
 
-def tricks(device: str) -> list[tuple[Formula[..., Any], Any]]:
+def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
     """Returns each formula with what stands in for it on a "CPU" or a "GPU"."""
     from t2t_repro.decoding import top_k
     from t2t_repro.fast import (
-        column_decoder,
+        cached_decoder,
         cross_entropy,
-        eight_bits,
-        few_rows,
-        in_xla,
         normalization,
+        quantization,
+        shared_trace,
+        small_batch_matmul,
         top_k_of_chunks,
-        traced_layers,
-        windows,
+        xla_kernels,
     )
-    from t2t_repro.layers import dropout, formulas, neighbourhood
-    from t2t_repro.models import searching
+    from t2t_repro.fast import local_attention as fast_local_attention
+    from t2t_repro.layers import dropout, functional, local_attention
+    from t2t_repro.models import generate
 
-    on_both: list[tuple[Formula[..., Any], Any]] = [
-        (formulas.product, few_rows.product),
-        (formulas.product_with_table, few_rows.product_with_table),
-        (formulas.rows_of_table, eight_bits.look_up),
-        (formulas.rectify, eight_bits.rectified),
-        (formulas.one_after_another, traced_layers.traced_once),
-        (neighbourhood.attend_nearby, windows.attend_nearby),
-        (searching.decoder_of, column_decoder.ColumnDecoder),
+    on_both: list[tuple[Dispatch[..., Any], Any]] = [
+        (functional.linear, small_batch_matmul.linear),
+        (functional.tied_logits, small_batch_matmul.tied_logits),
+        (functional.embedding_lookup, quantization.look_up),
+        (functional.relu, quantization.rectified),
+        (functional.apply_layers, shared_trace.apply_layers_once_traced),
+        (local_attention.attend_locally, fast_local_attention.attend_locally),
+        (generate.decoder_of, cached_decoder.KVCacheDecoder),
     ]
     if device == "GPU":
-        # `find` copies matrices for the cache of a processor, and `top_k` goes around
-        # a slow kernel of the CPU: on a GPU they would be more to read and to launch.
+        # `generate` copies matrices for the cache of a processor, and `top_k` avoids a
+        # slow kernel of the CPU: on a GPU they would only add reads and launches.
         return [
             *on_both,
-            (formulas.normalize, normalization.normalize_by_reductions),
-            (formulas.smoothed_cross_entropy, cross_entropy.by_comparison),
+            (functional.normalize, normalization.normalize_by_reductions),
+            (functional.smoothed_cross_entropy, cross_entropy.by_comparison),
         ]
     return [
         *on_both,
-        (few_rows.matmul, in_xla.matmul),
-        (dropout.uniform, in_xla.uniform),
-        (formulas.normalize, normalization.normalize),
-        (formulas.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
-        (searching.find, column_decoder.find),
+        (small_batch_matmul.matmul, xla_kernels.matmul),
+        (dropout.uniform, xla_kernels.uniform),
+        (functional.normalize, normalization.normalize),
+        (functional.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
+        (generate.generate, cached_decoder.generate_prepacked),
         (top_k.top_k, top_k_of_chunks.top_k),
     ]
 
@@ -71,11 +71,11 @@ def install(device: str | None = None) -> None:
 
         device = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
     uninstall()
-    for formula, trick in tricks(device):
-        formula.used = trick
+    for formula, trick in kernels(device):
+        formula.implementation = trick
 
 
 def uninstall() -> None:
     """Puts every formula back."""
-    for formula, _ in tricks("CPU"):  # All that have a trick anywhere.
-        formula.used = formula.plain
+    for formula, _ in kernels("CPU"):  # All that have a trick anywhere.
+        formula.implementation = formula.reference

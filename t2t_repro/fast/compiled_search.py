@@ -5,10 +5,10 @@ from threading import Lock
 
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast.column_decoder import find
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast.cached_decoder import generate_prepacked
 from t2t_repro.fast.static_decoder import StaticDecoder, halves_of_a_step
-from t2t_repro.models.searching import as_one
+from t2t_repro.models.generate import as_one
 from t2t_repro.models.transformer import Transformer
 
 # Every length of the source would be compiled by itself; padded, those of a class are
@@ -31,7 +31,7 @@ class CompiledSearch:
         ValueError: the search is another one.
     """
 
-    def __init__(self, models: Sequence[Transformer], search: Search) -> None:
+    def __init__(self, models: Sequence[Transformer], search: DecodingConfig) -> None:
         if search.sampling or search.tensor2tensor_rules:
             raise ValueError("only beam search by its own rules is compiled")
         self._models = models
@@ -65,7 +65,7 @@ class CompiledSearch:
         )
 
         def found(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = find(self._search, decoder, inputs, width=width)
+            result = generate_prepacked(self._search, decoder, inputs, width=width)
             return result.ids, result.scores
 
         compiled = tf.function(found, autograph=False, jit_compile=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from t2t_repro.fast.in_xla import in_xla
-from t2t_repro.fast.rows import rows_of
-from t2t_repro.layers.formulas import entropy_of_smoothing
+from t2t_repro.fast.flat_attention import flatten_tokens
+from t2t_repro.fast.xla_kernels import in_xla
+from t2t_repro.layers.functional import entropy_of_smoothing
 
 # From logits (rows, V), labels (rows,) and what a symbol is asked for at least and the
 # label more: log(sum(exp(logits))), and the function from a gradient to the logits'.
@@ -55,7 +55,7 @@ def _cross_entropy(
         loss = log_sum - weight * chosen - low * tf.reduce_sum(z, axis=1)
         return loss - entropy, gradient
 
-    return tf.reshape(cross_entropy(rows_of(logits)), tf.shape(targets))
+    return tf.reshape(cross_entropy(flatten_tokens(logits)), tf.shape(targets))
 
 
 def _softmax_kept(

@@ -3,8 +3,8 @@
 from keras import ops
 
 from t2t_repro.fast import stand_ins
-from t2t_repro.fast.rows import rows_of, shaped_as
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
+from t2t_repro.layers.functional import Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
@@ -46,8 +46,8 @@ def _with_gradient(
     def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
         return _normalized(x, scale, bias, epsilon, by_reductions)
 
-    rows = ops.custom_gradient(normalized)(rows_of(x), scale, bias)
-    return shaped_as(x, rows)
+    rows = ops.custom_gradient(normalized)(flatten_tokens(x), scale, bias)
+    return unflatten_tokens(x, rows)
 
 
 def _normalized(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import keras
 
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.functional import Tensor
 
 Matrices = tuple[int, ...]
 """The identities of the variables of a matrix, or of several side by side."""

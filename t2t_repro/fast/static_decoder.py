@@ -4,21 +4,21 @@ from contextlib import AbstractContextManager
 
 import tensorflow as tf
 
-from t2t_repro.fast import folded
-from t2t_repro.fast.column_decoder import ColumnDecoder, kernels_of_a_step
-from t2t_repro.fast.columns import ColumnCache, ColumnState, FixedColumns
-from t2t_repro.fast.few_rows import Halves
+from t2t_repro.fast import absorbed_attention
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, kernels_of_a_step
+from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
+from t2t_repro.fast.small_batch_matmul import SplitWeights
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.models.transformer import Transformer
 
 
-class StaticDecoder(ColumnDecoder):
+class StaticDecoder(KVCacheDecoder):
     """One step of the decoder at a time, for a sentence alone.
 
     A step of one sentence is many small operations, each of which TensorFlow has to
     begin; compiled, they are few. What is left is reading the weights, on all cores.
 
-    It is a `ColumnDecoder`, to be called in a function that XLA compiles.
+    It is a `KVCacheDecoder`, to be called in a function that XLA compiles.
 
     Args:
         model: the model, already built.
@@ -28,16 +28,16 @@ class StaticDecoder(ColumnDecoder):
     """
 
     def __init__(
-        self, model: Transformer, beam_size: int, width: int, halves: Halves
+        self, model: Transformer, beam_size: int, width: int, halves: SplitWeights
     ) -> None:
         super().__init__(model, beam_size)
         self._halves = halves
         columns = self._columns
-        self._columns = FixedColumns(
+        self._columns = FixedKVCacheSlots(
             beam_size, columns.heads, columns.radius, columns.is_relative, width
         )
 
-    def start(self, inputs: tf.Tensor) -> ColumnState:
+    def start(self, inputs: tf.Tensor) -> KVCacheState:
         """Runs the encoder, and folds its output into every layer's projections.
 
         The length of the inputs, int32 (batch, source), is static.
@@ -48,33 +48,35 @@ class StaticDecoder(ColumnDecoder):
             self.model.decoder.layers_in_order(), state.layers, strict=True
         ):
             if _is_foldable(inputs.shape[1], layer.cross_attention):
-                keys, values = folded.fold(
+                keys, values = absorbed_attention.fold(
                     layer.cross_attention, cache.cross_keys, cache.cross_values
                 )
                 cache = cache._replace(cross_keys=keys, cross_values=values)
             caches.append(cache)
         return state._replace(layers=tuple(caches))
 
-    def quick_steps(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
+    def prepack(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
         """Lets the steps multiply by the halves, whatever the number of sentences."""
         return self._halves.used()
 
-    def _look_at_source(
+    def _cross_attend(
         self,
         attention: MultiHeadAttention,
         y: tf.Tensor,
-        cache: ColumnCache,
+        cache: LayerKVCache,
         bias: tf.Tensor,
     ) -> tf.Tensor:
         if cache.cross_keys.shape.rank == 3:
             keys, values, beam = cache.cross_keys, cache.cross_values, self.beam_size
-            return folded.attend(attention, y, keys, values, bias[:, :, :1], beam)
-        return super()._look_at_source(attention, y, cache, bias)
+            return absorbed_attention.attend(
+                attention, y, keys, values, bias[:, :, :1], beam
+            )
+        return super()._cross_attend(attention, y, cache, bias)
 
 
-def halves_of_a_step(model: Transformer) -> Halves:
+def halves_of_a_step(model: Transformer) -> SplitWeights:
     """Copies the matrices of a decoder's step, as fast products read them."""
-    return Halves(
+    return SplitWeights(
         kernels_of_a_step(model), [model.softmax_table.table], model.compute_dtype
     )
 

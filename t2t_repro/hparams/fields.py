@@ -20,7 +20,7 @@ from t2t_repro.hparams.settings import (
     rule_of,
     setting,
 )
-from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
 _PAPER_ADAM = "paper section 5.3"
@@ -244,20 +244,20 @@ class HParams(ModelFields):
         As few equal parts as `max_tokens_per_device` allows; where these could not
         hold every sentence, parts of just as many.
         """
-        whole, bound = self.tokens_per_batch, self.settled().max_tokens_per_device
+        whole, bound = self.tokens_per_batch, self.resolve_auto().max_tokens_per_device
         assert isinstance(bound, int)
         most = min(bound or whole, whole)
         equal = whole // -(-whole // most)
         return equal if equal >= self.max_length else most
 
-    def settled(self, **chosen: Any) -> HParams:
+    def resolve_auto(self, **chosen: Any) -> HParams:
         """Returns this set with each "auto" replaced: as chosen, else as on a CPU."""
-        autos = self.autos()
+        autos = self.auto_fields()
         return self.replace(**{name: chosen.get(name, autos[name]) for name in autos})
 
-    def autos(self) -> dict[str, Any]:
+    def auto_fields(self) -> dict[str, Any]:
         """Returns which values are "auto", each with what it is on a CPU."""
-        return {n: p for n, p in PLAIN.items() if getattr(self, n) == AUTO}
+        return {n: p for n, p in CPU_DEFAULTS.items() if getattr(self, n) == AUTO}
 
     def replace(self, **changes: Any) -> HParams:
         """Returns this set with values changed; UserError if one is not allowed."""
@@ -277,7 +277,7 @@ class HParams(ModelFields):
         write_text_atomically(path, self.to_yaml())
 
 
-PLAIN = {
+CPU_DEFAULTS = {
     field.name: rule_of(field).plain
     for field in dataclasses.fields(HParams)
     if rule_of(field).plain is not None

@@ -15,15 +15,15 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.hparams.fields import PLAIN, HParams
+from t2t_repro.hparams.fields import CPU_DEFAULTS, HParams
 from t2t_repro.hparams.settings import (
     check_keys,
     checked,
     did_you_mean,
     parse_overrides,
 )
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 _PARENT = "base"
 _SPEC = re.compile(r"(?P<set>.*?\.ya?ml|[^,]*)(?:,(?P<overrides>.*))?", re.DOTALL)
@@ -56,7 +56,7 @@ def read(path: str | os.PathLike[str]) -> HParams:
     A missing key keeps its default, or what that was before it could be "auto", so that
     a model directory outlives the addition of a hyper-parameter.
     """
-    return HParams(**(PLAIN | _values(Path(path))))
+    return HParams(**(CPU_DEFAULTS | _values(Path(path))))
 
 
 def _configs() -> Path:

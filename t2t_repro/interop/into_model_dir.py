@@ -13,10 +13,10 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import ModelDir, build_model
-from t2t_repro.runs.provenance import Provenance
+from t2t_repro.runs.run_metadata import RunMetadata
+from t2t_repro.system.atomic_dir import put_in_place
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in
-from t2t_repro.system.whole_folders import put_in_place
+from t2t_repro.system.locks import exclusive_lock
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 # How an imported model is trained on: a rate and a warm-up for one that knows something
@@ -93,7 +93,7 @@ def write(
         UserError: it cannot be written, or another process imports there.
     """
     source_lang, target_lang = languages
-    provenance = Provenance(
+    provenance = RunMetadata(
         problem=None,
         source_lang=source_lang,
         target_lang=target_lang,
@@ -121,7 +121,7 @@ def _aside(model_dir: Path) -> Iterator[ModelDir]:
     folder = final.with_name(f".importing-{final.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder, taken):
+        with exclusive_lock(folder, taken):
             try:
                 # What a killed process left.
                 for left in folder.iterdir():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import PLAIN, that_change
+from t2t_repro.hparams.fields import CPU_DEFAULTS, that_change
 from t2t_repro.hparams.settings import parse_overrides
 from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.import_report import ImportReport
@@ -112,7 +112,7 @@ def _hparams(folder: Path, text: str) -> HParams:
     """Reads the set in the card, a line for each value."""
     settings = ",".join(line.replace(": ", "=", 1) for line in text.splitlines())
     found = parse_overrides(HParams, settings, str(folder / _CARD))
-    return HParams(**PLAIN | found)
+    return HParams(**CPU_DEFAULTS | found)
 
 
 def _tokenizer(

@@ -14,8 +14,8 @@ from typing import Any
 from t2t_repro.hparams import HParams
 from t2t_repro.interop import t2t_known
 from t2t_repro.interop.t2t_sets import BASE
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 # t2t-trainer's own --train_steps.
 _TRAIN_STEPS = 250_000

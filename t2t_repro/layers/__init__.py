@@ -20,8 +20,8 @@ from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout, dropout_seed
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.local_attention import LocalAttention
 from t2t_repro.layers.masks import causal_mask, padding_mask
-from t2t_repro.layers.neighbourhood import NeighbourhoodAttention
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
@@ -43,8 +43,8 @@ __all__ = [
     "FeedForward",
     "LayerNormalization",
     "LearnedPosition",
+    "LocalAttention",
     "MultiHeadAttention",
-    "NeighbourhoodAttention",
     "PositionalEncoding",
     "RelativeAttention",
     "Residual",

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.formulas import Shape, Tensor, normalize
+from t2t_repro.layers.functional import Shape, Tensor, normalize
 from t2t_repro.layers.layer import Layer
 
 

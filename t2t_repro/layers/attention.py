@@ -7,7 +7,7 @@ from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import causal_mask
 
@@ -135,7 +135,7 @@ class MultiHeadAttention(Layer):
         keys, values = self.project_memory(value, key)
         y = self.attend(queries, keys, values, mask, training=training)
         if return_attention_scores:
-            return y, self.weigh(queries, keys, mask)
+            return y, self.attention_weights(queries, keys, mask)
         return y
 
     def project_query(self, x: Tensor) -> Tensor:
@@ -171,14 +171,18 @@ class MultiHeadAttention(Layer):
         Returns:
             float (batch, targets, d_model).
         """
-        weights = self.drop(self.weigh(query, key, mask, **where), training=training)
-        return self.join_heads(self.gather(weights, value, **where))
+        weights = self.drop(
+            self.attention_weights(query, key, mask, **where), training=training
+        )
+        return self.merge_heads(self.weighted_sum(weights, value, **where))
 
-    def weigh(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+    def attention_weights(
+        self, query: Tensor, key: Tensor, mask: Tensor | None
+    ) -> Tensor:
         """Computes the attention weights, float (batch, heads, targets, sources)."""
         return masked_softmax(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), mask)
 
-    def gather(self, weights: Tensor, value: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, value: Tensor) -> Tensor:
         """Adds up the values by their weights: (batch, heads, targets, d_v)."""
         return ops.matmul(weights, value)
 
@@ -187,7 +191,7 @@ class MultiHeadAttention(Layer):
         shape = (-1, ops.shape(x)[1], self.num_heads, x.shape[-1] // self.num_heads)
         return ops.transpose(ops.reshape(x, shape), (0, 2, 1, 3))
 
-    def join_heads(self, heads: Tensor) -> Tensor:
+    def merge_heads(self, heads: Tensor) -> Tensor:
         """(batch, heads, length, d_v) -> (batch, length, d_model)."""
         x = ops.transpose(heads, (0, 2, 1, 3))
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.d_v))

@@ -14,8 +14,8 @@ from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.formulas import Shape, Tensor
-from t2t_repro.layers.neighbourhood import NeighbourhoodAttention
+from t2t_repro.layers.functional import Shape, Tensor
+from t2t_repro.layers.local_attention import LocalAttention
 from t2t_repro.layers.position import FORMULAS, sinusoid, sinusoid_paper
 from t2t_repro.layers.relative import RelativeAttention
 
@@ -51,8 +51,8 @@ class BiasedRelativeAttention(_Biased, RelativeAttention):
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
-class BiasedNeighbourhoodAttention(_Biased, NeighbourhoodAttention):
-    """`NeighbourhoodAttention` whose four projections have biases."""
+class BiasedNeighbourhoodAttention(_Biased, LocalAttention):
+    """`LocalAttention` whose four projections have biases."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from t2t_repro.layers.formulas import Shape, Tensor, product
+from t2t_repro.layers.functional import Shape, Tensor, linear
 from t2t_repro.layers.layer import Layer
 
 
@@ -41,4 +41,4 @@ class Dense(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """Maps float (..., channels) to (..., units)."""
-        return product(x, self.kernel, self.bias)
+        return linear(x, self.kernel, self.bias)

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 import keras
 from keras import ops
 
-from t2t_repro.layers.formulas import Shape, Tensor
-from t2t_repro.system.formula import formula
+from t2t_repro.layers.functional import Shape, Tensor
+from t2t_repro.system.dispatch import dispatched
 
 _given: ContextVar[Tensor | None] = ContextVar("dropout_seed", default=None)
 
@@ -70,7 +70,7 @@ class _Seed(keras.random.SeedGenerator):
         return self._seed
 
 
-@formula
+@dispatched
 def uniform(shape: Shape, seed: Tensor) -> Tensor:
     """Draws numbers from 0 to less than 1, float32, by a seed, int32 (2,)."""
     return keras.random.uniform(shape, dtype="float32", seed=_Seed(seed))

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.formulas import Shape, Tensor, product_with_table, rows_of_table
+from t2t_repro.layers.functional import Shape, Tensor, embedding_lookup, tied_logits
 from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import non_padding
 
@@ -64,10 +64,10 @@ class TokenEmbedding(Layer):
         """
         if reverse:
             vectors = ops.cast(inputs, self.compute_dtype)
-            return product_with_table(vectors, self.table)
+            return tied_logits(vectors, self.table)
         # A Sequential model makes float32 of what it is called with.
         ids = ops.cast(inputs, "int32")
-        vectors = ops.cast(rows_of_table(self.table, ids), self.compute_dtype)
+        vectors = ops.cast(embedding_lookup(self.table, ids), self.compute_dtype)
         scale = self.d_model**0.5 if self.scale else 1.0
         mask = ops.cast(non_padding(ids), vectors.dtype) * scale
         return vectors * ops.expand_dims(mask, -1)

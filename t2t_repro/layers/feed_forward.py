@@ -6,7 +6,7 @@ import keras
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.formulas import Shape, Tensor, rectify
+from t2t_repro.layers.functional import Shape, Tensor, relu
 from t2t_repro.layers.layer import Layer
 
 
@@ -39,5 +39,5 @@ class FeedForward(Layer):
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
-        hidden = rectify(self.hidden(x))
+        hidden = relu(self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import keras
 
-from t2t_repro.layers.formulas import Shape
+from t2t_repro.layers.functional import Shape
 
 Variant: TypeAlias = dict[str, Any] | None
 """Other parts than the paper's, by name, as `EncoderLayer` describes them."""

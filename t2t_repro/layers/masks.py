@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.functional import Tensor
 
 
 def non_padding(ids: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
 MAX_TIMESCALE = 10_000.0

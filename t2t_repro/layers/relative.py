@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
-from t2t_repro.layers.formulas import Shape, Tensor
+from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
-from t2t_repro.layers.neighbourhood import distances_between, near
+from t2t_repro.layers.local_attention import distances_between, near
 
 
 class RelativeTable(Layer):
@@ -85,7 +85,7 @@ class RelativeAttention(MultiHeadAttention):
         self.relative_keys.build()
         self.relative_values.build()
 
-    def weigh(
+    def attention_weights(
         self,
         query: Tensor,
         key: Tensor,
@@ -112,7 +112,7 @@ class RelativeAttention(MultiHeadAttention):
         logits = ops.cast(logits, "float32") + ops.cast(relative, "float32")
         return ops.cast(masked_softmax(logits, mask), query.dtype)
 
-    def gather(
+    def weighted_sum(
         self, weights: Tensor, value: Tensor, distances: Tensor | None = None
     ) -> Tensor:
         """Adds up values and what stands for their distances (equation (3))."""

@@ -8,7 +8,7 @@ import keras
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.formulas import Shape, Tensor, one_after_another
+from t2t_repro.layers.functional import Shape, Tensor, apply_layers
 from t2t_repro.layers.layer import Layer, Variant, made
 
 Sublayer = Callable[[Tensor], Tensor]
@@ -92,17 +92,17 @@ class EncoderLayer(_StackLayer):
         self.feed_forward.build(x_shape)
         self.feed_forward_residual.build(x_shape)
 
-    def in_order(self, x: Tensor, look: Sublayer) -> Tensor:
+    def apply_sublayers(self, x: Tensor, self_attend: Sublayer) -> Tensor:
         """Applies the sub-layers one after the other (figure 1, left).
 
         Args:
             x: float (..., d_model).
-            look: self-attention.
+            self_attend: self-attention.
 
         Returns:
             Like ``x``.
         """
-        x = self.self_attention_residual(x, sublayer=look)
+        x = self.self_attention_residual(x, sublayer=self_attend)
         return self.feed_forward_residual(x, sublayer=self.feed_forward)
 
     def call(
@@ -123,7 +123,7 @@ class EncoderLayer(_StackLayer):
             Like ``x``.
         """
         attention = self.self_attention
-        return self.in_order(
+        return self.apply_sublayers(
             x, lambda y: attention(y, y, attention_mask=attention_mask)
         )
 
@@ -152,8 +152,8 @@ class DecoderLayer(_StackLayer):
         self.feed_forward.build(x_shape)
         self.feed_forward_residual.build(x_shape)
 
-    def in_order(
-        self, x: Tensor, look_back: Sublayer, look_at_source: Sublayer
+    def apply_sublayers(
+        self, x: Tensor, self_attend: Sublayer, cross_attend: Sublayer
     ) -> Tensor:
         """Applies the sub-layers one after the other (figure 1, right).
 
@@ -161,14 +161,14 @@ class DecoderLayer(_StackLayer):
 
         Args:
             x: float (..., d_model).
-            look_back: self-attention.
-            look_at_source: attention to the encoder's output.
+            self_attend: self-attention.
+            cross_attend: attention to the encoder's output.
 
         Returns:
             Like ``x``.
         """
-        x = self.self_attention_residual(x, sublayer=look_back)
-        x = self.cross_attention_residual(x, sublayer=look_at_source)
+        x = self.self_attention_residual(x, sublayer=self_attend)
+        x = self.cross_attention_residual(x, sublayer=cross_attend)
         return self.feed_forward_residual(x, sublayer=self.feed_forward)
 
     def call(
@@ -194,17 +194,17 @@ class DecoderLayer(_StackLayer):
             Like ``x``.
         """
 
-        def look_back(y: Tensor) -> Tensor:
+        def self_attend(y: Tensor) -> Tensor:
             return self.self_attention(
                 y, y, attention_mask=attention_mask, use_causal_mask=True
             )
 
-        def look_at_source(y: Tensor) -> Tensor:
+        def cross_attend(y: Tensor) -> Tensor:
             return self.cross_attention(
                 y, encoder_output, attention_mask=cross_attention_mask
             )
 
-        return self.in_order(x, look_back, look_at_source)
+        return self.apply_sublayers(x, self_attend, cross_attend)
 
 
 class _Stack(Layer):
@@ -263,7 +263,7 @@ class _Stack(Layer):
 
     def apply(self, x: Tensor, **context: Any) -> Tensor:
         """Applies all layers to float (batch, length, d_model)."""
-        return self.finish(one_after_another([*self.layers_in_order()], x, **context))
+        return self.finish(apply_layers([*self.layers_in_order()], x, **context))
 
     def finish(self, x: Tensor) -> Tensor:
         """Applies pre-norm's last normalisation, where there is one."""

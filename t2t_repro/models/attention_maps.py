@@ -26,24 +26,26 @@ def attention_maps(
     maps: dict[str, tf.Tensor] = {}
 
     def noting(name: str, attention: Any, **context: Any) -> Callable[..., tf.Tensor]:
-        def look(y: tf.Tensor) -> tf.Tensor:
+        def self_attend(y: tf.Tensor) -> tf.Tensor:
             memory = context.pop("memory", y)
             y, maps[name] = attention(
                 y, memory, return_attention_scores=True, **context
             )
             return y
 
-        return look
+        return self_attend
 
     encoder_output, mask = model.encode(inputs)
     x = model.encoder_input(inputs)
     for layer in model.encoder.layers_in_order():
         name = f"encoder/{layer.name}/self_attention"
-        x = layer.in_order(x, noting(name, layer.self_attention, attention_mask=mask))
+        x = layer.apply_sublayers(
+            x, noting(name, layer.self_attention, attention_mask=mask)
+        )
     x = model.decoder_input(targets)
     for layer in model.decoder.layers_in_order():
         name = f"decoder/{layer.name}"
-        x = layer.in_order(
+        x = layer.apply_sublayers(
             x,
             noting(
                 f"{name}/self_attention", layer.self_attention, use_causal_mask=True

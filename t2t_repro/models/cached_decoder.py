@@ -103,7 +103,7 @@ class CachedDecoder:
         """Applies a layer to one symbol of each hypothesis, (batch, beam, d_model)."""
         back, cross = layer.self_attention, layer.cross_attention
 
-        def look_back(y: tf.Tensor) -> tf.Tensor:
+        def self_attend(y: tf.Tensor) -> tf.Tensor:
             nonlocal cache
             # (batch, beam, d_model) -> (batch * beam, 1, d_model)
             alone = tf.reshape(y, [-1, 1, y.shape[-1]])
@@ -116,12 +116,12 @@ class CachedDecoder:
             )
             return tf.reshape(found, [-1, self.beam_size, y.shape[-1]])
 
-        def look_at_source(y: tf.Tensor) -> tf.Tensor:
+        def cross_attend(y: tf.Tensor) -> tf.Tensor:
             # The hypotheses of a sentence take the place of target positions.
             query = cross.project_query(y)
             return cross.attend(query, cache.cross_keys, cache.cross_values, mask)
 
-        x = layer.in_order(x, look_back, look_at_source)
+        x = layer.apply_sublayers(x, self_attend, cross_attend)
         return x, cache
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:

@@ -46,12 +46,12 @@ def mixed_precision(name: str) -> AbstractContextManager[None]:
 
 
 def check_precision(name: str) -> None:
-    """Raises UserError if matmuls of a precision would crash, as `why_not` explains."""
-    if reason := why_not(name):
+    """Raises UserError if matmuls of a precision would crash."""
+    if reason := unsupported_reason(name):
         raise UserError(reason)
 
 
-def why_not(name: str) -> str | None:
+def unsupported_reason(name: str) -> str | None:
     """Returns why TensorFlow would crash in matmuls of a precision; None if it works.
 
     TensorFlow passes a CPU's 16-bit matmuls to oneDNN if the processor has the

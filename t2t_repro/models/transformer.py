@@ -11,7 +11,7 @@ from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.functional import Tensor
 from t2t_repro.layers.layer import Variant, made
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding

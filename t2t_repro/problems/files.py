@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t2t_repro.problems.problem import Problem, check_split
+from t2t_repro.system.atomic_file import iterate_lines, iterate_pairs
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_lines, iterate_pairs
 
 # The direction of the paper's main experiment, for a folder with these two alone.
 _DEFAULT_DIRECTION = ("en", "de")

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from t2t_repro.problems.trees import ROOT, Kind, Mark, read_tree, tags_of
+from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_lines
 
 _TRACE = "-NONE-"
 _ROOTS = ("", ROOT, "ROOT", "S1", "VROOT")

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.system.atomic_dir import whole_folder
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import reading_in
-from t2t_repro.system.text_files import write_text_atomically
-from t2t_repro.system.whole_folders import whole_folder
+from t2t_repro.system.locks import shared_lock
 
 _PREFIX = "step-"
 _DAMAGED = "damaged-"
@@ -67,7 +67,7 @@ class Checkpoint:
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(reading_in(self.path))
+                stack.enter_context(shared_lock(self.path))
                 yield
             except (FileNotFoundError, NotADirectoryError, DamagedCheckpointError):
                 if self.path.exists():

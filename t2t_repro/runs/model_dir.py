@@ -2,8 +2,8 @@
 
 ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data), the
 vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``left_out.tsv`` and ``tensorboard/``;
-while it is trained, ``training.lock``.
+``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``;
+during training, ``training.lock``.
 """
 
 import json
@@ -21,19 +21,19 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
+from t2t_repro.runs.checkpoint_rotation import ranked
 from t2t_repro.runs.checkpoints import Checkpoint, list_checkpoints, open_checkpoint
-from t2t_repro.runs.provenance import (
+from t2t_repro.runs.run_metadata import (
     META_FILE,
-    Provenance,
+    RunMetadata,
     changed_hparams,
-    changed_provenance,
+    changed_metadata,
     refuse,
     require_model,
 )
-from t2t_repro.runs.retention import ranked
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import SIGN, alone_in, only_machine_in, this_machine
-from t2t_repro.system.text_files import write_text_atomically
+from t2t_repro.system.locks import SIGN, exclusive_lock, heartbeat_lock, this_machine
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
@@ -44,7 +44,7 @@ CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 # Beginnings of the files that are written under another name first.
 _WRITTEN_ASIDE = (
     *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
-    *("training_log.tsv", "validation_log.tsv", "left_out.tsv", SIGN),
+    *("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv", SIGN),
 )
 
 
@@ -83,12 +83,12 @@ class ModelDir:
         require_model(self.path)
         return hparam_sets.read(self.path / HPARAMS_FILE)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> RunMetadata:
         """Returns what the model learns from; raises UserError if damaged."""
         require_model(self.path)
         path = self.path / META_FILE
         try:
-            found = Provenance(**json.loads(path.read_text(encoding="utf-8")))
+            found = RunMetadata(**json.loads(path.read_text(encoding="utf-8")))
             if not found.is_well_formed():
                 raise TypeError
         except (ValueError, TypeError, RecursionError):
@@ -140,7 +140,7 @@ class ModelDir:
     def begin(
         self,
         hparams: HParams,
-        provenance: Provenance,
+        provenance: RunMetadata,
         tokenizer: Tokenizer,
         accepted: Collection[str] = (),
     ) -> None:
@@ -158,11 +158,11 @@ class ModelDir:
         write_text_atomically(self.path / META_FILE, text)
 
     @contextmanager
-    def locked(self, say: Callable[[str], object] = print) -> Iterator[None]:
+    def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
         """Holds it for one training, else UserError; clears what a killed one left.
 
         Where one was killed on another machine, it takes half a minute to know, and
-        `say` is told.
+        `log` is told.
         """
 
         def taken() -> NoReturn:
@@ -172,16 +172,16 @@ class ModelDir:
             )
 
         with ExitStack() as stack:
-            has_locks = stack.enter_context(alone_in(self.path, taken))
+            has_locks = stack.enter_context(exclusive_lock(self.path, taken))
             ours = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
-            stack.enter_context(only_machine_in(self.path, ours, say, taken))
+            stack.enter_context(heartbeat_lock(self.path, ours, log, taken))
             for name in _WRITTEN_ASIDE:
                 for left in self.path.glob(f".{name}.*"):
                     left.unlink()
             yield
 
     def check(
-        self, hparams: HParams, provenance: Provenance, accepted: Collection[str] = ()
+        self, hparams: HParams, provenance: RunMetadata, accepted: Collection[str] = ()
     ) -> None:
         """Raises UserError that names what makes another model than the one begun.
 
@@ -193,7 +193,7 @@ class ModelDir:
         before = self.provenance()
         changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
         refuse(self.path, changes, accepted)
-        refuse(self.path, changed_provenance(before, provenance), accepted)
+        refuse(self.path, changed_metadata(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
         """Returns a checkpoint by its folder or name; raises UserError without one.

@@ -139,5 +139,5 @@ class Client:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# A place that no hypothesis fills has a lower one (`signatures.Answers.nbest`).
+# A place that no hypothesis fills has a lower one (`SignatureFunctions.nbest`).
 _NO_HYPOTHESIS = -1e6

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import t2t_repro
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.evaluation.split_scores import figures_of
 from t2t_repro.hparams import HParams
 from t2t_repro.models.variables import named_variables
@@ -65,12 +65,12 @@ class CardFacts:
     licence: str | None
 
 
-def facts_of(loaded: Loaded, search: Search, **said: Any) -> CardFacts:
+def facts_of(loaded: Loaded, search: DecodingConfig, **said: Any) -> CardFacts:
     """Collects what the model directory of the weights, or of the first, tells.
 
     `said` are the other fields: `name`, `max_input_length`, `precision`, `licence`.
     """
-    home = loaded.homes[0]
+    home = loaded.model_dirs[0]
     provenance = home.provenance()
     hparams = home.hparams().replace(
         beam_size=search.beam_size,

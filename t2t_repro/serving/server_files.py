@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from string import Template
 
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_text_atomically
 
 IMAGE = "tensorflow/serving:2.21.0"
 """The newest that is published, as new as the TensorFlow that exports."""

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import NO_HYPOTHESIS
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits, whole_numbers
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import NO_HYPOTHESIS
+from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.serving.attention_answer import AttentionAnswer
-from t2t_repro.serving.in_parts import in_parts, rows_within
-from t2t_repro.serving.texts import beginning, check_pairs, is_blank
+from t2t_repro.serving.attention_signature import AttentionSignature
+from t2t_repro.serving.microbatch import in_parts, rows_within
+from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
@@ -55,21 +55,23 @@ class ServingModule(tf.Module):
     Attributes:
         functions: the signatures by name, each from string tensors (batch,) to tensors
             (batch, ...) by name: ``serving_default``, ``nbest`` and ``score`` (see
-            `Answers`) and, of a single model, ``attention`` (see `AttentionAnswer`);
-            ``terms``, if it is asked for.
+            `SignatureFunctions`); of a single model, ``attention`` (see
+            `AttentionSignature`); with `with_terms`, ``terms``.
     """
 
     def __init__(
         self,
         models: Sequence[Transformer],
         tokenizer: Tokenizer,
-        search: Search | None = None,
+        search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
         with_terms: bool = False,
     ) -> None:
         super().__init__()
-        answers = Answers(models, tokenizer, search or Search(), max_input_length)
-        in_eight_bits = any(map(eight_bits.is_in_eight_bits, models))
+        answers = SignatureFunctions(
+            models, tokenizer, search or DecodingConfig(), max_input_length
+        )
+        in_eight_bits = any(map(quantization.is_quantized, models))
 
         def graph(
             function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
@@ -87,7 +89,7 @@ class ServingModule(tf.Module):
         if with_terms:
             self.functions["terms"] = graph(answers.with_terms, _TEXT, _TERMS)
         if len(models) == 1:
-            attention = AttentionAnswer(models[0], answers.best)
+            attention = AttentionSignature(models[0], answers.best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
         # A SavedModel holds what it is told to track: what the graphs read, which of a
         # model in 8 bits is not all of its weights, and matrices beside them.
@@ -103,14 +105,14 @@ class ServingModule(tf.Module):
         self.matrices = list(read.values())
 
 
-class Answers:
+class SignatureFunctions:
     """The graphs behind the signatures, in a plain object that is not exported."""
 
     def __init__(
         self,
         models: Sequence[Transformer],
         tokenizer: Tokenizer,
-        search: Search,
+        search: DecodingConfig,
         max_input_length: int,
     ) -> None:
         every = dataclasses.replace(search, nbest=search.beam_size)
@@ -203,7 +205,7 @@ def _where_exact(
     """Lets a graph fail where sums of 8-bit products would be wrong."""
 
     def answer(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        check = tf.debugging.assert_equal(whole_numbers.is_exact(), True, _INEXACT)
+        check = tf.debugging.assert_equal(int8_matmul.is_exact(), True, _INEXACT)
         with tf.control_dependencies([check]):
             return function(*map(tf.identity, inputs))
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from t2t_repro.system.atomic_dir import ASIDE, folder_aside, put_in_place
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.locks import alone_in, if_unread
-from t2t_repro.system.whole_folders import ASIDE, folder_aside, put_in_place
+from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
 
 def check_format(export_dir: Path, file: str) -> None:
@@ -47,12 +47,12 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
     try:
         export_dir.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
-            with alone_in(export_dir, lambda: None):
+            with exclusive_lock(export_dir, lambda: None):
                 _remove_left_ones(export_dir)
                 held.enter_context(folder_aside(aside))
-                held.enter_context(alone_in(aside, lambda: None))
+                held.enter_context(exclusive_lock(aside, lambda: None))
             write(aside)
-            with alone_in(export_dir, lambda: None):
+            with exclusive_lock(export_dir, lambda: None):
                 final = export_dir / str(max(_numbers(export_dir), default=0) + 1)
                 put_in_place(aside, final)
     except OSError as error:
@@ -64,7 +64,7 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
 def _remove_left_ones(export_dir: Path) -> None:
     """Removes what processes left that were killed."""
     for left in export_dir.glob(f"{ASIDE}*"):
-        with if_unread(left) as is_free:
+        with try_exclusive_lock(left) as is_free:
             if is_free:
                 shutil.rmtree(left, ignore_errors=True)
 

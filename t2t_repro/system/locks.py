@@ -19,7 +19,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextmanager
-def alone_in(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
+def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
     """Locks a folder (flock) until the context ends or the process dies.
 
     Where another process holds it, `taken` is called; if it returns, this one waits.
@@ -47,8 +47,8 @@ def this_machine() -> str:
 
 
 @contextmanager
-def only_machine_in(
-    folder: Path, name: str, say: Callable[[str], object], taken: Callable[[], object]
+def heartbeat_lock(
+    folder: Path, name: str, log: Callable[[str], object], taken: Callable[[], object]
 ) -> Iterator[None]:
     """Keeps other machines out of a folder by a file, which is renewed all the while.
 
@@ -61,7 +61,7 @@ def only_machine_in(
     if found is not None:
         if found[0] != name:
             seconds = 3 * BEAT_SECONDS
-            say(
+            log(
                 f"{found[0].partition(' ')[0]} holds {folder}; looking for "
                 f"{seconds:.0f} s whether it is still there"
             )
@@ -116,7 +116,7 @@ def _read(sign: Path) -> tuple[str, int] | None:
 
 
 @contextmanager
-def reading_in(folder: Path) -> Iterator[None]:
+def shared_lock(folder: Path) -> Iterator[None]:
     """Holds a folder together with other readers, so that nobody removes it.
 
     On a file system without locks it is read all the same.
@@ -137,7 +137,7 @@ def reading_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def if_unread(folder: Path) -> Iterator[bool]:
+def try_exclusive_lock(folder: Path) -> Iterator[bool]:
     """Yields whether nobody holds a folder; then nobody will until the context ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 
 import tensorflow as tf
 
-from t2t_repro.system.text_files import write_bytes_atomically
+from t2t_repro.system.atomic_file import write_bytes_atomically
 
 PAD_ID = 0
 EOS_ID = 1

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_bytes_atomically
 from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 from t2t_repro.tokenizers.tokenizer import (
     EOS_ID,

@@ -82,7 +82,7 @@ def _least_memory(count: int) -> int | None:
     return min(sizes, default=None)
 
 
-def settled(
+def resolve_auto(
     asked: HParams,
     kept: HParams | None,
     accepted: Collection[str],
@@ -94,15 +94,15 @@ def settled(
     What a training began with (`kept`) stays, unless a change of it is `accepted`; the
     rest is chosen for `found`, None on a CPU, and `replicas` devices in all.
     """
-    autos = asked.autos()
+    autos = asked.auto_fields()
     before = {
         name: getattr(kept, name)
         for name in autos
         if kept and name not in accepted and getattr(kept, name) != AUTO
     }
-    part = asked.settled(**before)
+    part = asked.resolve_auto(**before)
     if found:
-        part = asked.settled(
+        part = asked.resolve_auto(
             **{
                 "rows_multiple": ROWS_MULTIPLE,
                 "precision": "bfloat16" if found.has_bfloat16 else "float32",

@@ -12,15 +12,15 @@ from types import FrameType
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.batches import parts
+from t2t_repro.batches import packed_batch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.system.background import Background
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported
-from t2t_repro.training.profile import Profile
+from t2t_repro.training.profiler import Profile
 from t2t_repro.training.step import StepResult, TrainStep
 from t2t_repro.training.strategy import lanes
 from t2t_repro.training.workers import WorkerGoneError, Workers
@@ -68,7 +68,7 @@ class TrainingLoop:
         self._saved_time = time.monotonic()
 
         @tf.function(
-            input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)],
+            input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
             autograph=False,
         )
         def update(batch: dict[str, tf.Tensor], step_number: tf.Tensor) -> tf.Tensor:
@@ -80,16 +80,16 @@ class TrainingLoop:
 
         self._update = update
 
-    def restore(self, say: Callable[[str], None] = print) -> int:
+    def restore(self, log: Callable[[str], None] = print) -> int:
         """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
         The chief reads it, and the other workers get it from there. A damaged one is
-        set aside and the one before it is taken; `say` is told. Raises UserError if
+        set aside and the one before it is taken; `log` is told. Raises UserError if
         none is whole or it belongs to another model; WorkerGoneError if another worker
         is gone.
         """
         if self.is_chief:
-            self._restore_newest(say)
+            self._restore_newest(log)
         if self.workers.are_many:
             self._receive()
         return self.step
@@ -111,18 +111,18 @@ class TrainingLoop:
             value = self.workers.from_chief(tf.convert_to_tensor(variable))
             variable.assign(value)
 
-    def _restore_newest(self, say: Callable[[str], None]) -> None:
+    def _restore_newest(self, log: Callable[[str], None]) -> None:
         damaged = []
         for checkpoint in checkpoints.full_states(self.checkpoint_dir):
             try:
                 with checkpoint.held():
                     self._restore(checkpoint)
             except checkpoints.DamagedCheckpointError as error:
-                say(f"damaged: {error}")
+                log(f"damaged: {error}")
                 damaged.append(checkpoint)
                 continue
             for one in damaged:
-                say(f"set aside as {checkpoints.set_aside(one)}")
+                log(f"set aside as {checkpoints.set_aside(one)}")
             self.step = self._saved_step = checkpoint.step
             return
         if damaged:
@@ -260,10 +260,10 @@ class TrainingLoop:
         if self._saved_step != self.step and self.is_chief:
             self._writing.wait()  # One copy at a time.
             meta = {
-                retention.SAVED_AT: round(time.time(), 3),
+                checkpoint_rotation.SAVED_AT: round(time.time(), 3),
                 "skipped": self.skipped,
                 "unreported": monitor.unreported() if monitor else [],
-                **({} if planned else {retention.UNPLANNED: True}),
+                **({} if planned else {checkpoint_rotation.UNPLANNED: True}),
             }
             weights, state = map(checkpoints.copied, (self.weights, self.state))
             write = partial(self._write, self.step, weights, state, meta)
@@ -281,7 +281,7 @@ class TrainingLoop:
         meta: dict[str, object],
     ) -> None:
         checkpoints.save(self.checkpoint_dir, step, weights, state, meta)
-        retention.prune(
+        checkpoint_rotation.prune(
             self.checkpoint_dir,
             self.hparams.keep_checkpoints,
             self.hparams.keep_every_hours,
@@ -324,7 +324,7 @@ class TrainingLoop:
         told = f"skipped: {what}; {self.skipped:,} skipped so far"
         if self.hparams.precision == "float16":
             told += " (float16 overflows now and then; its loss scale is halved)"
-        monitor.say(told + (f"; sentence pairs {pairs}" if pairs else ""))
+        monitor.log(told + (f"; sentence pairs {pairs}" if pairs else ""))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.formulas import (
+from t2t_repro.layers.functional import (
     Tensor,
     entropy_of_smoothing,
     smoothed_cross_entropy,

@@ -8,8 +8,8 @@ from typing import TextIO
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.step import StepResult
-from t2t_repro.training.step_table import StepTable
 
 LOG_STEPS = 50
 FIRST_SIGN_SECONDS = 30.0
@@ -25,9 +25,9 @@ Unreported = list[list[float]]
 """Results of updates since the last report: loss, tokens, share, norm, rate of each."""
 
 
-def validation_table(directory: Path, figure: str = "bleu") -> StepTable:
+def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
     """Returns the table of a model directory's validations, scored by `figure`."""
-    return StepTable(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
+    return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
 class Monitor:
@@ -57,16 +57,16 @@ class Monitor:
         self._has_reported = False
         self._counted = 0.0  # Target tokens of this run since the last report.
         self._writer = None
-        self._log: StepTable | None = None
-        self._validations: StepTable | None = None
+        self._log: MetricsLog | None = None
+        self._validations: MetricsLog | None = None
         if directory is not None:
             self._writer = tf.summary.create_file_writer(str(directory / TENSORBOARD))
-            self._log = StepTable(directory / LOG_FILE, _COLUMNS)
+            self._log = MetricsLog(directory / LOG_FILE, _COLUMNS)
             self._log.cut(start_step)
             self._validations = validation_table(directory, figure)
             self._validations.cut(start_step)
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Prints a line at once."""
         print(line, file=self._stream, flush=True)
 
@@ -88,7 +88,7 @@ class Monitor:
         self._has_reported = True
         done = step - self._start_step
         left = spent / done * (self._train_steps - step)
-        self.say(
+        self.log(
             f"step {step:,}/{self._train_steps:,}  {spent / done:.1f} s a step so far, "
             f"ETA {_clock(left)}; reports come every {LOG_STEPS} steps"
         )
@@ -126,7 +126,7 @@ class Monitor:
 
     def _report(self, step: int) -> None:
         results, self._results = np.array(self._results), []
-        loss, _, share, norm = results[:, :4].mean(axis=0)
+        loss, _, token_ratio, norm = results[:, :4].mean(axis=0)
         now = time.monotonic()
         self._has_reported = True
         rate = results[-1, 4]
@@ -134,9 +134,9 @@ class Monitor:
         self._last_report, self._counted = now, 0.0
         left = self._train_steps - step
         per_step = (now - self._began) / max(step - self._start_step, 1)
-        self.say(
+        self.log(
             f"step {step:,}/{self._train_steps:,}  loss {loss:.4f}  rate {rate:.2e}  "
-            f"{speed:,.0f} target tokens/s  {share:.1%} tokens  norm {norm:.2f}  "
+            f"{speed:,.0f} target tokens/s  {token_ratio:.1%} tokens  norm {norm:.2f}  "
             f"ETA {_clock(left * per_step)}"
         )
         self.scalars(
@@ -145,14 +145,14 @@ class Monitor:
                 "loss": loss,
                 "learning_rate": rate,
                 "target_tokens_per_second": speed,
-                "token_share": share,
+                "token_share": token_ratio,
                 "gradient_norm": norm,
             },
         )
         if self._log is not None:
             self._log.add(
                 *(str(step), f"{loss:.6f}", f"{rate:.8g}", f"{speed:.0f}"),
-                *(f"{share:.4f}", f"{norm:.4f}"),
+                *(f"{token_ratio:.4f}", f"{norm:.4f}"),
             )
 
 

@@ -11,27 +11,32 @@ import tensorflow as tf
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
-from t2t_repro.data.left_out import LEFT_OUT_FILE, line_numbers, read_left_out, too_long
 from t2t_repro.data.prepared_data import PreparedData, fingerprint, prepare
+from t2t_repro.data.skipped_pairs import (
+    SKIPPED_PAIRS_FILE,
+    line_numbers,
+    read_skipped_pairs,
+    too_long,
+)
 from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import PLAIN
+from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.models.precision import check_precision, mixed_precision
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.problems.problem import Problem
-from t2t_repro.runs import retention
+from t2t_repro.runs import checkpoint_rotation
 from t2t_repro.runs.averaging import average_checkpoints
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir, build_model
-from t2t_repro.runs.provenance import Provenance
+from t2t_repro.runs.run_metadata import RunMetadata
+from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import write_text_atomically
 from t2t_repro.training import devices
 from t2t_repro.training import strategy as strategies
 from t2t_repro.training.loop import TrainingLoop, Validate
 from t2t_repro.training.monitor import TENSORBOARD, Monitor, validation_table
-from t2t_repro.training.profile import Profile
+from t2t_repro.training.profiler import Profile
 from t2t_repro.training.validation import ValidationLoss
 from t2t_repro.training.workers import Workers
 from t2t_repro.translation.loading import search_of
@@ -54,7 +59,7 @@ class Run:
     accepted: frozenset[str] = frozenset()  # May differ; see `check_accepted`.
     profiled: tuple[int, int] = (0, 0)  # First, last update to trace; 0: none.
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Tells a line at once."""
         print(line, file=self.stream, flush=True)
 
@@ -66,7 +71,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     was asked to stop before its last step. `data_dir_given` is remembered for later
     commands. Raises UserError if the data, the directory or the numbers are not usable.
     """
-    provenance = Provenance(
+    provenance = RunMetadata(
         problem=run.problem.name,
         source_lang=run.problem.source_lang,
         target_lang=run.problem.target_lang,
@@ -75,7 +80,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         vocabulary_fingerprint="",
     )
     # Nothing is left to the device: what the training began with, or is chosen now.
-    hparams, chosen = devices.settled(
+    hparams, chosen = devices.resolve_auto(
         run.hparams,
         run.model_dir.hparams() if run.model_dir.exists() else None,
         run.accepted,
@@ -86,7 +91,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     run = replace(run, hparams=hparams)
     run.model_dir.check(run.hparams, provenance, run.accepted)
     for line in chosen:
-        run.say(line)
+        run.log(line)
     # Unusable test data is noticed here, not when days of training are over.
     fingerprints = {
         "train": provenance.problem_fingerprint or "",
@@ -97,7 +102,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
         run.problem,
         run.hparams,
         run.data_dir,
-        run.say,
+        run.log,
         vocab_file=vocab_file,
         fingerprints=fingerprints,
     )
@@ -124,7 +129,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
             result = _average_and_score(run, data, model, fingerprints["test"])
         else:
             result = {"problem": run.problem.name, "steps": loop.step}
-            run.say("the chief averages the checkpoints and scores")
+            run.log("the chief averages the checkpoints and scores")
         loop.workers.wait()
         return result
 
@@ -136,7 +141,7 @@ def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
 
 
 @contextmanager
-def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Run]:
+def _begun(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run]:
     """Describes the model, and keeps a second training out; both are the chief's.
 
     What the chief's device decided holds for the others, so they wait for it.
@@ -145,13 +150,13 @@ def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Run
     if not strategies.is_chief(run.strategy):
         workers.wait()
         kept = run.model_dir.hparams()
-        chosen = {name: getattr(kept, name) for name in PLAIN}
+        chosen = {name: getattr(kept, name) for name in CPU_DEFAULTS}
         run = replace(run, hparams=run.hparams.replace(**chosen))
         run.model_dir.check(run.hparams, provenance, run.accepted)
         yield run
         return
     run.model_dir.make()
-    with run.model_dir.locked(run.say):
+    with run.model_dir.locked(run.log):
         run.model_dir.begin(run.hparams, provenance, data.tokenizer, run.accepted)
         workers.wait()
         yield run
@@ -159,7 +164,7 @@ def _begun(run: Run, provenance: Provenance, data: PreparedData) -> Iterator[Run
 
 def batching_of(hparams: HParams) -> BatchingConfig:
     """Returns how batches are made, wherever the training runs."""
-    rows_multiple = hparams.settled().rows_multiple
+    rows_multiple = hparams.resolve_auto().rows_multiple
     assert isinstance(rows_multiple, int)
     return BatchingConfig(
         tokens_per_batch=hparams.tokens_per_batch,
@@ -174,24 +179,24 @@ def _train(
     run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
 ) -> bool:
     """Trains to the last step; says whether it got there."""
-    hparams, say, chief = run.hparams, run.say, loop.is_chief
+    hparams, log, chief = run.hparams, run.log, loop.is_chief
     config = batching_of(hparams)
-    say(strategies.describe(run.strategy))
-    start = loop.restore(say)
+    log(strategies.describe(run.strategy))
+    start = loop.restore(log)
     if loop.workers.any(chief and _is_done(run, start)):
-        say(
+        log(
             f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
             "a larger --train_steps trains on"
         )
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
-    say(f"an epoch: {plan.summary()}")
+    log(f"an epoch: {plan.summary()}")
     if chief:
-        _list_left_out(run, data, config)
+        _list_skipped_pairs(run, data, config)
     if start:
-        say(f"going on from step {start:,} in {run.model_dir.path}")
+        log(f"going on from step {start:,} in {run.model_dir.path}")
     if start == hparams.train_steps:
-        say("no update is left; a larger --train_steps trains on")
+        log("no update is left; a larger --train_steps trains on")
     monitor = Monitor(
         run.model_dir.path if chief else None,
         hparams.train_steps,
@@ -200,7 +205,7 @@ def _train(
         loop.unreported,
         figure=kind_of_score(run.problem.target_lang).figure.lower(),
     )
-    not_encoded = read_left_out(data.directory / "train")
+    not_encoded = read_skipped_pairs(data.directory / "train")
 
     def lines_of(step: int) -> Iterable[int]:
         pairs = pipeline.pair_numbers(data.train, config, hparams.seed, step)
@@ -215,7 +220,7 @@ def _train(
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
     if not done:
-        say(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
+        log(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
     return done
 
 
@@ -227,22 +232,22 @@ def _is_done(run: Run, start: int) -> bool:
     return start in validation_table(run.model_dir.path).steps()
 
 
-def _list_left_out(run: Run, data: PreparedData, config: BatchingConfig) -> None:
+def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) -> None:
     """Writes a line for every pair of the text that is not used, and says so."""
     rows = []
     for split, pairs, longest in (
         ("train", data.train, config.longest_usable),
         ("val", data.val, pipeline.LONGEST_EVALUATED),
     ):
-        not_encoded = read_left_out(data.directory / split)
+        not_encoded = read_skipped_pairs(data.directory / split)
         long = too_long(pairs.lengths, longest, not_encoded)
         found = sorted([*not_encoded, *long])
         rows += [f"{split}\t{line}\t{reason}" for line, reason in found]
-    path = run.model_dir.path / LEFT_OUT_FILE
+    path = run.model_dir.path / SKIPPED_PAIRS_FILE
     text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))
     write_text_atomically(path, text)
     if rows:
-        run.say(f"{len(rows):,} pairs are not used; {path} lists them")
+        run.log(f"{len(rows):,} pairs are not used; {path} lists them")
 
 
 def _validation(
@@ -252,7 +257,7 @@ def _validation(
     loop: TrainingLoop,
     monitor: Monitor,
 ) -> Validate:
-    hparams, say, workers = run.hparams, run.say, loop.workers
+    hparams, log, workers = run.hparams, run.log, loop.workers
     config = batching_of(hparams)
     validation_loss = ValidationLoss(model, workers)
     search = search_of(hparams, data.tokenizer, beam_size=1)
@@ -274,7 +279,7 @@ def _validation(
             told += (
                 f", greedy {found.figure} {reached:.2f} of {len(sample):,} sentences"
             )
-            retention.keep_best(
+            checkpoint_rotation.keep_best(
                 run.model_dir.best_dir,
                 hparams.keep_best_checkpoints,
                 step,
@@ -282,7 +287,7 @@ def _validation(
                 reached,
             )
         monitor.validated(step, loss, reached)
-        say(told)
+        log(told)
 
     return validate
 
@@ -291,7 +296,7 @@ def _average_and_score(
     run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
 ) -> dict[str, Any]:
     """Averages the last checkpoints, scores the test split, writes the result."""
-    directory, hparams, say = run.model_dir, run.hparams, run.say
+    directory, hparams, log = run.model_dir, run.hparams, run.log
     # An imported model, of before the first update, is no part of the average.
     found = [c for c in list_checkpoints(directory.checkpoint_dir) if c.step]
     last = found[-min(hparams.average_last, len(found)) :]
@@ -310,13 +315,13 @@ def _average_and_score(
     scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}
     earlier = _earlier_result(directory, wanted, scored)
     if earlier is not None:
-        say(f"reusing the score in {directory.result_file}")
+        log(f"reusing the score in {directory.result_file}")
         return earlier
     which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
-    say(f"averaging the {which} {', '.join(map(str, steps))}")
+    log(f"averaging the {which} {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
     if _still_warming_up(hparams, steps[-1]):
-        say(
+        log(
             f"not scored: {steps[-1]:,} steps are fewer than the "
             f"{hparams.warmup_steps:,} of the warm-up (python -m t2t_repro.evaluate "
             "scores any model)"
@@ -324,7 +329,7 @@ def _average_and_score(
         return {"problem": run.problem.name, "checkpoint": "averaged", **wanted}
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
-    say(f"translating {run.problem.description('test')}")
+    log(f"translating {run.problem.description('test')}")
     nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
     search = search_of(hparams, data.tokenizer, nbest=nbest)
     translator = Translator(model, data.tokenizer, search)

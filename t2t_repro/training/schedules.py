@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from t2t_repro.layers.formulas import Tensor
+from t2t_repro.layers.functional import Tensor
 
 
 def paper_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:

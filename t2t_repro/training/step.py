@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from t2t_repro.batches.parts import BATCH_SIGNATURE, rectangle
+from t2t_repro.batches.packed_batch import BATCH_SIGNATURE, rectangle
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.models.transformer import Transformer
@@ -24,7 +24,7 @@ class StepResult:
 
     loss: float  # The mean over the global batch's symbols, nats.
     tokens: float  # Target symbols in the global batch, EOS included.
-    share: float  # Non-padding tokens over rows x (source + target).
+    token_ratio: float  # Non-padding tokens over rows x (source + target).
     gradient_norm: float  # Of the global gradient.
     rate: float
 
@@ -41,7 +41,7 @@ class TrainStep:
     def __init__(
         self, model: Transformer, hparams: HParams, accumulate: bool, lanes: int = 1
     ) -> None:
-        hparams = hparams.settled()
+        hparams = hparams.resolve_auto()
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate
@@ -80,10 +80,10 @@ class TrainStep:
     ) -> tuple[tf.Tensor, ...]:
         """Takes one replica's share in an update; returns a `StepResult` of float32 ().
 
-        Every replica is given its process's parts of a batch (`parts.SIGNATURE`), a few
-        hundred kilobytes, and takes its own share (`parts.parts_of`): there is no
-        distributed iterator whose place is lost on a restart. `step`, int32 (), is the
-        number of updates done before.
+        Every replica is given its process's parts of a batch, a few hundred kilobytes
+        (`packed_batch.SIGNATURE`), and takes its own (`packed_batch.parts_of`):
+        there is no distributed iterator whose place is lost on a restart. `step`,
+        int32 (), is the number of updates done before.
         """
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
@@ -109,7 +109,7 @@ class TrainStep:
         rate = self.schedule(step)
         self.optimizer.apply(gradients, step, rate, finite)
         self.loss_scale.update(finite)
-        return total / count, tokens, batch["share"], norm, rate
+        return total / count, tokens, batch["token_ratio"], norm, rate
 
     def _gradients(
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.batches.parts import BATCH_SIGNATURE
+from t2t_repro.batches.packed_batch import BATCH_SIGNATURE
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.workers import Workers

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from t2t_repro.batches.parts import parts_of
+from t2t_repro.batches.packed_batch import parts_of
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.strategy import process_of
 

@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits, whole_numbers
-from t2t_repro.fast.eight_bits import Bounds, Watch
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast import int8_matmul, quantization
+from t2t_repro.fast.quantization import ActivationRange, RangeObserver
 from t2t_repro.fast.stand_ins import standing_in
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.atomic_file import read_lines, write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines, write_text_atomically
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.translator import Translator
 
@@ -38,9 +38,9 @@ def bounds_on(
     lines: Sequence[str],
     model: Transformer,
     tokenizer: Tokenizer,
-    search: Search,
+    search: DecodingConfig,
     share: float = SHARE,
-) -> dict[str, Bounds]:
+) -> dict[str, ActivationRange]:
     """Finds the bounds of a built model's products in a translation of lines.
 
     Args:
@@ -50,7 +50,7 @@ def bounds_on(
         search: how it translates.
         share: of the positions, whose values are within the bounds.
     """
-    watch = Watch(model)
+    watch = RangeObserver(model)
     with standing_in(watch.products()):
         translator = Translator(model, tokenizer, search)
         for _ in translator.translate_lines(lines):
@@ -58,10 +58,10 @@ def bounds_on(
     return watch.bounds(share)
 
 
-def compute_in_eight_bits(
+def quantize_model(
     model: Transformer,
     home: ModelDir,
-    search: Search,
+    search: DecodingConfig,
     calibration_file: str | None = None,
 ) -> None:
     """Computes a model's products in 8 bits, within the bounds that are kept with it.
@@ -78,7 +78,7 @@ def compute_in_eight_bits(
         UserError: this machine cannot compute in 8 bits, there is no text, or the file
             of the bounds is damaged.
     """
-    reason = whole_numbers.why_not()
+    reason = int8_matmul.unsupported_reason()
     if reason:
         raise UserError(f"{reason}; compute in float32")
     tokenizer = home.tokenizer()
@@ -106,14 +106,14 @@ def compute_in_eight_bits(
             print(f"{path} is not kept: {error.strerror}", file=sys.stderr, flush=True)
     try:
         bounds = {
-            site.name: Bounds(*map(float, kept[weights]["bounds"][site.name]))
-            for site in eight_bits.sites(model)
+            site.name: ActivationRange(*map(float, kept[weights]["bounds"][site.name]))
+            for site in quantization.matmul_groups(model)
         }
         if not all(low <= 0 <= high and low < high for low, high in bounds.values()):
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise UserError(_DAMAGED.format(path)) from None
-    eight_bits.compute_in_eight_bits(model, bounds)
+    quantization.quantize_model(model, bounds)
 
 
 def _read(path: Path) -> dict[str, Any]:

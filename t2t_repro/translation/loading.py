@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import precision as models_in
 from t2t_repro.models.transformer import Transformer
@@ -13,11 +13,11 @@ from t2t_repro.runs.checkpoints import Checkpoint
 from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
-from t2t_repro.translation.calibration import compute_in_eight_bits
+from t2t_repro.translation.calibration import quantize_model
 from t2t_repro.translation.translator import SentenceSearch, Translator
 
 
-def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Search:
+def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> DecodingConfig:
     """Returns a model's own search, but for the fields that are given and not None."""
     unknown = tokenizer.target.unknown_id
     settings: dict[str, Any] = {
@@ -30,7 +30,7 @@ def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Search:
         "never": () if hparams.allow_unknown or unknown is None else (unknown,),
     }
     asked = {name: value for name, value in changes.items() if value is not None}
-    return Search(**(settings | asked))
+    return DecodingConfig(**(settings | asked))
 
 
 class Loaded(NamedTuple):
@@ -47,16 +47,17 @@ class Loaded(NamedTuple):
     models: list[Transformer]
     tokenizer: Tokenizer
     hparams: HParams
-    homes: list[ModelDir]
+    model_dirs: list[ModelDir]
     checkpoints: list[str]
 
-    def search(self, **changes: Any) -> Search:
+    def search(self, **changes: Any) -> DecodingConfig:
         """Returns their own search; `changes` are those of `search_of`."""
         return search_of(self.hparams, self.tokenizer, **changes)
 
     def translator(
         self,
-        for_one: Callable[[list[Transformer], Search], SentenceSearch] | None = None,
+        for_one: Callable[[list[Transformer], DecodingConfig], SentenceSearch]
+        | None = None,
         **changes: Any,
     ) -> Translator:
         """Makes them translate, with a search for one sentence if it is given.
@@ -118,10 +119,10 @@ def load_models(
     if precision == "int8":
         search = search_of(hparams, tokenizer)
         for model, (home, _) in zip(models, members, strict=True):
-            compute_in_eight_bits(model, home, search, calibration_file)
-    homes = [home for home, _ in members]
+            quantize_model(model, home, search, calibration_file)
+    model_dirs = [home for home, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
-    return Loaded(models, tokenizer, hparams, homes, folders)
+    return Loaded(models, tokenizer, hparams, model_dirs, folders)
 
 
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:

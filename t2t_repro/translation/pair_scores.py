@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro.batches.packed_batch import BATCH_SIGNATURE
 from t2t_repro.batches.pair_batches import pair_batches
-from t2t_repro.batches.parts import BATCH_SIGNATURE
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError

@@ -35,7 +35,7 @@ class TrainedModel:
         Args:
             texts: sentences, or one of them alone.
             **search: what differs from the model's own: `beam_size`, `alpha`, ...
-                (fields of `t2t_repro.decoding.search.Search`).
+                (fields of `t2t_repro.decoding.config.DecodingConfig`).
 
         Returns:
             A translation for each, in their order; a blank one stays empty.

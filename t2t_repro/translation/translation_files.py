@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from t2t_repro.system.errors import UserError
-from t2t_repro.system.resumable_file import resumable_file
-from t2t_repro.system.text_files import (
+from t2t_repro.system.atomic_file import (
     bounded_lines,
     decode_lines,
     is_special,
     iterate_lines,
     new_text_file,
 )
+from t2t_repro.system.errors import UserError
+from t2t_repro.system.resumable_file import resumable_file
 from t2t_repro.translation.parser import Parser
 from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.translator import (

@@ -12,14 +12,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.decoding.terms import Terms
-from t2t_repro.models.searching import as_one, decoder_of, find
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.lexical_constraints import Terms
+from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer, cut_rows
 from t2t_repro.tokenizers.word_joins import word_joins
-from t2t_repro.translation.side_by_side import batches_at_once, rows_at_once
+from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
 # No line is read further: a tokenizer's memory grows with its text. At 128 characters
@@ -92,14 +92,14 @@ class Translator(tf.Module):
         self,
         model: Transformer | Sequence[Transformer],
         tokenizer: Tokenizer,
-        search: Search | None = None,
+        search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
         for_one: SentenceSearch | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)
         self.tokenizer = tokenizer
-        self.search = search or Search()
+        self.search = search or DecodingConfig()
         self.max_input_length = max_input_length
         self.model_variables = [
             v.value for each in models for v in named_variables(each).values()
@@ -157,7 +157,7 @@ class Translator(tf.Module):
         prefixes: tf.Tensor | None = None,
         terms: Terms | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        found = find(self.search, self._decoder, inputs, prefixes, terms=terms)
+        found = generate(self.search, self._decoder, inputs, prefixes, terms=terms)
         return found.ids, found.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from t2t_repro.analysis.looking import look
+from t2t_repro.analysis.inspect_translation import look
 from t2t_repro.analysis.page import attention_page
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from tests import tiny
 from tests.analysis.live_model import Live
 from tests.analysis.on_page import TEXT, scheme
@@ -44,7 +44,9 @@ def browser():
 def seen(tmp_path_factory):
     tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(num_layers=2)
-    return look(model, tokenizer, TEXT, None, Search(3, extra_length=4)), tokenizer
+    return look(
+        model, tokenizer, TEXT, None, DecodingConfig(3, extra_length=4)
+    ), tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.analysis.live_page import live_page
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -13,7 +13,7 @@ from t2t_repro.translation.translator import Translator
 from tests import tiny
 
 SIZES = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 2, "seed": 1}
-SEARCH = Search(3, extra_length=6)
+SEARCH = DecodingConfig(3, extra_length=6)
 
 
 def ask(page, method, *values):

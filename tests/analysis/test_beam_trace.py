@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.analysis.beam_trace import trace_beam
-from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.translation.translator import Translator
 from tests import tiny
@@ -23,7 +23,9 @@ def model(tokenizer):
     """A model that ends translations after some symbols, not at once."""
     made = tiny.random_model(num_layers=2, share_embeddings=False)
     source = encoded(tokenizer, "one two")
-    endless = trace_beam(CachedDecoder(made, 1), source, Search(1, extra_length=4))
+    endless = trace_beam(
+        CachedDecoder(made, 1), source, DecodingConfig(1, extra_length=4)
+    )
     often = endless.results[0].ids[3]
     table = made.softmax.table.numpy()
     table[1] = 0.98 * table[often]
@@ -49,7 +51,7 @@ def log_prob(model, source, ids):
 def test_it_finds_what_the_translator_finds(
     model, tokenizer, beam_size, alpha, extra_length
 ):
-    search = Search(beam_size, alpha, extra_length)
+    search = DecodingConfig(beam_size, alpha, extra_length)
     translator = Translator(model, tokenizer, search)
     decoder = CachedDecoder(model, beam_size)
     for text in TEXTS:
@@ -68,7 +70,7 @@ def test_it_finds_what_the_translator_finds(
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_scores_are_those_of_the_model_reading_the_whole(model, tokenizer, alpha):
-    search = Search(3, alpha, extra_length=4)
+    search = DecodingConfig(3, alpha, extra_length=4)
     source = encoded(tokenizer, "one two")
     trace = trace_beam(CachedDecoder(model, 3), source, search)
     assert any(step.ended for step in trace.steps)
@@ -82,7 +84,7 @@ def test_scores_are_those_of_the_model_reading_the_whole(model, tokenizer, alpha
 
 def test_every_hypothesis_continues_one_of_the_step_before(model, tokenizer):
     source = encoded(tokenizer, "four five")
-    trace = trace_beam(CachedDecoder(model, 4), source, Search(4, 0.6, 6))
+    trace = trace_beam(CachedDecoder(model, 4), source, DecodingConfig(4, 0.6, 6))
     before = {()}
     ended = set()
     for number, step in enumerate(trace.steps, 1):
@@ -112,7 +114,7 @@ def test_a_search_that_is_cut_returns_what_is_open(model, tokenizer):
     table[1] = 0
     endless.embedding.table.assign(table)
     source = encoded(tokenizer, "one")
-    trace = trace_beam(CachedDecoder(endless, 2), source, Search(2, 0.6, 2))
+    trace = trace_beam(CachedDecoder(endless, 2), source, DecodingConfig(2, 0.6, 2))
     assert not any(step.ended for step in trace.steps)
     assert len(trace.steps) == len(source) + 2
     assert [each.ids for each in trace.results] == [
@@ -123,6 +125,9 @@ def test_a_search_that_is_cut_returns_what_is_open(model, tokenizer):
 
 
 def test_other_searches_are_refused(model):
-    for search in (Search(2, min_length=3), Search(2, sampling=Sampling())):
+    for search in (
+        DecodingConfig(2, min_length=3),
+        DecodingConfig(2, sampling=Sampling()),
+    ):
         with pytest.raises(ValueError, match="without constraints"):
             trace_beam(CachedDecoder(model, 2), (5, 1), search)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import Translator
 from tests import tiny
@@ -73,7 +73,9 @@ def test_other_options_translate_alike(browser, tmp_path, kind, settings):
     made.assert_translations(TEXTS, made.translations(TEXTS))
 
 
-@pytest.mark.parametrize("search", [Search(1, extra_length=6), Search(5, 1.5, 6)])
+@pytest.mark.parametrize(
+    "search", [DecodingConfig(1, extra_length=6), DecodingConfig(5, 1.5, 6)]
+)
 def test_beam_and_alpha_are_free(live, search):
     options = {"beamSize": search.beam_size, "alpha": search.alpha}
     for text, each in zip(TEXTS, live.translations(TEXTS, search=search), strict=True):

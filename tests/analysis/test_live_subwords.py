@@ -10,8 +10,8 @@ import tensorflow as tf
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
 from t2t_repro.analysis.live_page import live_runtime, live_tokenizer
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.sentencepiece_tokenizer import model_proto
 from t2t_repro.tokenizers.vocabulary import build_vocabulary

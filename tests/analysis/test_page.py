@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2t_repro.analysis.looking import look
+from t2t_repro.analysis.inspect_translation import look
 from t2t_repro.analysis.page import attention_page, page_data
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from tests import tiny
 
 HOSTILE = '</script><script>alert(1)</script><b>&amp; "two" \' $title </dd>'
@@ -59,7 +59,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def seen(model, tokenizer):
-    return look(model, tokenizer, HOSTILE, HOSTILE, Search(3, extra_length=4))
+    return look(model, tokenizer, HOSTILE, HOSTILE, DecodingConfig(3, extra_length=4))
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_the_data_hold_all_weights_and_the_whole_search(page, seen, tokenizer):
 
 def test_what_was_cut_is_told(model, tokenizer):
     text = "one " * 200
-    cut = look(model, tokenizer, text, "eins", Search(1, extra_length=1))
+    cut = look(model, tokenizer, text, "eins", DecodingConfig(1, extra_length=1))
     page = attention_page(cut, tokenizer, "model")
     assert f"<p>{cut.cuts[0]}.</p>" in page
 

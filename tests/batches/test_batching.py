@@ -37,7 +37,7 @@ def test_each_side_is_padded_to_its_own_longest():
     # 24 tokens over 2 x (3 + 5) + 1 x (9 + 1) = 26 positions.
     assert plan.tokens == 24
     assert plan.positions == 26
-    assert plan.share == pytest.approx(24 / 26)
+    assert plan.token_ratio == pytest.approx(24 / 26)
 
 
 @pytest.mark.parametrize("kind", BATCHING_KINDS)
@@ -119,7 +119,7 @@ def test_chosen_buckets_keep_their_number_and_pad_less_than_tensor2tensors():
     widths = np.append(boundaries - 1, 60)
     padded = 2 * widths[np.searchsorted(widths, lengths.max(axis=1))]
     assert len(widths) == 26
-    assert plan.share > lengths.sum() / padded.sum()
+    assert plan.token_ratio > lengths.sum() / padded.sum()
 
 
 def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
@@ -140,7 +140,7 @@ def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
     full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
     many = replace(config, kind="buckets", parts_per_shape=0)
     assert full.distinct_shapes <= batches // 2
-    assert full.fullness > 0.75 > plan_epoch(lengths, many, 1, 0).fullness
+    assert full.fill_ratio > 0.75 > plan_epoch(lengths, many, 1, 0).fill_ratio
 
 
 def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
@@ -151,7 +151,7 @@ def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
     config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
     plan = plan_epoch(lengths, config, seed=1, epoch=0)
     assert sorted(plan.shapes.tolist()) == [[2, 8, 8]] * 3 + [[4, 4, 4]] * 2
-    assert plan.share == pytest.approx(144 / 160)
+    assert plan.token_ratio == pytest.approx(144 / 160)
     wide = [
         {pair for pair in plan_epoch(lengths, config, 1, epoch).order[8:] if pair < 10}
         for epoch in range(20)
@@ -172,7 +172,7 @@ def test_a_batch_of_parts_mixes_short_and_long_pairs():
     ]
     # About ten parts are a sample of all lengths.
     assert np.std(means[1]) < 0.5 * np.std(means[0])
-    assert parts.fullness > 0.9
+    assert parts.fill_ratio > 0.9
     assert f"{parts.batches} batches of {parts.parts} parts and" in parts.summary()
 
 
@@ -218,11 +218,11 @@ def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
     config = BatchingConfig(25_000, "buckets", tokens_per_part=3571)
     static = plan_epoch(lengths, config, 1, 0)
     assert static.distinct_shapes <= 48
-    assert static.share >= 0.93
+    assert static.token_ratio >= 0.93
     free = plan_epoch(lengths, replace(config, kind="sorted"), 1, 0)
-    assert free.share >= 0.96
+    assert free.token_ratio >= 0.96
     assert static.dropped == free.dropped == 0
-    assert min(static.fullness, free.fullness) > 0.9
+    assert min(static.fill_ratio, free.fill_ratio) > 0.9
 
 
 def test_evaluation_can_leave_out_what_no_memory_would_hold():

@@ -61,7 +61,7 @@ def test_nearly_all_devices_are_busy(
     assert np.diff(plan.firsts, append=plan.parts).max() <= parts
     assert np.array_equal(np.sort(plan.order), np.flatnonzero(lengths.max(1) <= 256))
     # Padding costs no more than it does without the multiple: 90.8 %.
-    assert plan.share > 0.9
+    assert plan.token_ratio > 0.9
     found = busy(plan, devices)
     record_property("busy", found)
     assert found >= least

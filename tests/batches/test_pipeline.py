@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BATCHING_KINDS, BatchingConfig, plan_epoch
-from t2t_repro.batches.parts import SIGNATURE, rectangle
+from t2t_repro.batches.packed_batch import SIGNATURE, rectangle
 from t2t_repro.data.encoded_pairs import EncodedPairs
 
 
@@ -87,10 +87,10 @@ def test_a_process_reads_its_own_parts_and_the_share_of_the_whole(pairs):
     )
     for batch, found in zip(whole, own, strict=True):
         ids = np.concatenate([batch["inputs"], batch["targets"]])
-        assert batch["share"] == np.float32(np.count_nonzero(ids)) / np.float32(
+        assert batch["token_ratio"] == np.float32(np.count_nonzero(ids)) / np.float32(
             ids.size
         )
-        assert found["share"] == batch["share"]
+        assert found["token_ratio"] == batch["token_ratio"]
         parts = len(batch["shapes"])
         assert len(found["shapes"]) == parts > 2
         for part in range(parts):

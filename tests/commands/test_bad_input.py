@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.fast import whole_numbers
+from t2t_repro.fast import int8_matmul
 from tests import run_command, tiny
 from tests.commands import bad_inputs
 from tests.commands.bad_inputs import Bad, World
@@ -74,8 +74,10 @@ def check(bad: Bad, world: World, run) -> None:
 
 @pytest.mark.parametrize("bad", TABLE, ids=named)
 def test_every_mistake_of_the_table_is_one_clear_line(bad, world):
-    if "--precision int8" in bad.flags and whole_numbers.why_not():
-        pytest.skip(f"{whole_numbers.why_not()}: float32 is used, and reads no bounds")
+    if "--precision int8" in bad.flags and int8_matmul.unsupported_reason():
+        pytest.skip(
+            f"{int8_matmul.unsupported_reason()}: float32 is used, and reads no bounds"
+        )
     check(bad, world, run_command.run)
 
 

@@ -30,7 +30,7 @@ def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
         "best_bleu",
         "checkpoints",
         "hparams.yaml",
-        "left_out.tsv",
+        "skipped_pairs.tsv",
         "model.json",
         "result.json",
         "tensorboard",

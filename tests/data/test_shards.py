@@ -86,7 +86,7 @@ def test_the_manifest_counts_everything_and_names_every_file(directory):
         assert len(data) == file["bytes"]
         assert hashlib.sha256(data).hexdigest() == file["sha256"]
     names = {path.name for path in directory.iterdir()}
-    assert names == {f["name"] for f in files} | {"manifest.json", "left_out.tsv"}
+    assert names == {f["name"] for f in files} | {"manifest.json", "skipped_pairs.tsv"}
 
 
 @pytest.mark.parametrize(("vocab_size", "dtype"), [(65536, "uint16"), (65537, "int32")])

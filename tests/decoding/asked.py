@@ -12,7 +12,7 @@ Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SentenceInputs:
     """The constraints of one sentence; n-grams of length n must not repeat."""
 
     least: int = 0
@@ -35,7 +35,7 @@ class Asked:
         )
 
 
-def tensors(asked: list[Asked], n: int) -> Constraints:
+def tensors(asked: list[SentenceInputs], n: int) -> Constraints:
     """Returns the constraints of a batch."""
     longest = max(len(one.prefix) for one in asked)
     prefixes = [(*one.prefix, *[0] * (longest - len(one.prefix))) for one in asked]
@@ -46,7 +46,9 @@ def tensors(asked: list[Asked], n: int) -> Constraints:
     )
 
 
-def greedy(decoder: MemoryDecoder, source: np.ndarray, limit: int, asked: Asked) -> Ids:
+def greedy(
+    decoder: MemoryDecoder, source: np.ndarray, limit: int, asked: SentenceInputs
+) -> Ids:
     """Follows the best symbol that leaves a hypothesis as asked; no PAD."""
     ids: Ids = ()
     while len(ids) < limit and EOS not in ids:

@@ -4,18 +4,18 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from tests.decoding.toy_decoders import MemoryDecoder
 
 
 def with_limits(
-    search: Search,
+    search: DecodingConfig,
     decoder: MemoryDecoder,
     sources: tf.Tensor,
     limits: tf.Tensor,
     **settings: object,
 ) -> BeamSearchResult:
-    """Searches as `Search.run` does, with limits of our choice."""
+    """Searches as `DecodingConfig.run` does, with limits of our choice."""
     return beam_search(
         decoder,
         decoder.start(sources, search.beam_size),

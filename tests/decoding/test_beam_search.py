@@ -25,7 +25,7 @@ def traced(
     decoder: MemoryDecoder,
     beam_size: int,
     nbest: int = 1,
-    leave_at: float | None = 0.25,
+    compact_at: float | None = 0.25,
 ) -> tf.types.experimental.PolymorphicFunction:
     """Returns the search traced once for all batch sizes and limits."""
 
@@ -38,7 +38,7 @@ def traced(
             alpha=0.6,
             max_lengths=max_lengths,
             nbest=nbest,
-            leave_at=leave_at,
+            compact_at=compact_at,
         )
 
     sources = tf.TensorSpec([None, 6], tf.float32)
@@ -110,14 +110,14 @@ def test_neighbours_and_batch_size_change_nothing() -> None:
         np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)
 
 
-@pytest.mark.parametrize("leave_at", [None, 0.01, 1.0])
+@pytest.mark.parametrize("compact_at", [None, 0.01, 1.0])
 def test_sentences_that_leave_early_or_late_have_the_same_results(
-    leave_at: float | None,
+    compact_at: float | None,
 ) -> None:
     sources = LARGER.sources(24, seed=6)
     limits = np.random.default_rng(6).integers(0, 12, size=24).astype("int32")
     expected = traced(LARGER, beam_size=4)(sources, limits)
-    result = traced(LARGER, beam_size=4, leave_at=leave_at)(sources, limits)
+    result = traced(LARGER, beam_size=4, compact_at=compact_at)(sources, limits)
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 

@@ -87,7 +87,7 @@ def test_xla_compiles_the_search_when_the_sizes_are_fixed() -> None:
             beam_size=3,
             alpha=0.6,
             max_lengths=tf.constant([6, 8, 3, 7]),
-            leave_at=None,
+            compact_at=None,
             width=8,
         )
 

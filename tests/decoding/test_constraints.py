@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.constraints import Constraints
-from tests.decoding.asked import Asked, greedy, tensors
+from t2t_repro.decoding.decode_loop import BeamSearchResult
+from tests.decoding.asked import SentenceInputs, greedy, tensors
 from tests.decoding.results import found, hypothesis
 from tests.decoding.toy_decoders import (
     EOS,
@@ -37,7 +37,7 @@ def traced(
     beam_size: int,
     n: int,
     nbest: int = 1,
-    leave_at: float | None = 0.25,
+    compact_at: float | None = 0.25,
 ) -> tf.types.experimental.PolymorphicFunction:
     """Returns the constrained search, traced once for all batches."""
 
@@ -53,7 +53,7 @@ def traced(
             max_lengths=limits,
             nbest=nbest,
             constraints=Constraints(least, prefixes, n),
-            leave_at=leave_at,
+            compact_at=compact_at,
         )
 
     return tf.function(search, input_signature=list(SPEC.values()))
@@ -63,19 +63,19 @@ def run(
     search: tf.types.experimental.PolymorphicFunction,
     sources: np.ndarray,
     limits: list[int],
-    asked: list[Asked],
+    asked: list[SentenceInputs],
 ) -> BeamSearchResult:
     """Calls a traced search with what is asked of each sentence."""
     constraints = tensors(asked, 0)
     return search(sources, limits, constraints.min_lengths, constraints.prefixes)
 
 
-def drawn(batch: int, n: int) -> tuple[np.ndarray, list[int], list[Asked]]:
+def drawn(batch: int, n: int) -> tuple[np.ndarray, list[int], list[SentenceInputs]]:
     """Draws sources, limits and what is asked of each sentence, for vocabulary 12."""
     draw = np.random.default_rng(n)
     limits = draw.integers(3, 12, size=batch).astype("int32")
     asked = [
-        Asked(
+        SentenceInputs(
             least=int(draw.integers(0, limit)),
             prefix=tuple(draw.integers(2, 12, size=draw.integers(0, 3)).tolist()),
             n=n,
@@ -89,7 +89,7 @@ def drawn(batch: int, n: int) -> tuple[np.ndarray, list[int], list[Asked]]:
 @pytest.mark.parametrize("which", ["none", "least", "prefix", "both"])
 def test_a_wide_beam_finds_what_exhaustive_search_finds(which: str, n: int) -> None:
     asked = [
-        Asked(
+        SentenceInputs(
             least=least if which in ("least", "both") and n != 1 else 0,
             prefix=prefix if which in ("prefix", "both") else (),
             n=n,
@@ -135,13 +135,13 @@ def test_every_hypothesis_is_as_asked_and_scored_as_a_whole() -> None:
         np.testing.assert_allclose(score, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("leave_at", [None, 0.01, 1.0])
+@pytest.mark.parametrize("compact_at", [None, 0.01, 1.0])
 def test_constraints_leave_the_batch_with_their_sentences(
-    leave_at: float | None,
+    compact_at: float | None,
 ) -> None:
     batch = drawn(24, 2)
     expected = run(traced(LARGER, 4, 2), *batch)
-    result = run(traced(LARGER, 4, 2, leave_at=leave_at), *batch)
+    result = run(traced(LARGER, 4, 2, compact_at=compact_at), *batch)
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
@@ -291,7 +291,9 @@ def test_xla_compiles_the_constrained_search_when_the_sizes_are_fixed() -> None:
     )
 
     def search() -> BeamSearchResult:
-        return search_tables(tables, 8, leave_at=None, width=8, constraints=constraints)
+        return search_tables(
+            tables, 8, compact_at=None, width=8, constraints=constraints
+        )
 
     expected = search()
     result = tf.function(search, jit_compile=True)()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.system.atomic_file import read_lines
 from tests.decoding.marian_decoder import MarianDecoder
 from tests.decoding.results import hypothesis
 
@@ -54,7 +54,7 @@ def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name
     expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
     beam_size, alpha = SEARCHES[program][name]
     unknown = decoder.tokenizer.target.unknown_id
-    search = Search(
+    search = DecodingConfig(
         beam_size,
         alpha,
         nbest=beam_size,
@@ -86,7 +86,7 @@ def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name
 def test_a_thousand_lines_are_those_of_the_program(shared_dir, program):
     folder = shared_dir / "marian" / "a_opus"
     decoder = decoder_of(folder, program)
-    search = Search(4, 0.0, algorithm=program, **LIMITS[program])
+    search = DecodingConfig(4, 0.0, algorithm=program, **LIMITS[program])
     corpus = shared_dir / "corpora" / "multi30k" / "test_2016_flickr.en"
     lines = read_lines(corpus)
     expected = read_lines(folder / f"test_2016_flickr.{program}.de")

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
-from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from tests.decoding import plain_search
 from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
@@ -16,7 +16,9 @@ LIMITS = [9, 4, 6, 9, 1, 2, 7, 12, 3, 5, 8, 10]
 NEVER = (3,)
 
 
-def searched(decoder: MemoryDecoder, sources: np.ndarray, search: Search, **settings):
+def searched(
+    decoder: MemoryDecoder, sources: np.ndarray, search: DecodingConfig, **settings
+):
     """Searches within `LIMITS`."""
 
     @tf.function(autograph=False)
@@ -26,7 +28,9 @@ def searched(decoder: MemoryDecoder, sources: np.ndarray, search: Search, **sett
     return run(tf.constant(sources), tf.constant(LIMITS))
 
 
-def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Search):
+def expected(
+    decoder: MemoryDecoder, source: np.ndarray, limit: int, search: DecodingConfig
+):
     """What the plain search of that name finds."""
 
     def log_probs(ids):
@@ -51,7 +55,7 @@ def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Sea
     [
         (0.0, (), {}),
         (0.6, NEVER, {}),
-        (1.0, (), {"leave_at": None}),
+        (1.0, (), {"compact_at": None}),
         (1.0, NEVER, {"width": 12}),
     ],
 )
@@ -66,7 +70,7 @@ def expected(decoder: MemoryDecoder, source: np.ndarray, limit: int, search: Sea
 def test_it_finds_what_the_plain_search_finds(
     algorithm, word_penalty, beam_size, nbest, alpha, never, settings
 ):
-    search = Search(
+    search = DecodingConfig(
         beam_size,
         alpha,
         nbest=nbest,
@@ -88,7 +92,7 @@ def test_it_finds_what_the_plain_search_finds(
 
 @pytest.mark.parametrize("algorithm", ["marian", "transformers"])
 def test_a_wide_beam_finds_the_best_of_all(algorithm):
-    search = Search(81, 0.0, algorithm=algorithm)
+    search = DecodingConfig(81, 0.0, algorithm=algorithm)
     sources = SMALL.sources(len(LIMITS))
     limits = [min(limit, 4) for limit in LIMITS]
     result = beam_search(
@@ -112,7 +116,7 @@ def test_a_wide_beam_finds_the_best_of_all(algorithm):
 
 def test_what_is_cut_competes_with_what_has_ended():
     sources = LARGER.sources(64, seed=5)
-    search = Search(3, 1.0, nbest=3, algorithm="marian")
+    search = DecodingConfig(3, 1.0, nbest=3, algorithm="marian")
     result = beam_search(
         LARGER,
         LARGER.start(sources, 3),
@@ -133,12 +137,12 @@ def test_what_is_cut_competes_with_what_has_ended():
 
 
 def test_limits_are_a_multiple_of_the_length_and_more():
-    marian = Search(length_factor=3.0, extra_length=0, algorithm="marian")
+    marian = DecodingConfig(length_factor=3.0, extra_length=0, algorithm="marian")
     assert marian.longest(7) == 21
     assert marian.longest(tf.constant([7, 1])).numpy().tolist() == [21, 3]
-    transformers = Search(length_factor=0.0, extra_length=199)
+    transformers = DecodingConfig(length_factor=0.0, extra_length=199)
     assert transformers.longest(tf.constant([7])).numpy().tolist() == [199]
-    half = Search(length_factor=1.1, extra_length=2)
+    half = DecodingConfig(length_factor=1.1, extra_length=2)
     for length in range(1, 60):
         numbers = math.ceil(np.float32(length) * np.float32(1.1)) + 2
         assert half.longest(length) == numbers
@@ -146,22 +150,26 @@ def test_limits_are_a_multiple_of_the_length_and_more():
 
 
 def test_scores_and_log_probabilities_are_turned_into_each_other():
-    scoring = Search(alpha=0.5, algorithm="marian", word_penalty=0.25).scoring
+    scoring = DecodingConfig(alpha=0.5, algorithm="marian", word_penalty=0.25).scoring
     # (-6 - 0.25 * 4) / 4^0.5
     assert scoring.score(-6.0, 4) == -3.5
     assert scoring.log_prob(-3.5, 4) == -6.0
     assert float(scoring.score(tf.constant(-6.0), tf.constant(4))) == -3.5
-    drawn = Search(sampling=Sampling(), algorithm="marian", word_penalty=0.25).scoring
+    drawn = DecodingConfig(
+        sampling=Sampling(), algorithm="marian", word_penalty=0.25
+    ).scoring
     assert drawn.score(-6.0, 4) == -6.0
 
 
 def test_other_rules_are_refused_where_they_do_not_belong():
     with pytest.raises(ValueError, match="algorithm is marina"):
-        searched(LARGER, LARGER.sources(len(LIMITS)), Search(algorithm="marina"))
+        searched(
+            LARGER, LARGER.sources(len(LIMITS)), DecodingConfig(algorithm="marina")
+        )
     with pytest.raises(ValueError, match="its own algorithm"):
         searched(
             LARGER,
             LARGER.sources(len(LIMITS)),
-            Search(algorithm="marian"),
+            DecodingConfig(algorithm="marian"),
             tensor2tensor_rules=True,
         )

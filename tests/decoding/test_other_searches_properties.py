@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from t2t_repro.decoding.batch import BeamSearchResult
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import properties
 from tests.decoding import plain_search
 from tests.decoding.results import hypothesis, with_limits
@@ -24,7 +24,9 @@ SOURCES = st.integers(1, 4).flatmap(
     lambda rows: arrays("float32", [rows, 6], elements=NUMBERS)
 )
 SEARCHES = [
-    Search(beam, alpha, nbest=beam, algorithm=name, word_penalty=penalty, never=never)
+    DecodingConfig(
+        beam, alpha, nbest=beam, algorithm=name, word_penalty=penalty, never=never
+    )
     for name, beam, alpha, penalty, never in (
         ("marian", 1, 0.0, 0.0, ()),
         ("marian", 3, 0.0, 0.3, (3,)),

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.batch import BeamSearchResult
 from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.decoding.sampling import sample
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
-from tests.decoding.asked import Asked, tensors
+from tests.decoding.asked import SentenceInputs, tensors
 from tests.decoding.results import found, hypothesis
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
 
@@ -28,7 +28,7 @@ SPEC = [
 
 @cache
 def traced(
-    samples: int, leave_at: float | None = 0.25, top_k: int = 0, top_p: float = 1.0
+    samples: int, compact_at: float | None = 0.25, top_k: int = 0, top_p: float = 1.0
 ) -> tf.types.experimental.PolymorphicFunction:
     """Returns the sampling traced once for all batches, limits, seeds and keys."""
 
@@ -46,7 +46,7 @@ def traced(
             temperature=1.3,
             top_k=top_k,
             top_p=top_p,
-            leave_at=leave_at,
+            compact_at=compact_at,
         )
 
     return tf.function(draw, input_signature=SPEC)
@@ -125,12 +125,12 @@ def test_neighbours_and_places_change_nothing() -> None:
         np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)
 
 
-@pytest.mark.parametrize("leave_at", [None, 0.01, 1.0])
+@pytest.mark.parametrize("compact_at", [None, 0.01, 1.0])
 def test_sentences_that_leave_early_or_late_have_the_same_results(
-    leave_at: float | None,
+    compact_at: float | None,
 ) -> None:
     expected = traced(4)(*batch(24))
-    result = traced(4, leave_at)(*batch(24))
+    result = traced(4, compact_at)(*batch(24))
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
@@ -177,7 +177,7 @@ def test_pad_is_never_drawn_however_probable() -> None:
 def test_what_is_asked_holds_for_all_that_is_drawn() -> None:
     draw = np.random.default_rng(9)
     asked = [
-        Asked(
+        SentenceInputs(
             least=int(draw.integers(0, 9)),
             prefix=tuple(draw.integers(2, 12, size=draw.integers(0, 4)).tolist()),
             n=2,

@@ -5,7 +5,7 @@ import configparser
 import yaml
 
 import t2t_repro
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.system.atomic_file import read_lines
 from tests.run_command import ROOT
 
 DOCS = ROOT / "docs"

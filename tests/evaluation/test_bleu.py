@@ -9,8 +9,8 @@ import math
 import pytest
 
 from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu, sacre_bleu
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 # Computed with the Perl originals of mosesdecoder (tokenizer.perl of December 2016,
 # replace-unicode-punctuation.perl, multi-bleu.perl) in get_ende_bleu.sh's order.

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from t2t_repro.evaluation.metrics import figures, paired_bootstrap
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 SYSTEMS = "reference_scores/wmt17_en_de_systems"
 

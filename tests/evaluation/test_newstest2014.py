@@ -6,7 +6,7 @@ import pytest
 
 from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu
 from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.system.atomic_file import read_lines
 
 
 @pytest.fixture(scope="module")

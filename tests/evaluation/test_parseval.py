@@ -14,8 +14,8 @@ from t2t_repro.evaluation.parseval import (
     parseval_files,
 )
 from t2t_repro.evaluation.parseval_trees import Parameters, read_parameters
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 DOG = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))"
 

@@ -6,8 +6,8 @@ import pytest
 import sacrebleu
 
 from t2t_repro.evaluation.split_scores import evaluate, figures_of, kind_of_score
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.translation.translator import Translation
 from tests import tiny
 

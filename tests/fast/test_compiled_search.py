@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast import compiled_search
 from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
-SEARCH = Search(beam_size=3, extra_length=3)
+SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 LINES = [*(source for source, _ in tiny.pairs("test")[:4]), "", "one two " * 4]
 
 

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from t2t_repro import fast
 from t2t_repro.fast import cross_entropy, normalization
-from t2t_repro.layers import formulas
-from t2t_repro.models import searching
+from t2t_repro.layers import functional
+from t2t_repro.models import generate
 from t2t_repro.training.step import TrainStep
 from tests.training import toy
 
@@ -24,7 +24,10 @@ def a_gpu(monkeypatch):
 
 
 def used():
-    return formulas.normalize.used, formulas.smoothed_cross_entropy.used
+    return (
+        functional.normalize.implementation,
+        functional.smoothed_cross_entropy.implementation,
+    )
 
 
 ON_A_CPU = normalization.normalize, cross_entropy.smoothed_cross_entropy
@@ -38,7 +41,7 @@ def test_without_a_gpu_the_forms_are_a_cpus_unless_a_gpus_are_asked_for(monkeypa
     fast.install("GPU")
     assert used() == ON_A_GPU
     # Nothing is prepared for the cache of a processor, whatever was installed before.
-    assert searching.find.used is searching.find.plain
+    assert generate.generate.implementation is generate.generate.reference
 
 
 def test_with_a_gpu_they_are_a_gpus_unless_a_cpus_are_asked_for(a_gpu):

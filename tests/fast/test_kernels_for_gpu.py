@@ -13,11 +13,11 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels
 
 from t2t_repro import fast
-from t2t_repro.batches import parts
-from t2t_repro.decoding.search import Sampling, Search
+from t2t_repro.batches import packed_batch
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast.compiled_search import CompiledSearch
+from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.precision import mixed_precision, precision
-from t2t_repro.models.searching import as_one, decoder_of, find
 from t2t_repro.training.step import TrainStep
 from t2t_repro.training.strategy import lanes
 from t2t_repro.training.validation import ValidationLoss
@@ -107,7 +107,9 @@ def test_a_training_step_and_validation(kind, computed_in):
         model = toy.model(hparams)
     for accumulates in (False, True):
         step = TrainStep(model, hparams, accumulates, lanes())
-        update = traced(step.replica_step, parts.SIGNATURE, tf.TensorSpec([], tf.int32))
+        update = traced(
+            step.replica_step, packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)
+        )
         assert without_kernel(update) == {}
     assert without_kernel(ValidationLoss(model)._sums.get_concrete_function()) == {}
 
@@ -125,11 +127,13 @@ def test_forward_and_backward_compiled(kind, computed_in):
 
 
 SEARCHES = {
-    "greedy": Search(1),
-    "beam": Search(4),
-    "n-best with constraints": Search(4, nbest=3, min_length=2, no_repeat_ngram=2),
-    "tensor2tensor's rules": Search(4, tensor2tensor_rules=True),
-    "sampling": Search(nbest=2, sampling=Sampling(0.7, top_k=5, top_p=0.9)),
+    "greedy": DecodingConfig(1),
+    "beam": DecodingConfig(4),
+    "n-best with constraints": DecodingConfig(
+        4, nbest=3, min_length=2, no_repeat_ngram=2
+    ),
+    "tensor2tensor's rules": DecodingConfig(4, tensor2tensor_rules=True),
+    "sampling": DecodingConfig(nbest=2, sampling=Sampling(0.7, top_k=5, top_p=0.9)),
 }
 
 
@@ -145,7 +149,7 @@ def test_a_search(kind, models, computed_in):
     decoder = as_one([decoder_of(each, search.hypotheses) for each in several])
 
     def found(inputs, prefixes=None):
-        result = find(search, decoder, inputs, prefixes)
+        result = generate(search, decoder, inputs, prefixes)
         return result.ids, result.scores
 
     prefixes = [] if search.tensor2tensor_rules else [IDS]
@@ -157,7 +161,7 @@ def test_a_search(kind, models, computed_in):
 def test_the_compiled_search(computed_in):
     with precision(computed_in):
         model = toy.model()
-    compiled = CompiledSearch([model], Search(4))._function(16)
+    compiled = CompiledSearch([model], DecodingConfig(4))._function(16)
     assert without_kernel(compiled, COMPILED, but=CALLS) == {}
 
 

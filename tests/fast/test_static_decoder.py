@@ -43,7 +43,7 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
 
     @tf.function(autograph=False, jit_compile=compiled)
     def step(before, index, state):
-        with decoder.quick_steps(tf.constant(1)):
+        with decoder.prepack(tf.constant(1)):
             return decoder.step(before, index, state)
 
     generator = np.random.default_rng(3)

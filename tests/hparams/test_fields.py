@@ -86,15 +86,17 @@ def test_an_unusual_value_is_allowed(changes):
 
 def test_what_is_auto_is_settled_once_and_what_is_given_stays():
     asked = HParams(xla=True)
-    assert asked.autos().keys() == {
+    assert asked.auto_fields().keys() == {
         "max_tokens_per_device",
         "rows_multiple",
         "precision",
     }
-    settled = asked.settled(precision="bfloat16", max_tokens_per_device=3125, xla=False)
+    settled = asked.resolve_auto(
+        precision="bfloat16", max_tokens_per_device=3125, xla=False
+    )
     assert settled == HParams(
         max_tokens_per_device=3125, rows_multiple=1, precision="bfloat16", xla=True
     )
-    assert settled.settled(precision="float16") == settled
+    assert settled.resolve_auto(precision="float16") == settled
     # Until then batches are a CPU's: seven parts of 25,000 / 7.
     assert asked.tokens_per_part == 3571

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast import whole_numbers
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast import int8_matmul
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -101,7 +101,7 @@ def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
     model = small.random_model(tokenizer.vocab_size, norm=norm)
     theirs, names = written(model, tokenizer, tmp_path), piece_names(tokenizer)
     extra, equal = 8, 0
-    translator = Translator(model, tokenizer, Search(beam_size, 0.0, extra))
+    translator = Translator(model, tokenizer, DecodingConfig(beam_size, 0.0, extra))
     for source, _ in PAIRS:
         (text,) = pieces(tokenizer, names, [source])
         limit = len(text) + 1 + extra
@@ -163,9 +163,9 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
     in_8_bits = quantization == "int8" or (
         quantization == "int16" and quantization not in supported
     )
-    if in_8_bits and whole_numbers.why_not():
+    if in_8_bits and int8_matmul.unsupported_reason():
         # Their sums saturate at 16 bits without VNNI, in CTranslate2 as in TensorFlow.
-        pytest.skip(f"{whole_numbers.why_not()}")
+        pytest.skip(f"{int8_matmul.unsupported_reason()}")
     theirs = ctranslate2.Translator(str(tmp_path / quantization))
     names = piece_names(tokenizer)
     found = theirs.score_batch(

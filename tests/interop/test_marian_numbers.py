@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import fast
-from t2t_repro.decoding.search import Search
-from t2t_repro.models import searching
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.models import generate
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import symbol_losses
@@ -33,7 +33,7 @@ def vectors(request, shared_dir):
 
 
 @pytest.fixture
-def tricks():
+def kernels():
     """Searches as the commands do."""
     fast.install("CPU")
     yield
@@ -131,11 +131,11 @@ def test_log_probabilities_of_40_lines(vectors, formulas):
 
 
 def found_by(vectors, search, lines):
-    decoder = searching.decoder_of(vectors.model, search.beam_size)
+    decoder = generate.decoder_of(vectors.model, search.beam_size)
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)])
     def find(inputs):
-        result = searching.find(search, decoder, inputs)
+        result = generate.find(search, decoder, inputs)
         return result.ids, result.scores
 
     for number in lines:
@@ -143,11 +143,11 @@ def found_by(vectors, search, lines):
         yield number, theirs(ids.numpy()[0, 0], vectors.orders[1]), float(scores[0, 0])
 
 
-def test_greedy_ids(vectors, tricks):
+def test_greedy_ids(vectors, kernels):
     if "greedy" not in vectors.lines:
         pytest.skip("Marian's own decoder is wrong for norm first")
     lines = sorted(set(range(40)) - NOT_COMPARED[vectors.program])
-    for number, found, _ in found_by(vectors, Search(1, 0.0, 200), lines):
+    for number, found, _ in found_by(vectors, DecodingConfig(1, 0.0, 200), lines):
         expected = vectors.lines["greedy"][number]["ids"]
         if vectors.program == "marian":
             expected = expected[0]
@@ -155,10 +155,10 @@ def test_greedy_ids(vectors, tricks):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_beams_as_tensor2tensor_searches(vectors, tricks, alpha):
+def test_beams_as_tensor2tensor_searches(vectors, kernels, alpha):
     expected = vectors.searches[f"{vectors.program}/alpha_{alpha}"]
     compared = 0
-    search = Search(4, alpha, 50, tensor2tensor_rules=True)
+    search = DecodingConfig(4, alpha, 50, tensor2tensor_rules=True)
     for number, found, score in found_by(vectors, search, range(40)):
         wanted = expected[number]
         if number == 37 and vectors.program == "transformers":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches import parts
+from t2t_repro.batches import packed_batch
 from t2t_repro.interop.marian_import import Source, build, import_model, read_model
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training import strategy
@@ -47,7 +47,9 @@ def test_ten_updates_are_those_of_transformers_under_pytorch(
         dropout=0.0, learning_rate_scale=0.001, warmup_steps=4, clip_norm=0.0
     )
     model = build(read_model(source), hparams)
-    loop = TrainingLoop(model, hparams.settled(), strategy.choose("auto"), tmp_path)
+    loop = TrainingLoop(
+        model, hparams.resolve_auto(), strategy.choose("auto"), tmp_path
+    )
     tokenizer = directory.tokenizer()
     texts = [
         (corpus / f"train.{side}").read_text(encoding="utf-8").split("\n")[:640]
@@ -59,7 +61,7 @@ def test_ten_updates_are_those_of_transformers_under_pytorch(
             one.encode(lines[64 * number : 64 * (number + 1)]).to_tensor().numpy()
             for one, lines in zip((tokenizer, tokenizer.target), texts, strict=True)
         )
-        flat = parts.laid_flat({"inputs": inputs, "targets": targets})
+        flat = packed_batch.pack({"inputs": inputs, "targets": targets})
         batch = {name: tf.constant(value) for name, value in flat.items()}
         loss, *_, rate = loop._update(batch, tf.constant(number)).numpy()
         losses.append(loss)

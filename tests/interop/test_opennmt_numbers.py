@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
-from t2t_repro.layers.formulas import entropy_of_smoothing
-from t2t_repro.models import searching
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.layers.functional import entropy_of_smoothing
+from t2t_repro.models import generate
 from t2t_repro.training.losses import loss_sum
 from tests.interop import opennmt_vectors
 
@@ -70,7 +70,7 @@ def test_losses(vectors):
 @pytest.mark.parametrize("name", SEARCHES)
 def test_all_hypotheses_of_a_search(vectors, formulas, name):
     beam_size, alpha = SEARCHES[name]
-    search = Search(
+    search = DecodingConfig(
         beam_size,
         alpha,
         extra_length=12,
@@ -79,11 +79,11 @@ def test_all_hypotheses_of_a_search(vectors, formulas, name):
         length_factor=0.0,
     )
     sources, _ = vectors.batch()
-    decoder = searching.decoder_of(vectors.model, beam_size)
+    decoder = generate.decoder_of(vectors.model, beam_size)
 
     @tf.function(autograph=False)
     def find(inputs):
-        return searching.find(search, decoder, inputs)
+        return generate.find(search, decoder, inputs)
 
     found = find(tf.constant(sources)).ids.numpy()
     lengths = set()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.parts import laid_flat
+from t2t_repro.batches.packed_batch import pack
 from t2t_repro.interop import t2t_sets
 from t2t_repro.interop.t2t_hparams import read_json
 from t2t_repro.interop.t2t_import import Source, import_model, load_vocabulary
@@ -102,7 +102,7 @@ class Recorder:
 def train(loop, arrays, count):
     """Runs updates on the golden batches, the first one first."""
     batches = [
-        laid_flat({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
+        pack({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
         for number in range(count)
     ]
     recorder = Recorder()

@@ -50,8 +50,8 @@ CASES = {
     "RelativeAttention": Case(
         variant(layers.RelativeAttention, max_relative_position=3), [X, X]
     ),
-    "NeighbourhoodAttention": Case(
-        variant(layers.NeighbourhoodAttention, radius=2),
+    "LocalAttention": Case(
+        variant(layers.LocalAttention, radius=2),
         [X, X],
         {"use_causal_mask": True},
     ),

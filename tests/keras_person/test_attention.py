@@ -114,9 +114,7 @@ DROP_IN = {
     "RelativeAttention": lambda: layers.RelativeAttention(
         HEADS, 4, 4, max_relative_position=2
     ),
-    "NeighbourhoodAttention": lambda: layers.NeighbourhoodAttention(
-        HEADS, 4, 5, radius=1
-    ),
+    "LocalAttention": lambda: layers.LocalAttention(HEADS, 4, 5, radius=1),
 }
 
 
@@ -145,7 +143,7 @@ def test_another_attention_takes_the_same_arguments(name, options):
 
 
 def test_a_radius_as_wide_as_the_text_is_no_radius():
-    near = layers.NeighbourhoodAttention(HEADS, 4, 5, radius=TARGET)
+    near = layers.LocalAttention(HEADS, 4, 5, radius=TARGET)
     whole, _ = both(X, X)
     near.build(X.shape, X.shape)
     near.set_weights(whole.get_weights())

@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_vectors():
     # As above, from a query and keys of two channels.
     query = np.array([[[[1.0, 0.0]]]], "float32")
     key = np.array([[[[0.0, 7.0], [np.log(2), 3.0], [np.log(5), -1.0]]]], "float32")
-    weights = built(num_heads=1, d_k=2).weigh(query, key, None)
+    weights = built(num_heads=1, d_k=2).attention_weights(query, key, None)
     np.testing.assert_allclose(weights, [[[[1 / 8, 2 / 8, 5 / 8]]]], rtol=1e-6)
 
 

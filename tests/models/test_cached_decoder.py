@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from t2t_repro import hparams
 from t2t_repro.decoding.beam_search import beam_search
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast.column_decoder import ColumnDecoder
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast.cached_decoder import KVCacheDecoder
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
@@ -40,7 +40,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=[CachedDecoder, ColumnDecoder], scope="module")
+@pytest.fixture(params=[CachedDecoder, KVCacheDecoder], scope="module")
 def decoder_class(request):
     """The plain decoder, and the one that stands in for it."""
     return request.param
@@ -135,7 +135,7 @@ def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(
 ):
     model = build_model(hparams.load("tiny"), VOCAB_SIZE)
     decoder = decoder_class(model, beam_size)
-    search = Search(beam_size, extra_length=20)
+    search = DecodingConfig(beam_size, extra_length=20)
 
     def found(inputs):
         return search.run(decoder, decoder.start(inputs), inputs)

@@ -4,7 +4,7 @@ import pytest
 from sacremoses import MosesTokenizer
 
 from t2t_repro.problems.raw_text import LineMarks, find_preprocessing
-from t2t_repro.system.text_files import iterate_lines, read_lines
+from t2t_repro.system.atomic_file import iterate_lines, read_lines
 
 NEWSTEST = "corpora/wmt_newstest"
 

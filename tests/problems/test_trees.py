@@ -8,8 +8,8 @@ import pytest
 from golden_checks.texts import words_and_tags
 
 from t2t_repro.problems.trees import tree_of
+from t2t_repro.system.atomic_file import iterate_pairs
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import iterate_pairs
 
 
 def test_words_and_tags_are_tensor2tensors(shared_dir):

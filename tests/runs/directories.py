@@ -6,7 +6,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs import checkpoints
 from t2t_repro.runs.model_dir import build_model
-from t2t_repro.runs.provenance import Provenance
+from t2t_repro.runs.run_metadata import RunMetadata
 
 HPARAMS = HParams(
     problem="files", vocab_size=300, d_model=8, d_ff=8, num_heads=2, num_layers=1
@@ -22,7 +22,7 @@ def provenance(tokenizer, **changes):
         "problem_fingerprint": "files:en-de:" + "0" * 64,
         "vocabulary_fingerprint": tokenizer.fingerprint,
     }
-    return Provenance(**(values | changes))
+    return RunMetadata(**(values | changes))
 
 
 def save(directory, step, value, name=None):

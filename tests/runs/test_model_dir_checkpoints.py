@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoints, retention
+from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from tests.runs.directories import HPARAMS, save
@@ -61,7 +61,7 @@ def test_the_best_by_bleu_is_found_by_name(begun):
         begun.checkpoint("best_bleu")
     variables = named_variables(build_model(HPARAMS, 300))
     for step, bleu in ((5, 20.0), (10, 30.0), (15, 25.0)):
-        retention.keep_best(begun.best_dir, 2, step, variables, bleu)
+        checkpoint_rotation.keep_best(begun.best_dir, 2, step, variables, bleu)
     assert begun.checkpoint("best_bleu").step == 10
     # What translates without being told otherwise is what it was.
     save(begun, 15, 0.5)
@@ -75,7 +75,7 @@ def test_a_checkpoint_is_held_while_its_weights_are_read(begun, monkeypatch):
     assign = checkpoints.TensorFile.assign_to
 
     def prune_and_assign(file, variables):
-        retention.prune(begun.checkpoint_dir, keep=1)
+        checkpoint_rotation.prune(begun.checkpoint_dir, keep=1)
         assign(file, variables)
 
     monkeypatch.setattr(checkpoints.TensorFile, "assign_to", prune_and_assign)

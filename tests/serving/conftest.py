@@ -10,8 +10,8 @@ import pytest
 import sentencepiece
 
 from t2t_repro import fast
-from t2t_repro.decoding.search import Search
-from t2t_repro.fast import eight_bits, whole_numbers
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.server_files import write_server_files
@@ -40,7 +40,7 @@ def model() -> Transformer:
 
 @pytest.fixture(scope="session")
 def module(model: Transformer, tokenizer: Tokenizer) -> ServingModule:
-    search = Search(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
 
 
@@ -65,7 +65,7 @@ def marian_module() -> ServingModule:
     target = tokenizer.target_vocab_size
     model = small.random_model(tokenizer.vocab_size, target_vocab_size=target)
     unknown = tokenizer.target.unknown_id
-    search = Search(
+    search = DecodingConfig(
         small.BEAM_SIZE,
         alpha=1.0,
         extra_length=0,
@@ -79,13 +79,13 @@ def marian_module() -> ServingModule:
 @pytest.fixture(scope="session")
 def int8_module(tokenizer: Tokenizer) -> ServingModule:
     """As `module`, its products in 8 bits."""
-    if whole_numbers.why_not():
-        pytest.skip(f"{whole_numbers.why_not()}")
+    if int8_matmul.unsupported_reason():
+        pytest.skip(f"{int8_matmul.unsupported_reason()}")
     fast.install("CPU")
     model = small.random_model(small.VOCAB_SIZE)
-    search = Search(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     bounds = bounds_on(small.sentences(9), model, tokenizer, search)
-    eight_bits.compute_in_eight_bits(model, bounds)
+    quantization.quantize_model(model, bounds)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
 
 

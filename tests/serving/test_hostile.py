@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -45,7 +45,7 @@ def served(request, tmp_path_factory):
         build_vocabulary(request.param, lines(), small.VOCAB_SIZE, path)
     tokenizer = load_tokenizer(path)
     model = small.random_model(tokenizer.vocab_size)
-    search = Search(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH), tokenizer
 
 

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.serving.saved_model import export
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.translator import Translator
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.medium
 
 def test_the_export_translates_as_the_model(tokenizer, tmp_path):
     model = small.random_model(small.VOCAB_SIZE, self_attention_radius=1)
-    search = Search(beam_size=2, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(beam_size=2, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     loaded = tf.saved_model.load(str(export(module, tmp_path / "exported")))
     texts = small.sentences(6)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.serving import signatures
-from t2t_repro.serving.attention_answer import MAX_LENGTH, MAX_PAIRS
+from t2t_repro.serving.attention_signature import MAX_LENGTH, MAX_PAIRS
 from t2t_repro.serving.signatures import ServingModule
 from t2t_repro.translation.pair_scores import PairScorer
 from t2t_repro.translation.translator import Translator
@@ -20,7 +20,7 @@ TEXTS = [*small.sentences(6), "", " \u3000", "ten"]
 
 @pytest.fixture(scope="module")
 def translator(model, tokenizer):
-    search = Search(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH, nbest=3)
+    search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH, nbest=3)
     return Translator(model, tokenizer, search, small.MAX_INPUT_LENGTH)
 
 
@@ -70,7 +70,7 @@ def test_scores_of_pairs_are_teacher_forced(module, model, tokenizer):
 
 @pytest.mark.medium
 def test_terms_stand_in_the_translations(model, tokenizer):
-    search = Search(small.BEAM_SIZE, extra_length=20)
+    search = DecodingConfig(small.BEAM_SIZE, extra_length=20)
     module = ServingModule([model], tokenizer, search, 24, with_terms=True)
     texts = ["one two", "three", "", "four five six"]
     terms = [["acht", ""], ["zwei", "neun"], ["acht", ""], ["", ""]]
@@ -94,7 +94,7 @@ def test_a_batch_is_computed_in_parts_without_a_trace(
 ):
     monkeypatch.setattr(signatures, "_SEARCH_POSITIONS", 40)
     monkeypatch.setattr(signatures, "_SCORE_POSITIONS", 30)
-    search = Search(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     for signature in ("serving_default", "nbest", "score"):
         inputs = [TEXTS] * len(parts.functions[signature].input_signature)
@@ -193,7 +193,7 @@ def test_attention_maps_are_bounded(module):
 @pytest.mark.medium
 def test_several_models_translate_and_score_as_one(model, tokenizer):
     other = small.random_model(small.VOCAB_SIZE, spread=0.2)
-    search = Search(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
+    search = DecodingConfig(small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model, other], tokenizer, search)
     assert module.functions.keys() == {"serving_default", "nbest", "score"}
     wanted = Translator([model, other], tokenizer, search).translate_window(TEXTS)

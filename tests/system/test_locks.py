@@ -11,14 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from t2t_repro.system import locks
-from t2t_repro.system.locks import alone_in, if_unread, only_machine_in, reading_in
+from t2t_repro.system.locks import (
+    exclusive_lock,
+    heartbeat_lock,
+    shared_lock,
+    try_exclusive_lock,
+)
 from tests.run_command import ROOT
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from t2t_repro.system.locks import reading_in
-with reading_in(Path(sys.argv[1])):
+from t2t_repro.system.locks import shared_lock
+with shared_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -32,25 +37,29 @@ def test_a_second_one_is_told(tmp_path):
         raise TakenError
 
     with (
-        alone_in(tmp_path, taken),
+        exclusive_lock(tmp_path, taken),
         pytest.raises(TakenError),
-        alone_in(tmp_path, taken),
+        exclusive_lock(tmp_path, taken),
     ):
         pass
-    with alone_in(tmp_path, taken):
+    with exclusive_lock(tmp_path, taken):
         pass
 
 
 def test_readers_share_a_folder_and_keep_it_from_being_removed(tmp_path):
-    with reading_in(tmp_path), reading_in(tmp_path), if_unread(tmp_path) as free:
+    with (
+        shared_lock(tmp_path),
+        shared_lock(tmp_path),
+        try_exclusive_lock(tmp_path) as free,
+    ):
         assert not free
-    with if_unread(tmp_path) as free, if_unread(tmp_path) as second:
+    with try_exclusive_lock(tmp_path) as free, try_exclusive_lock(tmp_path) as second:
         assert free
         assert not second
 
 
 def test_a_folder_that_is_gone_cannot_be_read(tmp_path):
-    with pytest.raises(FileNotFoundError), reading_in(tmp_path / "absent"):
+    with pytest.raises(FileNotFoundError), shared_lock(tmp_path / "absent"):
         pass
 
 
@@ -67,7 +76,7 @@ def test_a_folder_that_was_exchanged_is_not_mistaken_for_the_old_one(
         folder.mkdir()
 
     monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", exchanged)
-    with pytest.raises(FileNotFoundError), reading_in(folder):
+    with pytest.raises(FileNotFoundError), shared_lock(folder):
         pass
 
 
@@ -76,10 +85,10 @@ def test_nothing_is_left_of_a_reader_that_was_killed(tmp_path):
     reader = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     with reader:
         assert reader.stdout.readline() == "held\n"
-        with if_unread(tmp_path) as free:
+        with try_exclusive_lock(tmp_path) as free:
             assert not free
         reader.kill()
-    with if_unread(tmp_path) as free:
+    with try_exclusive_lock(tmp_path) as free:
         assert free
 
 
@@ -90,11 +99,11 @@ def test_where_there_are_no_locks_folders_are_read_and_removed_all_the_same(
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", refused)
-    with reading_in(tmp_path):
+    with shared_lock(tmp_path):
         pass
-    with alone_in(tmp_path, pytest.fail) as has_locks:
+    with exclusive_lock(tmp_path, pytest.fail) as has_locks:
         assert not has_locks
-    with if_unread(tmp_path) as free:
+    with try_exclusive_lock(tmp_path) as free:
         assert free
         shutil.rmtree(tmp_path)
 
@@ -115,26 +124,26 @@ def said(monkeypatch):
 
 
 def test_another_machine_is_kept_out_while_one_is_there(tmp_path, said):
-    with only_machine_in(tmp_path, "one 1", said.append, taken):
-        with pytest.raises(TakenError), only_machine_in(tmp_path, "two", print, taken):
+    with heartbeat_lock(tmp_path, "one 1", said.append, taken):
+        with pytest.raises(TakenError), heartbeat_lock(tmp_path, "two", print, taken):
             pass
-        another = only_machine_in(tmp_path, "two 2", said.append, taken)
+        another = heartbeat_lock(tmp_path, "two 2", said.append, taken)
         with pytest.raises(TakenError), another:
             pass
     assert said == [f"one holds {tmp_path}; looking for 1 s whether it is still there"]
     assert list(tmp_path.iterdir()) == []
-    with only_machine_in(tmp_path, "two 2", said.append, taken):
+    with heartbeat_lock(tmp_path, "two 2", said.append, taken):
         pass
     assert len(said) == 1
 
 
 def test_what_a_dead_machine_left_is_taken_over_and_its_own_at_once(tmp_path, said):
     (tmp_path / locks.SIGN).write_text("one 1")
-    with only_machine_in(tmp_path, "one 1", said.append, taken):
+    with heartbeat_lock(tmp_path, "one 1", said.append, taken):
         assert said == []
         (tmp_path / locks.SIGN).write_text("another has it now")
     assert (tmp_path / locks.SIGN).exists()
-    with only_machine_in(tmp_path, "two 2", said.append, taken):
+    with heartbeat_lock(tmp_path, "two 2", said.append, taken):
         assert len(said) == 1
         assert (tmp_path / locks.SIGN).read_text() == "two 2"
     assert list(tmp_path.iterdir()) == []
@@ -149,7 +158,7 @@ def test_of_many_machines_at_the_same_moment_one_gets_in(tmp_path, said, left):
     def come(number):
         start.wait()
         try:
-            with only_machine_in(tmp_path, f"machine {number}", said.append, taken):
+            with heartbeat_lock(tmp_path, f"machine {number}", said.append, taken):
                 inside.append(number)
                 time.sleep(2)
                 assert inside == [number]

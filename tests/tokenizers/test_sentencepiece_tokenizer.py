@@ -7,8 +7,8 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
 

@@ -6,8 +6,8 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_piece_vocabulary import build_word_pieces, sample_lines

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_search import log_softmax, penalty, plain_search
 
-from t2t_repro.fast import whole_numbers
+from t2t_repro.fast import int8_matmul
 from t2t_repro.models import precision
 from tests import run_command
 
@@ -29,8 +29,8 @@ def test_all_programs_run_and_the_fast_search_finds_what_the_plain_one_does():
     assert set(result["contenders"]) == {
         "t2t_repro float32",
         "t2t_repro float32, XLA",
-        *(() if precision.why_not("bfloat16") else sixteen_bits),
-        *([] if whole_numbers.why_not() else ["t2t_repro int8"]),
+        *(() if precision.unsupported_reason("bfloat16") else sixteen_bits),
+        *([] if int8_matmul.unsupported_reason() else ["t2t_repro int8"]),
         "t2t_repro float32, 1 decoder layer",
         "CTranslate2 float32",
         "CTranslate2 int8",

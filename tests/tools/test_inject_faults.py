@@ -27,7 +27,7 @@ def two(tmp_path):
         save(folder, 20, weights, name="averaged")
         (folder / "training_log.tsv").write_text(LOG.format(number * 100))
         (folder / "validation_log.tsv").write_text("step\tloss\n20\t2.5\n")
-        for name in ("left_out.tsv", "hparams.yaml", "model.json", "vocab.model"):
+        for name in ("skipped_pairs.tsv", "hparams.yaml", "model.json", "vocab.model"):
             (folder / name).write_text(name)
         found.append(folder)
     return found

@@ -113,9 +113,9 @@ def test_a_silent_head_adds_nothing():
     outputs = np.random.default_rng(1).normal(size=(1, 2, 3, attention.d_v))
     silent = outputs.copy()
     silent[:, 1] = 0
-    expected = attention.join_heads(tf.constant(silent, tf.float32)).numpy()
+    expected = attention.merge_heads(tf.constant(silent, tf.float32)).numpy()
     with heads.silenced(attention, 1):
-        found = attention.join_heads(tf.constant(outputs, tf.float32))
+        found = attention.merge_heads(tf.constant(outputs, tf.float32))
         np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_array_equal(attention.output_projection.kernel, kernel)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from t2t_repro.problems.trees import read_tree
-from t2t_repro.system.text_files import read_lines
+from t2t_repro.system.atomic_file import read_lines
 from tests import run_command
 
 TOOL = "tools/recombine_trees.py"

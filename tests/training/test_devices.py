@@ -20,12 +20,12 @@ COMPILES = (
 )
 
 
-def settled(asked, found, replicas=1, kept=None, accepted=()):
-    return devices.settled(asked, kept, accepted, replicas, found)
+def resolved(asked, found, replicas=1, kept=None, accepted=()):
+    return devices.resolve_auto(asked, kept, accepted, replicas, found)
 
 
 def test_on_a_cpu_everything_is_as_it_was_before_there_was_auto():
-    chosen, said = settled(BIG, None)
+    chosen, said = resolved(BIG, None)
     assert chosen == BIG.replace(
         max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
     )
@@ -33,13 +33,13 @@ def test_on_a_cpu_everything_is_as_it_was_before_there_was_auto():
         "max_tokens_per_device 4,096, rows_multiple 1, precision float32, xla false: "
         "chosen for a CPU"
     ]
-    assert settled(chosen, None) == (chosen, [])
+    assert resolved(chosen, None) == (chosen, [])
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("found", [H100, A100, V100], ids=lambda one: one.name)
 def test_the_parts_of_a_batch_are_a_multiple_of_the_replicas_and_fit(found, replicas):
-    chosen, _ = settled(BIG, found, replicas)
+    chosen, _ = resolved(BIG, found, replicas)
     parts = 25_000 // chosen.tokens_per_part
     assert parts % replicas == 0
     assert chosen.tokens_per_part <= devices.tokens_that_fit(chosen, found.memory)
@@ -50,43 +50,43 @@ def test_the_parts_of_a_batch_are_a_multiple_of_the_replicas_and_fit(found, repl
 
 def test_bfloat16_and_xla_are_for_gpus_that_have_bfloat16():
     for found, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
-        chosen, said = settled(BASE, found)
+        chosen, said = resolved(BASE, found)
         assert (chosen.precision, chosen.xla) == (precision, xla)
         assert chosen.rows_multiple == 8
         assert f"chosen for {found.name} (compute capability" in said[0]
         assert said[1:] == [COMPILES] * xla
     asked = BASE.replace(precision="float32")
-    _, said = settled(asked, A100)
+    _, said = resolved(asked, A100)
     tf32 = "products of float32 are TF32 on this GPU, TensorFlow's default"
     assert said[1:] == [tf32, COMPILES]
 
 
 @pytest.mark.parametrize(("updates", "xla"), [(49_999, False), (50_000, True)])
 def test_a_short_training_does_not_wait_for_a_compiler(updates, xla):
-    chosen, said = settled(BASE.replace(train_steps=updates), H100)
+    chosen, said = resolved(BASE.replace(train_steps=updates), H100)
     assert (chosen.precision, chosen.xla) == ("bfloat16", xla)
     assert (COMPILES in said) == xla
     # Asked for, it is done.
     asked = BASE.replace(train_steps=updates, xla=True)
-    assert settled(asked, H100)[0].xla
+    assert resolved(asked, H100)[0].xla
 
 
 def test_a_training_keeps_what_it_began_with_wherever_it_goes_on():
-    begun, _ = settled(BIG, H100, 8)
+    begun, _ = resolved(BIG, H100, 8)
     assert begun.max_tokens_per_device == 3125
     for found, replicas in ((None, 1), (V100, 2), (A100, 3)):
-        chosen, said = settled(BIG, found, replicas, begun)
+        chosen, said = resolved(BIG, found, replicas, begun)
         assert chosen == begun
         assert said[0].endswith(": as this training began")
     accepted = {"max_tokens_per_device"}
-    chosen, _ = settled(BIG, H100, 2, begun, accepted)
+    chosen, _ = resolved(BIG, H100, 2, begun, accepted)
     assert chosen == begun.replace(max_tokens_per_device=12_500)
     # An imported model was not begun anywhere yet.
-    assert settled(BIG, H100, 8, kept=BIG)[0] == begun
+    assert resolved(BIG, H100, 8, kept=BIG)[0] == begun
 
 
 def test_where_memory_is_unknown_parts_are_those_of_a_cpu():
-    chosen, (said, _) = settled(BIG, Gpus("GPU", (8, 0), None), 2)
+    chosen, (said, _) = resolved(BIG, Gpus("GPU", (8, 0), None), 2)
     # 25,000 in 8 parts: the fewest of at most 3,571 that two devices can share.
     assert chosen.max_tokens_per_device == 3125
     assert "memory unknown" in said

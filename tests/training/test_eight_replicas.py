@@ -19,7 +19,7 @@ import json, sys
 import numpy as np
 import tensorflow as tf
 from t2t_repro import fast
-from t2t_repro.batches.parts import laid_flat
+from t2t_repro.batches.packed_batch import pack
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
@@ -40,7 +40,7 @@ for count in parts:
     loop = TrainingLoop(model, hparams, chosen, None)
     for step in range(3):
         sides = [toy.rectangle(10 * step + i, rows=4 - i % 2) for i in range(count)]
-        result = loop._update(laid_flat(*sides), tf.constant(step)).numpy()
+        result = loop._update(pack(*sides), tf.constant(step)).numpy()
         found[f"{count} result {step}"] = result
     for name, weight in loop.weights.items():
         found[f"{count} {name}"] = weight.numpy()

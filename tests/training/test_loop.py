@@ -31,7 +31,9 @@ def tensors(checkpoint):
 def untrained(directory, **changes):
     """A loop whose updates cost nothing, to test what surrounds them."""
     loop = toy.loop(directory, toy.HPARAMS.replace(**changes))
-    fine = StepResult(loss=1.0, tokens=9.0, share=0.9, gradient_norm=1.0, rate=0.1)
+    fine = StepResult(
+        loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1
+    )
     loop._update = lambda *_: list(vars(fine).values())
     return loop
 
@@ -229,7 +231,7 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
 @pytest.mark.parametrize("field", ["loss", "gradient_norm"])
 def test_a_loss_or_gradient_that_is_not_finite_is_told_with_its_pairs(tmp_path, field):
     loop = untrained(tmp_path)
-    values = dict(loss=1.0, tokens=9.0, share=0.9, gradient_norm=1.0, rate=0.1)
+    values = dict(loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1)
     results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
     loop._update = lambda *_: list(next(results).values())
     told = io.StringIO()

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import cross_entropy
-from t2t_repro.layers import formulas
-from t2t_repro.layers.formulas import entropy_of_smoothing, smoothed_cross_entropy
+from t2t_repro.layers import functional
+from t2t_repro.layers.functional import entropy_of_smoothing, smoothed_cross_entropy
 from t2t_repro.training.losses import loss_sum
 from tests import golden
 
@@ -33,7 +33,7 @@ def test_losses_sums_and_counts_are_tensor2tensors(shared_dir, smoothing):
 @pytest.mark.parametrize(
     "form",
     [
-        formulas.smoothed_cross_entropy.plain,
+        functional.smoothed_cross_entropy.reference,
         cross_entropy.smoothed_cross_entropy,
         cross_entropy.by_comparison,
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.parts import laid_flat
+from t2t_repro.batches.packed_batch import pack
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import loss_scale
 from t2t_repro.training.loop import TrainingLoop
@@ -13,7 +13,7 @@ from tests import sixteen_bits
 from tests.training import toy
 
 # Masks of other precisions are drawn otherwise, so without dropout.
-HPARAMS = toy.HPARAMS.settled().replace(
+HPARAMS = toy.HPARAMS.resolve_auto().replace(
     dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
 )
 
@@ -78,10 +78,10 @@ def test_rows_without_a_symbol_leave_loss_and_gradient_finite(tmp_path, precisio
     start = {name: weight.numpy() for name, weight in trained.weights.items()}
     whole = toy.rectangle(0)
     filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
-    plain = trained._update(laid_flat(whole), 0)
+    plain = trained._update(pack(whole), 0)
     for name, weight in trained.weights.items():
         weight.assign(start[name])
-    filled = trained._update(laid_flat(filler), 0)
+    filled = trained._update(pack(filler), 0)
     assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
     assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 

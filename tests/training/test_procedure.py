@@ -219,7 +219,7 @@ def test_pairs_that_are_not_used_are_listed(trained_copy):
         lines[4] = "one " * 50 if lang == "en" else lines[4]
         path.write_text("\n".join(lines), encoding="utf-8")
     _, said = run(trained_copy)
-    path = trained_copy.model_dir / "left_out.tsv"
+    path = trained_copy.model_dir / "skipped_pairs.tsv"
     assert f"2 pairs are not used; {path} lists them" in said
     head, first, second, end = path.read_text("utf-8").split("\n")
     assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
@@ -240,7 +240,7 @@ def test_a_line_of_a_million_characters_costs_nothing_but_its_pair(trained_copy)
             path.write_text("\n".join(lines), encoding="utf-8")
     result, _ = run(trained_copy)
     assert "bleu" in result
-    path = trained_copy.model_dir / "left_out.tsv"
+    path = trained_copy.model_dir / "skipped_pairs.tsv"
     rows = [row.split("\t")[:2] for row in path.read_text("utf-8").splitlines()[1:]]
     assert rows == [["train", "2"], ["val", "2"]]
 

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 from golden_checks.t2t_variables import assign_from_t2t
 
-from t2t_repro.batches import parts
-from t2t_repro.batches.parts import laid_flat
+from t2t_repro.batches import packed_batch
+from t2t_repro.batches.packed_batch import pack
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.step import TrainStep
 from tests import golden
@@ -22,7 +22,7 @@ def run_six_steps(arrays, hparams, rows):
     strategy = tf.distribute.get_strategy()
 
     # One trace for all shapes.
-    @tf.function(input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)])
+    @tf.function(input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)])
     def update(batch, number):
         return strategy.run(step.replica_step, args=(batch, number))
 
@@ -32,7 +32,7 @@ def run_six_steps(arrays, hparams, rows):
             side: arrays[f"{side}_{number}"].astype(np.int32)
             for side in ("inputs", "targets")
         }
-        batch = laid_flat(*cut(whole, rows or len(whole["inputs"])))
+        batch = pack(*cut(whole, rows or len(whole["inputs"])))
         results.append([float(x) for x in update(batch, number)])
     return model, np.array(results)
 
@@ -121,14 +121,14 @@ def test_replicas_take_whole_parts_where_there_are_enough(
 ):
     """What a replica computes: dropout's seed beyond the run's, and rows."""
     step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
-    batch = laid_flat(*(toy.rectangle(rows, rows) for rows in shapes))
+    batch = pack(*(toy.rectangle(rows, rows) for rows in shapes))
     assert what_replicas_compute(monkeypatch, step, batch, replicas) == expected
 
 
 def test_every_lane_of_every_replica_has_rows_and_masks_of_its_own(monkeypatch):
     hparams = toy.HPARAMS.replace(seed=0)
     step = TrainStep(toy.model(), hparams, accumulate=True, lanes=2)
-    batch = laid_flat(toy.rectangle(7, 7))
+    batch = pack(toy.rectangle(7, 7))
     # Seven rows in four cuts of two; the last one has a filler row.
     assert what_replicas_compute(monkeypatch, step, batch, replicas=2) == [
         [(0, 2), (10_007, 2)],
@@ -178,7 +178,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for():
 
 def test_a_step_reports_what_was_in_the_batch():
     step = TrainStep(toy.model(), toy.HPARAMS, accumulate=True)
-    batch = laid_flat(
+    batch = pack(
         {"inputs": [[5, 6, 1, 0], [7, 1, 0, 0]], "targets": [[8, 1, 0], [9, 4, 1]]},
         {"inputs": [[4, 1]], "targets": [[5, 1]]},
     )

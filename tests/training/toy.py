@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.batches.parts import Parts, laid_flat
+from t2t_repro.batches.packed_batch import Parts, pack
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import build_model
@@ -57,9 +57,9 @@ def batch(step: int, parts: int = 1) -> Parts:
     """Five rows, in parts of their own widths, or as one part eight wide."""
     whole = rectangle(step)
     if parts == 1:
-        return laid_flat(whole)
+        return pack(whole)
     rows = np.array_split(np.arange(5), parts)
-    return laid_flat(
+    return pack(
         *({name: trimmed(ids[some]) for name, ids in whole.items()} for some in rows)
     )
 

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
@@ -21,13 +21,15 @@ pytestmark = pytest.mark.medium
 def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
     found = load_models(str(trained.model_dir))
     assert found.checkpoints == [str(trained.model_dir / "averaged")]
-    assert found.translator().search == Search(beam_size=2, alpha=0.6, extra_length=2)
+    assert found.translator().search == DecodingConfig(
+        beam_size=2, alpha=0.6, extra_length=2
+    )
     found = load_models(trained.model_dir, "latest")
     assert found.checkpoints == [
         str(trained.model_dir / "checkpoints" / "step-00000004")
     ]
     search = found.translator(beam_size=3, alpha=0.0).search
-    assert search == Search(beam_size=3, alpha=0.0, extra_length=2)
+    assert search == DecodingConfig(beam_size=3, alpha=0.0, extra_length=2)
 
 
 def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
@@ -96,7 +98,7 @@ def test_names_are_the_directorys_own_wherever_the_command_runs(
     for name in ("averaged", "best_bleu"):
         assert (trained_copy.model_dir / name).is_dir()
         found = load_models(directory, [name])
-        assert found.homes == [directory]
+        assert found.model_dirs == [directory]
         (checkpoint,) = found.checkpoints
         assert checkpoint.startswith(str(trained.model_dir))
 
@@ -109,7 +111,7 @@ def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
     assert changed != text
     (other / "hparams.yaml").write_text(changed, encoding="utf-8")
     found = load_models(ModelDir(trained.model_dir), [str(other / "averaged")])
-    assert found.homes[0].hparams().num_heads == 4
+    assert found.model_dirs[0].hparams().num_heads == 4
     layer = next(iter(found.models[0].decoder.layers_in_order()))
     assert layer.self_attention.num_heads == 4
     assert found.hparams.num_heads == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation import pair_scores
 from t2t_repro.translation.pair_scores import CorpusScore, PairScore, PairScorer
@@ -73,7 +73,7 @@ def test_a_hypothesis_has_the_score_that_beam_search_gave_it(
     model, tokenizer, scorer, alpha
 ):
     translator = Translator(
-        model, tokenizer, Search(beam_size=3, alpha=alpha, extra_length=3)
+        model, tokenizer, DecodingConfig(beam_size=3, alpha=alpha, extra_length=3)
     )
     inputs = translator.encode(tf.constant([source for source, _ in PAIRS]))
     ids, scores = translator.translate_ids(inputs)

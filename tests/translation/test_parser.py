@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.translation.parser import Parser, words_of
 from t2t_repro.translation.translator import ScoredText, Translation
 
@@ -10,7 +10,7 @@ from t2t_repro.translation.translator import ScoredText, Translation
 class Tagger:
     """Translates by a table, as a translator would."""
 
-    search = Search()
+    search = DecodingConfig()
     max_input_length = 7
 
     def __init__(self, table):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.terms import TermTranslator, read_terms, whole_words
 from t2t_repro.translation.translator import Translator
@@ -30,7 +30,7 @@ def translator(request, tmp_path_factory):
         build_vocabulary("wordpiece", lines, 120, path)
         tokenizer = load_tokenizer(path)
         model = tiny.random_model()
-    search = Search(beam_size=6, extra_length=20, nbest=2)
+    search = DecodingConfig(beam_size=6, extra_length=20, nbest=2)
     return Translator(model, tokenizer, search)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.search import Sampling, Search
-from t2t_repro.translation.side_by_side import rows_at_once
+from t2t_repro.decoding.config import DecodingConfig, Sampling
+from t2t_repro.translation.parallel_batches import rows_at_once
 from t2t_repro.translation.translator import (
     MOST_CHARACTERS,
     Translation,
@@ -17,7 +17,7 @@ from t2t_repro.translation.translator import (
 )
 from tests import tiny
 
-SEARCH = Search(beam_size=3, extra_length=3)
+SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 IN_A_GRAPH = tf.function(
     input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
 )
@@ -54,13 +54,15 @@ def nbest(model, tokenizer):
 @pytest.fixture(scope="module")
 def short(model, tokenizer):
     """A translator that reads three subwords and EOS."""
-    search = Search(beam_size=1, extra_length=1)
+    search = DecodingConfig(beam_size=1, extra_length=1)
     return Translator(model, tokenizer, search, max_input_length=4)
 
 
 def spelling(model, tokenizer, text):
     """A translator of a model that can only say the first symbol of a text."""
-    translator = Translator(model, tokenizer, Search(beam_size=1, extra_length=1))
+    translator = Translator(
+        model, tokenizer, DecodingConfig(beam_size=1, extra_length=1)
+    )
     symbol = next(n for n in range(tiny.VOCAB_SIZE) if decoded(tokenizer, n) == text)
     row = np.full((1, 1, 3), symbol, np.int32)
     row[0, 0, 1] = 10
@@ -239,7 +241,7 @@ def test_batches_of_tensor2tensors_rules_are_tensor2tensors(model, tokenizer):
 
 def test_what_never_ended_has_its_log_probability_for_a_score(model, tokenizer):
     """beam_search.py:beam_search, where no hypothesis is finished."""
-    search = Search(beam_size=1, extra_length=0, tensor2tensor_rules=True)
+    search = DecodingConfig(beam_size=1, extra_length=0, tensor2tensor_rules=True)
     translator = Translator(model, tokenizer, search)
     ends = []
     for line in filter(None, map(str.strip, LINES)):
@@ -262,7 +264,7 @@ def test_places_that_no_hypothesis_fills_are_left_out(model, tokenizer, monkeypa
     monkeypatch.setattr(
         os, "sched_getaffinity", lambda process: {0}
     )  # Both lines are one batch.
-    translator = Translator(model, tokenizer, Search(beam_size=3, nbest=3))
+    translator = Translator(model, tokenizer, DecodingConfig(beam_size=3, nbest=3))
     ids = tf.constant([[[10, 1], [0, 0], [0, 0]], [[10, 11], [10, 1], [0, 0]]])
     scores = tf.constant([[-0.5, -1e7, -1e7], [-0.25, -0.75, -1e7]])
     translator.translate_ids = IN_A_GRAPH(lambda inputs: (ids, scores))
@@ -283,7 +285,10 @@ def test_progress_tells_lines_and_tokens(translator):
 def test_a_fingerprint_changes_with_any_weight(model, tokenizer):
     translator = Translator(model, tokenizer)
     before = translator.fingerprint()
-    assert before == Translator(model, tokenizer, Search(beam_size=1)).fingerprint()
+    assert (
+        before
+        == Translator(model, tokenizer, DecodingConfig(beam_size=1)).fingerprint()
+    )
     variable = model.trainable_variables[-1]
     kept = variable.numpy()
     changed = kept.copy()
@@ -333,7 +338,7 @@ def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer, beam_s
     inputs = tokenizer.encode(tf.constant(["one two", "ten nine eight"])).to_tensor()
 
     def found(**settings):
-        search = Search(beam_size, extra_length=20, min_length=15, **settings)
+        search = DecodingConfig(beam_size, extra_length=20, min_length=15, **settings)
         translator = Translator(model, tokenizer, search)
         ids, _ = translator.translate_ids(inputs)
         return [[n for n in row if n] for row in ids.numpy()[:, 0].tolist()]
@@ -347,7 +352,7 @@ def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer, beam_s
 @pytest.mark.medium
 def test_samples_depend_on_the_seed_and_their_sentence_alone(model, tokenizer):
     def drawn(lines, batch_size=32, seed=0):
-        search = Search(nbest=3, extra_length=3, sampling=Sampling(seed=seed))
+        search = DecodingConfig(nbest=3, extra_length=3, sampling=Sampling(seed=seed))
         translator = Translator(model, tokenizer, search)
         return translator.translate_window(lines, batch_size)
 

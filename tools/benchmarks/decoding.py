@@ -88,7 +88,7 @@ def random_model(settings: Namespace) -> Any:
 def write_model(settings: Namespace) -> None:
     """Writes a vocabulary, the weights as CTranslate2 reads them, and int8's bounds."""
     from t2t_repro import fast
-    from t2t_repro.fast.eight_bits import Watch
+    from t2t_repro.fast.quantization import RangeObserver
     from t2t_repro.fast.stand_ins import standing_in
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.tokenizers.load import load_tokenizer
@@ -102,7 +102,7 @@ def write_model(settings: Namespace) -> None:
     model = random_model(settings)
     write_ctranslate2(model, tokenizer, folder)
     fast.install("CPU")
-    watch = Watch(model)
+    watch = RangeObserver(model)
     with standing_in(watch.products()):
         translator = Translator(model, tokenizer, search_of(settings))
         translator.translate_ids(random_inputs(settings)[0, : settings.sentences])
@@ -120,9 +120,9 @@ def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
 
 def search_of(settings: Namespace) -> Any:
     """Returns a search of which every translation takes `steps` steps."""
-    from t2t_repro.decoding.search import Search
+    from t2t_repro.decoding.config import DecodingConfig
 
-    return Search(
+    return DecodingConfig(
         beam_size=settings.beam_size,
         alpha=settings.alpha,
         extra_length=settings.steps - settings.length,
@@ -134,10 +134,10 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
     settings = Namespace(**given)
     from t2t_repro.fast.compiled_search import CompiledSearch
-    from t2t_repro.fast.eight_bits import Bounds, compute_in_eight_bits
+    from t2t_repro.fast.quantization import ActivationRange, quantize_model
     from t2t_repro.models.precision import precision
     from t2t_repro.tokenizers.load import load_tokenizer
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core(settings.xla)
@@ -147,8 +147,8 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
     work_dir = Path(settings.work_dir)
     if in_eight_bits:
         kept = json.loads((work_dir / BOUNDS).read_text(encoding="utf-8"))
-        bounds = {name: Bounds(*each) for name, each in kept.items()}
-        compute_in_eight_bits(model, bounds)
+        bounds = {name: ActivationRange(*each) for name, each in kept.items()}
+        quantize_model(model, bounds)
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
     search = search_of(settings)
     for_one = CompiledSearch([model], search) if settings.xla else None
@@ -159,7 +159,7 @@ def translate_in_turn(settings: Namespace, translator: Translator) -> None:
     """Translates each work that is asked for; answers the ids of every sentence."""
     import tensorflow as tf
 
-    from t2t_repro.translation.side_by_side import rows_at_once
+    from t2t_repro.translation.parallel_batches import rows_at_once
 
     def translate(batches: Ids) -> list[list[int]]:
         ids = batches.reshape(-1, settings.length)
@@ -181,8 +181,11 @@ def products(given: Mapping[str, Any]) -> None:
     import keras
     import tensorflow as tf
 
-    from benchmarks.package import multiply, multiply_transposed, prepared
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core, rows_at_once
+    from benchmarks.package import multiply, multiply_transposed, prepacked
+    from t2t_repro.translation.parallel_batches import (
+        give_each_batch_a_core,
+        rows_at_once,
+    )
 
     give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
@@ -216,7 +219,7 @@ def products(given: Mapping[str, Any]) -> None:
 
     @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
     def steps(x: Any) -> Any:
-        with prepared(kernels, [table], tf.shape(x)[0], dtype.name):
+        with prepacked(kernels, [table], tf.shape(x)[0], dtype.name):
             for _ in tf.range(settings.steps):
                 x = step(x)
         return x

@@ -67,7 +67,7 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
     settings = Namespace(**given)
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.translation.loading import load_models
-    from t2t_repro.translation.side_by_side import give_each_batch_a_core
+    from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core(settings.xla)
     loaded = load_models(Path(settings.work_dir) / MODEL)

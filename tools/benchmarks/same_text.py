@@ -20,17 +20,17 @@ from benchmarks.machine import say
 from t2t_repro import hparams as hparam_sets
 from t2t_repro import problems
 from t2t_repro.batches import pipeline
-from t2t_repro.batches.parts import rectangle
+from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.data.prepared_data import PreparedData, prepare
-from t2t_repro.decoding.search import Search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.training.procedure import batching_of
 from t2t_repro.translation.loading import search_of
-from t2t_repro.translation.side_by_side import give_each_batch_a_core
+from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 from t2t_repro.translation.translator import Translator
 
 Ids = npt.NDArray[np.int32]
@@ -131,7 +131,7 @@ def translate(given: Mapping[str, Any]) -> None:
     with np.load(Path(settings.work_dir) / SENTENCES) as arrays:
         batches = cut_batches(arrays["inputs"], settings.batch_size)
     directory = ModelDir(Path(settings.model_dir))
-    search = Search(
+    search = DecodingConfig(
         beam_size=settings.beam_size,
         alpha=settings.alpha,
         extra_length=settings.extra_length,

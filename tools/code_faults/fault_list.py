@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import yaml
 
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 
 FAULTS_FILE = Path(__file__).with_name("faults.yaml")
 

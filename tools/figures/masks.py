@@ -21,8 +21,8 @@ RADIUS = 2
 
 def visible() -> dict[str, npt.NDArray[np.bool_]]:
     """Returns the package's masks by name: bool (queries, keys), True where seen."""
+    from t2t_repro.layers.local_attention import near
     from t2t_repro.layers.masks import causal_mask, padding_mask
-    from t2t_repro.layers.neighbourhood import near
 
     length = len(INPUTS)
     source, target = np.array(SEGMENTS), np.array(TARGET_SEGMENTS)

@@ -53,7 +53,7 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
     """Trains and returns the loss of every update, nats a symbol (smoothed labels)."""
     import tensorflow as tf
 
-    from t2t_repro.batches import parts, pipeline
+    from t2t_repro.batches import packed_batch, pipeline
     from t2t_repro.runs.model_dir import build_model
     from t2t_repro.training.procedure import batching_of
     from t2t_repro.training.step import TrainStep
@@ -62,7 +62,7 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
     step = TrainStep(model, hparams, accumulate=False)
     update = tf.function(
         step.replica_step,
-        input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)],
+        input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
         autograph=False,
     )
     batches = pipeline.batches(data.train, batching_of(hparams), hparams.seed)

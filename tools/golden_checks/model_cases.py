@@ -14,7 +14,7 @@ from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.interop.variable_names import t2t_name
-from t2t_repro.layers.formulas import smoothed_cross_entropy
+from t2t_repro.layers.functional import smoothed_cross_entropy
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer

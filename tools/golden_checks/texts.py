@@ -14,8 +14,8 @@ from golden_checks.packing import pack_pairs
 from golden_checks.sheet import Sheet
 from golden_checks.t2t_bleu import corpus_bleu, t2t_bleu, tokenize
 from t2t_repro.problems.trees import read_tree, tags_of
+from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.text_files import read_lines
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary

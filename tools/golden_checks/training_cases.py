@@ -11,7 +11,7 @@ import tensorflow as tf
 from golden_checks.model_cases import LOSSES, build
 from golden_checks.sheet import Array, Sheet
 from golden_checks.t2t_variables import to_t2t, vocab_sizes
-from t2t_repro.batches import parts
+from t2t_repro.batches import packed_batch
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep
@@ -63,7 +63,9 @@ class Training:
         self.step = TrainStep(model, self.hparams, accumulate=False)
         strategy = tf.distribute.get_strategy()
 
-        @tf.function(input_signature=[parts.SIGNATURE, tf.TensorSpec([], tf.int32)])
+        @tf.function(
+            input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)]
+        )
         def update(batch: dict[str, tf.Tensor], number: tf.Tensor) -> list[tf.Tensor]:
             return strategy.run(self.step.replica_step, args=(batch, number))
 
@@ -78,7 +80,7 @@ class Training:
     def update(self, number: int) -> list[float]:
         """Makes the next update; returns the fields of a `StepResult`, in order."""
         inputs, targets = self.batch(number)
-        batch = parts.laid_flat({"inputs": inputs, "targets": targets})
+        batch = packed_batch.pack({"inputs": inputs, "targets": targets})
         return [float(x) for x in self._update(batch, number)]
 
     def weights(self) -> dict[str, Array]:

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.fast.windows import nearby_values, nearby_weights, windows_of
+from t2t_repro.fast.local_attention import nearby_values, nearby_weights, windows_of
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
 
 Layer = Callable[[tf.Tensor], tf.Tensor]

@@ -1,0 +1,116 @@
+"""The layers of a stack, traced as one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from t2t_repro.fast.flat_attention import attend, flatten_tokens, unflatten_tokens
+from t2t_repro.fast.stand_ins import stand_in_for
+from t2t_repro.fast.xla_kernels import in_xla
+from t2t_repro.layers.attention import both
+from t2t_repro.layers.dropout import dropout_seed, given_seed, salt_of, salted
+from t2t_repro.layers.functional import Tensor, apply_layers
+from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
+
+
+def apply_layers_once_traced(
+    layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
+) -> Tensor:
+    """Stands in for `functional.apply_layers` inside a TensorFlow graph.
+
+    Python builds a graph operation by operation, which for layers that are alike takes
+    as many times as long as there are layers. Here it is the first layer that is
+    called, with the weights of each, in one function. TensorFlow puts the function in
+    place of its calls before it optimizes the graph, so a step takes no longer.
+
+    What the layers would draw from generators of their own, and masks that tensors
+    carry, are lost that way: then they are called one by one.
+
+    Where something stands in for the product of a layer they are, too, though on rows,
+    and so they are in what XLA compiles: shapes go from the function's forward part to
+    its backward part, which makes all its arguments constants for XLA, the weights too,
+    and so a program that serves one call.
+    """
+    first, seed = layers[0], given_seed()
+    draws = seed is None and context.get("training")
+    masked = any(hasattr(each, "_keras_mask") for each in (x, *context.values()))
+    ours = type(first) in (EncoderLayer, DecoderLayer)
+    if draws or masked or not ours or not tf.inside_function():
+        return apply_layers.reference(layers, x, **context)
+    on_rows, rows = _OnRows(x, **context), flatten_tokens(x)
+    if in_xla() or any(map(stand_in_for, first.weights)):
+        for layer in layers:
+            rows = on_rows(layer, rows)
+        return unflatten_tokens(x, rows)
+
+    @tf.function(autograph=False)
+    def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
+        with keras.StatelessScope(zip(first.weights, weights, strict=True)):
+            if seed is None:
+                return on_rows(first, rows)
+            with dropout_seed(seed):
+                return on_rows(first, rows)
+
+    # Masks of dropout are those of the layers themselves, called one by one.
+    salt = salt_of(first.path)
+    for layer in layers:
+        weights = [ops.cast(v, v.dtype) for v in layer.weights]
+        own = seed
+        if seed is not None and layer is not first:
+            own = salted(seed, salt ^ salt_of(layer.path))
+        rows = apply(rows, weights, own)
+    return unflatten_tokens(x, rows)
+
+
+class _OnRows:
+    """Applies a layer to rows, with what all layers of the stack are called with."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        encoder_output: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> None:
+        self.length = tf.shape(x)[1]
+        self.training = training
+        self.mask = _with_heads(attention_mask)
+        if encoder_output is not None:
+            self.mask = both(self.mask, causal_mask(self.length)[None])
+            self.memory = flatten_tokens(encoder_output)
+            self.source = tf.shape(encoder_output)[1]
+            self.cross_mask = _with_heads(cross_attention_mask)
+
+    def __call__(self, layer: keras.layers.Layer, rows: Tensor) -> Tensor:
+        """Applies the layer to float (batch * length, d_model)."""
+
+        def self_attend(y: Tensor) -> Tensor:
+            lengths = (self.length, self.length)
+            return attend(layer.self_attention, y, y, lengths, self.mask, self.training)
+
+        def cross_attend(y: Tensor) -> Tensor:
+            lengths = (self.length, self.source)
+            return attend(
+                layer.cross_attention,
+                y,
+                self.memory,
+                lengths,
+                self.cross_mask,
+                self.training,
+            )
+
+        if isinstance(layer, EncoderLayer):
+            return layer.apply_sublayers(rows, self_attend)
+        return layer.apply_sublayers(rows, self_attend, cross_attend)
+
+
+def _with_heads(mask: Tensor | None) -> Tensor | None:
+    """Gives a mask of rank 3 the axis of heads."""
+    if mask is None or len(mask.shape) != 3:
+        return mask
+    return ops.expand_dims(mask, 1)

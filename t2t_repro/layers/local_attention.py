@@ -1,0 +1,122 @@
+"""Self-attention restricted to a neighbourhood (paper section 4)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from t2t_repro.layers.attention import MultiHeadAttention, both, masked_softmax
+from t2t_repro.layers.functional import Tensor
+from t2t_repro.system.dispatch import dispatched
+
+
+def distances_between(query: Tensor, key: Tensor) -> Tensor:
+    """Returns how far each key lies behind each query: int32 (targets, sources).
+
+    The queries, (batch, heads, targets, d), are the last of the keys.
+    """
+    targets, sources = ops.shape(query)[2], ops.shape(key)[2]
+    places = ops.arange(sources, dtype="int32")
+    return places[None, :] - places[sources - targets :, None]
+
+
+def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
+    """Returns a mask that hides what lies beyond a radius, too."""
+    return both(mask, ops.abs(distances) <= radius)
+
+
+@dispatched
+def attend_locally(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    radius: int,
+    drop: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """Attends within a radius, over a whole sequence.
+
+    Args:
+        query: float (batch, heads, length, d_k), multiplied by d_k^-0.5.
+        key: float (batch, heads, length, d_k).
+        value: float (batch, heads, length, d_v).
+        mask: bool, broadcast to (batch, 1, length, length), or None.
+        radius: positions that are seen on either side.
+        drop: dropout of the attention weights.
+
+    Returns:
+        float (batch, heads, length, d_v).
+    """
+    logits = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+    mask = near(mask, distances_between(query, key), radius)
+    return ops.matmul(drop(masked_softmax(logits, mask)), value)
+
+
+@keras.saving.register_keras_serializable("t2t_repro", "NeighbourhoodAttention")
+class LocalAttention(MultiHeadAttention):
+    """Self-attention that sees so many positions on either side.
+
+    Args:
+        num_heads: h.
+        d_k: channels of a query or a key, per head.
+        d_v: channels of a value, per head.
+        radius: positions seen on either side; the paper's r is 2 * radius + 1.
+        **kwargs: those of `MultiHeadAttention`.
+    """
+
+    def __init__(
+        self, num_heads: int, d_k: int, d_v: int, *, radius: int, **kwargs: Any
+    ) -> None:
+        super().__init__(num_heads, d_k, d_v, **kwargs)
+        self.radius = radius
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        training: bool | None = None,
+        **where: Tensor,
+    ) -> Tensor:
+        """Attends as `MultiHeadAttention` does.
+
+        A step of a search gives the ``distances`` of keys and queries.
+        """
+        if where:
+            return super().attend(query, key, value, mask, training, **where)
+
+        def drop(weights: Tensor) -> Tensor:
+            return self.drop(weights, training=training)
+
+        heads = attend_locally(query, key, value, mask, self.radius, drop)
+        return self.merge_heads(heads)
+
+    def attention_weights(
+        self,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        distances: Tensor | None = None,
+    ) -> Tensor:
+        """Computes the attention weights within the radius.
+
+        Args:
+            query: float (batch, heads, targets, d_k).
+            key: float (batch, heads, sources, d_k).
+            mask: bool, broadcast to (batch, heads, targets, sources), or None.
+            distances: int32, broadcast to the same; None: `distances_between` them.
+
+        Returns:
+            float (batch, heads, targets, sources).
+        """
+        if distances is None:
+            distances = distances_between(query, key)
+        return super().attention_weights(query, key, near(mask, distances, self.radius))
+
+    def weighted_sum(
+        self, weights: Tensor, value: Tensor, distances: Tensor | None = None
+    ) -> Tensor:
+        """Adds up the values by their weights, wherever they are."""
+        return super().weighted_sum(weights, value)

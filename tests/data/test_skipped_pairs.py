@@ -1,0 +1,98 @@
+"""Every pair that is left out has a line number and a reason."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.manifest import Origin
+from t2t_repro.data.shards import load_shards, write_shards
+from t2t_repro.data.skipped_pairs import (
+    SkippedPair,
+    line_numbers,
+    read_skipped_pairs,
+    too_long,
+    write_skipped_pairs,
+)
+
+ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
+# Lines 2, 3 and 25 to 54 have an empty side, lines 1 and 5 a long one.
+PAIRS = [
+    *(("a" * 9, "ä"), ("", "x"), ("c", " \u3000"), ("d e", "g h"), ("é", "i" * 8)),
+    *[("f", "g")] * 19,
+    *[("", "h")] * 30,
+    ("k", "l"),
+]
+
+
+class CharacterTokenizer:
+    """A real, tiny tokenizer: Unicode code points + 2, EOS at the end."""
+
+    vocab_size = 60_000
+    fingerprint = "vocabulary-1"
+
+    def encode(self, text):
+        """Encodes string (batch,) to ragged int32 (batch, None)."""
+        points = tf.strings.unicode_decode(text, "UTF-8") + 2
+        return tf.concat([points, tf.ones_like(points[:, :1])], axis=1)
+
+    @property
+    def target(self):
+        """Encodes targets alike."""
+        return self
+
+
+@pytest.fixture
+def directory(tmp_path):
+    path = tmp_path / "train"
+    write_shards(PAIRS, CharacterTokenizer(), path, "train", ORIGIN)
+    return path
+
+
+def test_all_pairs_with_an_empty_side_are_listed(directory):
+    expected = [SkippedPair(2, "empty source"), SkippedPair(3, "empty target")]
+    expected += [SkippedPair(line, "empty source") for line in range(25, 55)]
+    assert read_skipped_pairs(directory) == expected
+    first = (
+        (directory / "skipped_pairs.tsv").read_text(encoding="utf-8").split("\n")[:3]
+    )
+    assert first == ["line\treason", "2\tempty source", "3\tempty target"]
+
+
+def test_the_list_is_read_under_its_former_name(directory):
+    expected = read_skipped_pairs(directory)
+    (directory / "skipped_pairs.tsv").rename(directory / "left_out.tsv")
+    assert read_skipped_pairs(directory) == expected
+
+
+def test_shards_without_the_list_know_the_first_of_each_reason(directory):
+    (directory / "skipped_pairs.tsv").unlink()
+    found = read_skipped_pairs(directory)
+    assert found[:2] == [
+        SkippedPair(2, "empty source"),
+        SkippedPair(3, "empty target"),
+    ]
+    assert len(found) == 20 + 1
+
+
+def test_long_pairs_are_listed_by_their_lines(directory):
+    pairs = load_shards(directory)
+    found = too_long(pairs.lengths, 8, read_skipped_pairs(directory))
+    words = "source of {} and target of {} subwords, the longest is 8"
+    assert found == [
+        SkippedPair(1, words.format(10, 2)),
+        SkippedPair(5, words.format(2, 9)),
+    ]
+    assert too_long(pairs.lengths, 10, read_skipped_pairs(directory)) == []
+
+
+def test_lines_are_counted_over_the_gaps(directory):
+    # What was encoded: lines 1, 4, 5 to 24, and 55.
+    expected = [1, 4, *range(5, 25), 55]
+    found = line_numbers(np.arange(len(expected)), read_skipped_pairs(directory))
+    assert found.tolist() == expected
+    assert line_numbers(np.array([7, 0]), []).tolist() == [8, 1]
+
+
+def test_nothing_left_out_is_an_empty_list(tmp_path):
+    write_skipped_pairs(tmp_path, {})
+    assert read_skipped_pairs(tmp_path) == []

@@ -1,0 +1,62 @@
+"""One value says how translations are found."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding import config as search_module
+from t2t_repro.decoding.config import DecodingConfig, Sampling, sentence_keys
+from t2t_repro.decoding.decode_loop import BeamSearchResult
+
+INPUTS = tf.constant([[5, 6, 7, 1], [5, 1, 0, 0]])
+
+
+@pytest.mark.parametrize("nbest", [0, 4])
+def test_a_list_holds_at_most_what_the_beam_does(nbest):
+    with pytest.raises(ValueError, match=f"nbest is {nbest}, must be 1 to 3"):
+        DecodingConfig(beam_size=3, nbest=nbest)
+
+
+def test_samples_are_as_many_as_one_likes():
+    search = DecodingConfig(beam_size=3, nbest=7, sampling=Sampling())
+    assert (search.hypotheses, search.scoring.alpha) == (7, 0.0)
+    assert DecodingConfig(beam_size=3, alpha=0.5).hypotheses == 3
+    assert DecodingConfig(alpha=0.5).scoring.alpha == 0.5
+
+
+def test_tensor2tensor_draws_nothing():
+    with pytest.raises(ValueError, match="not sampling"):
+        DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
+
+
+@pytest.mark.parametrize("kind", ["beam_search", "sample"])
+def test_an_output_ends_at_its_own_input_length_and_the_extra(kind, monkeypatch):
+    asked = []
+
+    def found(decoder, state, *, max_lengths, constraints, **settings):
+        asked.append(constraints)
+        scores = tf.cast(max_lengths, tf.float32)[:, None]
+        return BeamSearchResult(ids=max_lengths[:, None, None], scores=scores)
+
+    monkeypatch.setattr(search_module, kind, found)
+    sampling = Sampling() if kind == "sample" else None
+    search = DecodingConfig(extra_length=2, sampling=sampling)
+    assert search.run(None, (), INPUTS).ids.numpy().tolist() == [[[6]], [[4]]]
+    search = DecodingConfig(min_length=3, no_repeat_ngram=2, sampling=sampling)
+    search.run(None, (), INPUTS, prefixes=INPUTS)
+    assert asked[0] is None
+    assert int(asked[1].min_lengths) == 3
+    assert asked[1].no_repeat_ngram == 2
+    assert asked[1].prefixes is INPUTS
+
+
+def test_keys_tell_sentences_apart_whatever_their_padding():
+    generator = np.random.default_rng(1)
+    rows = generator.integers(1, 100, (1000, 6), np.int32)
+    rows[::2, 4:] = 0
+    keys = sentence_keys(tf.constant(rows)).numpy()
+    assert keys.min() >= 0
+    # Of 1,000 keys of 31 bits two are equal once in 4,000 times.
+    assert len(set(keys)) == len({tuple(row) for row in rows.tolist()}) == 1000
+    padded = np.pad(rows, ((0, 0), (0, 5)))
+    assert sentence_keys(tf.constant(padded)).numpy().tolist() == keys.tolist()

@@ -1,0 +1,142 @@
+"""Beam search that must produce terms, against exhaustive search."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.config import DecodingConfig, Sampling
+from t2t_repro.decoding.lexical_constraints import Terms
+from tests.decoding.results import hypothesis
+from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
+
+Ids = tuple[int, ...]
+
+
+def terms_of(asked: list[list[Ids]], vocab: int, joins=(), joined=()) -> Terms:
+    """Terms as tensors; `joins` end inside of a word, `joined` begin inside of one."""
+    count = max(len(terms) for terms in asked)
+    length = max((len(term) for terms in asked for term in terms), default=1)
+    ids = np.zeros((len(asked), count, length), np.int32)
+    for row, terms in zip(ids, asked, strict=True):
+        for place, term in zip(row, terms, strict=False):
+            place[: len(term)] = term
+    flags = [[n in which for n in range(vocab)] for which in (joins, joined)]
+    return Terms(tf.constant(ids), *map(tf.constant, flags))
+
+
+@cache
+def traced(decoder: MemoryDecoder, search: DecodingConfig):
+    """Returns the search traced once for all sentences and terms."""
+    marks = tf.TensorSpec([decoder.vocab_size], tf.bool)
+    terms = Terms(tf.TensorSpec([None, None, None], tf.int32), marks, marks)
+
+    def run(sources, terms):
+        # Inputs of one symbol, so that the limit is one more than the extra length.
+        inputs = tf.ones([tf.shape(sources)[0], 1], tf.int32)
+        state = decoder.start(sources, search.beam_size)
+        return search.run(decoder, state, inputs, terms=terms)
+
+    sources = tf.TensorSpec([None, 6], tf.float32)
+    return tf.function(run, input_signature=[sources, terms], autograph=False)
+
+
+def holds(ids: Ids, terms: list[Ids], joins=(), joined=()) -> bool:
+    """Whether all terms stand in a hypothesis as whole words, none over another."""
+
+    def fits(start: int, term: Ids) -> bool:
+        end = start + len(term)
+        if ids[start:end] != term:
+            return False
+        before, after = ids[start - 1] if start else 0, ids[end]
+        opened = before not in joins and term[0] not in joined
+        return opened and term[-1] not in joins and after not in joined
+
+    def placed(left: list[Ids], taken: frozenset[int]) -> bool:
+        if not left:
+            return True
+        term, *others = left
+        for start in range(len(ids) - len(term)):
+            span = frozenset(range(start, start + len(term)))
+            free = not span & taken and fits(start, term)
+            if free and placed(others, taken | span):
+                return True
+        return False
+
+    return placed(terms, frozenset())
+
+
+CASES = [
+    [(2,)],
+    [(3,), (4,)],
+    [(2, 3)],
+    [(4, 4), (2,)],
+    [(3, 2, 4)],
+    [],
+    [(2,), (3,), (4,)],
+    [(4, 2)],
+]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize(("joins", "joined"), [((), ()), ((), (3,)), ((4,), ())])
+def test_a_wide_beam_finds_the_best_of_all_that_hold_the_terms(alpha, joins, joined):
+    limit, beam = 6, 243  # Of 3 symbols, one less than the limit: 3^5.
+    cases = [
+        [
+            term
+            for term in case
+            if not {term[-1]} & {*joins} and not {term[0]} & {*joined}
+        ]
+        for case in CASES
+    ]
+    sources = SMALL.sources(len(cases))
+    search = DecodingConfig(beam, alpha, extra_length=limit - 1, nbest=2)
+    assert search.longest(1) == limit
+    terms = terms_of(cases, SMALL.vocab_size, joins, joined)
+    result = traced(SMALL, search)(sources, terms)
+    for row, (source, asked) in enumerate(zip(sources, cases, strict=True)):
+        every = SMALL.exhaustive(source, limit, alpha)
+        expected = [each for each in every if holds(each[1], asked, joins, joined)][:2]
+        for place, (score, ids) in enumerate(expected):
+            assert hypothesis(result.ids[row, place]) == ids
+            np.testing.assert_allclose(result.scores[row, place], score, atol=1e-5)
+
+
+def test_a_narrow_beam_meets_all_terms_that_have_room():
+    generator = np.random.default_rng(3)
+    asked = [
+        [
+            tuple(generator.integers(2, 12, generator.integers(1, 4)).tolist())
+            for _ in range(generator.integers(0, 4))
+        ]
+        for _ in range(64)
+    ]
+    sources = LARGER.sources(64)
+    search = DecodingConfig(5, 0.6, extra_length=19)
+    assert search.longest(1) == 20
+    terms = terms_of(asked, LARGER.vocab_size)
+    result = traced(LARGER, search)(sources, terms)
+    for row, (source, wanted) in enumerate(zip(sources, asked, strict=True)):
+        ids = hypothesis(result.ids[row, 0])
+        assert ids[-1] == EOS
+        for term in wanted:
+            places = range(len(ids) - len(term))
+            assert any(ids[n : n + len(term)] == term for n in places)
+        score = LARGER.score(source, ids, 0.6)
+        np.testing.assert_allclose(result.scores[row, 0], score, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"min_length": 3}, {"no_repeat_ngram": 2}, {"tensor2tensor_rules": True}],
+)
+def test_what_does_not_go_with_terms_is_refused(changes):
+    terms = terms_of([[(2,)]], SMALL.vocab_size)
+    search = DecodingConfig(2, extra_length=3, **changes)
+    with pytest.raises(ValueError, match="without other constraints"):
+        search.run(SMALL, None, tf.ones([1, 1], tf.int32), terms=terms)
+    search = DecodingConfig(extra_length=3, sampling=Sampling())
+    with pytest.raises(ValueError, match="without other constraints"):
+        search.run(SMALL, None, tf.ones([1, 1], tf.int32), terms=terms)

@@ -1,0 +1,60 @@
+"""A table goes on at a step as if nothing had been written behind it."""
+
+import pytest
+
+from t2t_repro.training.metrics_log import MetricsLog
+
+HEADER = "step\tloss\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    return MetricsLog(tmp_path / "log.tsv", ("step", "loss"))
+
+
+def test_a_new_table_has_its_header_alone(table):
+    table.cut(0)
+    assert table.path.read_text() == HEADER
+    assert table.steps() == []
+
+
+def test_rows_are_read_back(table):
+    table.cut(0)
+    table.add("50", "3.5")
+    table.add("100", "2.5")
+    assert table.steps() == [50, 100]
+    assert table.path.read_text() == f"{HEADER}50\t3.5\n100\t2.5\n"
+
+
+def test_rows_of_later_steps_are_cut(table):
+    table.cut(0)
+    for step in (50, 100, 150):
+        table.add(str(step), "1")
+    table.cut(100)
+    assert table.path.read_text() == f"{HEADER}50\t1\n100\t1\n"
+    table.cut(99)
+    assert table.steps() == [50]
+
+
+@pytest.mark.parametrize("half", ["1", "100", "100\t", "100\t2.5"])
+def test_a_row_that_was_half_written_is_cut(table, half):
+    table.cut(0)
+    table.add("50", "3.5")
+    with table.path.open("a") as file:
+        file.write(half)
+    table.cut(1000)
+    assert table.path.read_text() == f"{HEADER}50\t3.5\n"
+
+
+def test_a_table_that_needs_no_cut_is_not_written(table):
+    table.cut(0)
+    table.add("50", "3.5")
+    before = table.path.stat()
+    table.cut(50)
+    assert table.path.stat() == before
+
+
+def test_what_is_no_row_is_dropped(table):
+    table.path.write_bytes(b"step\tloss\nx\ty\n\xff\n7\t1\t2\n8\t1\n")
+    table.cut(100)
+    assert table.path.read_text() == f"{HEADER}8\t1\n"
