@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from t2t_repro.analysis.inspect_translation import look
+from t2t_repro.analysis.inspect_translation import inspect_translation
 from t2t_repro.analysis.page import attention_page
 from t2t_repro.decoding.config import DecodingConfig
 from tests import tiny
@@ -44,7 +44,7 @@ def browser():
 def seen(tmp_path_factory):
     tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(num_layers=2)
-    return look(
+    return inspect_translation(
         model, tokenizer, TEXT, None, DecodingConfig(3, extra_length=4)
     ), tokenizer
 

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.analysis.inspect_translation import MOST_SUBWORDS, check_sentence, look
+from t2t_repro.analysis.inspect_translation import (
+    MOST_SUBWORDS,
+    check_sentence,
+    inspect_translation,
+)
 from t2t_repro.analysis.pair_attention import pair_attention
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
@@ -45,13 +49,13 @@ def test_weights_are_those_of_every_layer_in_order(model):
 
 
 def test_without_a_translation_it_is_the_models_own(model, tokenizer):
-    seen = look(model, tokenizer, "one two", None, SEARCH)
+    seen = inspect_translation(model, tokenizer, "one two", None, SEARCH)
     assert seen.target == seen.beam.results[0].ids
     assert seen.translation == seen.found
     assert not seen.is_given
     names = [seen.name(symbol) for symbol in seen.source]
     assert "".join(names[:-1]).replace("\u2581", " ").strip() == "one two"
-    given = look(model, tokenizer, "one two", "drei", SEARCH)
+    given = inspect_translation(model, tokenizer, "one two", "drei", SEARCH)
     assert given.is_given
     assert (given.translation, given.found) == ("drei", seen.found)
     assert tokenizer.decode(tf.constant([given.target])).numpy() == [b"drei"]
@@ -63,7 +67,9 @@ def test_a_long_sentence_is_cut_and_told(tokenizer):
     model = tiny.random_model()
     text = " ".join(["one two three"] * 60)
     whole = len(tokenizer.encode(tf.constant([text])).to_list()[0])
-    seen = look(model, tokenizer, text, text, DecodingConfig(1, extra_length=1))
+    seen = inspect_translation(
+        model, tokenizer, text, text, DecodingConfig(1, extra_length=1)
+    )
     assert len(seen.source) == len(seen.target) == MOST_SUBWORDS
     assert seen.source[-1] == seen.target[-1] == 1
     ending = f"has {whole:,} subwords; the first {MOST_SUBWORDS} are shown"
@@ -71,7 +77,7 @@ def test_a_long_sentence_is_cut_and_told(tokenizer):
 
 
 def test_rows_that_fill_a_table_up_have_a_name(model, tokenizer):
-    seen = look(model, tokenizer, "one", None, SEARCH)
+    seen = inspect_translation(model, tokenizer, "one", None, SEARCH)
     assert seen.name(tokenizer.vocab_size) == f"<{tokenizer.vocab_size}>"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t2t_repro.analysis.inspect_translation import look
+from t2t_repro.analysis.inspect_translation import inspect_translation
 from t2t_repro.analysis.page import attention_page, page_data
 from t2t_repro.decoding.config import DecodingConfig
 from tests import tiny
@@ -59,7 +59,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def seen(model, tokenizer):
-    return look(model, tokenizer, HOSTILE, HOSTILE, DecodingConfig(3, extra_length=4))
+    return inspect_translation(
+        model, tokenizer, HOSTILE, HOSTILE, DecodingConfig(3, extra_length=4)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +128,9 @@ def test_the_data_hold_all_weights_and_the_whole_search(page, seen, tokenizer):
 
 def test_what_was_cut_is_told(model, tokenizer):
     text = "one " * 200
-    cut = look(model, tokenizer, text, "eins", DecodingConfig(1, extra_length=1))
+    cut = inspect_translation(
+        model, tokenizer, text, "eins", DecodingConfig(1, extra_length=1)
+    )
     page = attention_page(cut, tokenizer, "model")
     assert f"<p>{cut.cuts[0]}.</p>" in page
 
