@@ -8,7 +8,8 @@ from num2words import num2words
 
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.translate_ende_numbers import TranslateEndeNumbers, corpus
-from t2t_repro.problems.translate_ende_numbers.partition import Value, partition
+from t2t_repro.problems.translate_ende_numbers.partition import partition
+from t2t_repro.problems.translate_ende_numbers.phrase import Value
 from t2t_repro.problems.translate_ende_numbers.sentences import KINDS, SentenceMaker
 from t2t_repro.system.errors import UserError
 

@@ -10,21 +10,21 @@ from t2t_repro.problems.translate_ende_numbers.german import (
     DATIVE,
     NOMINATIVE,
 )
-from t2t_repro.problems.translate_ende_numbers.lexicon import Pair
 from t2t_repro.problems.translate_ende_numbers.partition import Values
+from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 
 SUBJECTS = {subject.en: subject for subject in lexicon.SUBJECTS}
 VERBS = {verb.en: verb for verb in lexicon.THING_VERBS}
-BOOKS = Pair("twenty-three books", "dreiundzwanzig Bücher")
-FRIDAY = Pair("on Friday the third of March", "am Freitag, dem dritten März,")
-MEETING = Pair("the meeting", "die Sitzung")
-KNOWN = Pair("we know that", "wir wissen, dass")
-NOTHING = Pair("", "")
+BOOKS = Phrase("twenty-three books", "dreiundzwanzig Bücher")
+FRIDAY = Phrase("on Friday the third of March", "am Freitag, dem dritten März,")
+MEETING = Phrase("the meeting", "die Sitzung")
+KNOWN = Phrase("we know that", "wir wissen, dass")
+NOTHING = Phrase("", "")
 
 
-def who(name: str) -> Pair:
-    return Pair(SUBJECTS[name].en, SUBJECTS[name].de)
+def who(name: str) -> Phrase:
+    return SUBJECTS[name].phrase
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,17 @@ def test_a_that_clause_ends_with_its_finite_verb(
 
 def test_an_adverb_in_front_moves_the_subject_behind_the_verb() -> None:
     group = clauses.conjugate(VERBS["buy"], "p", "past")
-    yesterday = Pair("yesterday", "gestern")
+    yesterday = Phrase("yesterday", "gestern")
     sentence = clauses.inverted_clause(yesterday, who("the children"), group, BOOKS)
     assert sentence.en == "yesterday the children bought twenty-three books"
     assert sentence.de == "gestern kauften die Kinder dreiundzwanzig Bücher"
 
 
 def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
-    begins = clauses.happen(lexicon.EVENT_HAPPENINGS[0], "present")
-    takes_place = clauses.happen(lexicon.TAKE_PLACE, "present")
+    begins = clauses.happen(lexicon.HAPPENINGS["begin"], "present")
+    takes_place = clauses.happen(lexicon.HAPPENINGS["take place"], "present")
     date = "am Freitag, dem dritten März"
-    assert clauses.main_clause(MEETING, begins, FRIDAY) == Pair(
+    assert clauses.main_clause(MEETING, begins, FRIDAY) == Phrase(
         "the meeting begins on Friday the third of March",
         f"die Sitzung beginnt {date}",
     )
@@ -98,9 +98,11 @@ def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
 
 
 def test_the_train_leaves_with_a_separable_verb() -> None:
-    train, time = Pair("the train", "der Zug"), Pair("at noon", "um zwölf Uhr")
+    train, time = Phrase("the train", "der Zug"), Phrase("at noon", "um zwölf Uhr")
     sentences = {
-        tense: clauses.main_clause(train, clauses.happen(lexicon.LEAVE, tense), time).de
+        tense: clauses.main_clause(
+            train, clauses.happen(lexicon.HAPPENINGS["leave"], tense), time
+        ).de
         for tense in ("present", "past", "future")
     }
     assert sentences == {

@@ -7,7 +7,6 @@ import pytest
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
 from t2t_repro.problems.translate_ende_numbers.german import ACCUSATIVE, DATIVE
 from t2t_repro.problems.translate_ende_numbers.german import NOMINATIVE as NOM
-from t2t_repro.problems.translate_ende_numbers.lexicon import Pair
 from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
 from t2t_repro.problems.translate_ende_numbers.sentences import KINDS
 from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
@@ -29,8 +28,8 @@ def made() -> dict[str, str]:
         prices=[(17, 0), (0, 1), (49, 5)],
     )
     maker = ShortMaker(random.Random(3), values)
-    phrases = (maker.make(kind).pair for _ in range(3_000) for kind in KINDS)
-    return dict(clauses.finish(*pair) for pair in phrases)
+    made = (maker.make(kind) for _ in range(3_000) for kind in KINDS)
+    return {phrase.en: phrase.de for phrase in map(clauses.finish, made)}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,8 @@ def test_a_value_alone_is_translated_as_in_a_dictionary(
 
 def test_clauses_without_a_value_have_german_word_order() -> None:
     maker = ShortMaker(random.Random(7), Values("train"))
-    german_of = dict(maker.make("clause").pair for _ in range(60_000))
+    made = (maker.make("clause") for _ in range(60_000))
+    german_of = {phrase.en: phrase.de for phrase in made}
     expected = {
         "they will arrive tomorrow": "sie werden morgen ankommen",
         "tomorrow they will arrive": "morgen werden sie ankommen",
@@ -147,15 +147,14 @@ def test_an_stands_before_a_vowel() -> None:
 def test_every_spelling_of_english_has_its_german(
     spelling: str, en: str, de: str
 ) -> None:
-    pair = Pair("forty-two trees", "zweiundvierzig Bäume")
-    assert respell(pair, spelling) == Pair(en, de)
+    made = respell("forty-two trees", "zweiundvierzig Bäume", spelling)
+    assert made == (en, de)
 
 
 def test_one_spelling_of_english_has_one_german() -> None:
-    pair = Pair("I will read", "ich werde lesen")
     german_of: dict[str, set[str]] = {}
     for spelling in SPELLINGS:
-        en, de = respell(pair, spelling)
+        en, de = respell("I will read", "ich werde lesen", spelling)
         german_of.setdefault(en, set()).add(de)
     assert german_of == {
         "I will read": {"ich werde lesen"},
@@ -166,7 +165,7 @@ def test_one_spelling_of_english_has_one_german() -> None:
 
 
 def test_words_have_their_german() -> None:
-    german_of = dict(words())
+    german_of = {word.en: word.de for word in words()}
     expected = {
         "zero": "null",
         "ninety-nine": "neunundneunzig",

@@ -17,10 +17,10 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     OPENINGS,
     PAST_ADVERBS,
     Happening,
-    Pair,
     Subject,
     Verb,
 )
+from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase, spaced
 
 _HAVE = {"1": "habe", "3": "hat", "p": "haben"}
 _WILL = {"1": "werde", "3": "wird", "p": "werden"}
@@ -38,9 +38,12 @@ class VerbGroup(NamedTuple):
     separable: bool = False
 
 
-def finish(en: str, de: str) -> Pair:
+IS, WAS = VerbGroup("is", "ist", ""), VerbGroup("was", "war", "")
+
+
+def finish(phrase: Phrase) -> Phrase:
     """Returns a whole sentence, without a comma left open at its end."""
-    return Pair(en, de.removesuffix(","))
+    return phrase._replace(de=phrase.de.removesuffix(","))
 
 
 def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
@@ -77,28 +80,48 @@ def happen(verb: Happening, tense: str) -> VerbGroup:
     return VerbGroup(verb.en_present, verb.de_present, verb.particle, separable)
 
 
-def main_clause(subject: Pair, verb: VerbGroup, rest: Pair) -> Pair:
+def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
     """Returns subject, finite verb, rest, closing."""
     de = (subject.de, verb.finite, rest.de, verb.closing)
-    return finish(_words(subject.en, verb.en, rest.en), _words(*de))
+    return _clause((subject, verb, rest), de)
 
 
-def inverted_clause(first: Pair, subject: Pair, verb: VerbGroup, rest: Pair) -> Pair:
+def inverted_clause(
+    first: Phrase, subject: Phrase, verb: VerbGroup, rest: Phrase = NOTHING
+) -> Phrase:
     """Returns a clause that opens with something else than its subject."""
     de = (first.de, verb.finite, subject.de, rest.de, verb.closing)
-    return finish(_words(first.en, subject.en, verb.en, rest.en), _words(*de))
+    return _clause((first, subject, verb, rest), de)
 
 
-def that_clause(opening: Pair, subject: Pair, verb: VerbGroup, rest: Pair) -> Pair:
+def that_clause(
+    opening: Phrase, subject: Phrase, verb: VerbGroup, rest: Phrase = NOTHING
+) -> Phrase:
     """Returns a clause after a conjunction, with the German finite verb at its end."""
     end = f"{verb.closing}{'' if verb.separable else ' '}{verb.finite}".strip()
     de = (opening.de, subject.de, rest.de, end)
-    return finish(_words(opening.en, subject.en, verb.en, rest.en), _words(*de))
+    return _clause((opening, subject, verb, rest), de)
+
+
+def ordered_clause(
+    rng: random.Random, order: str, subject: Phrase, verb: VerbGroup, rest: Phrase
+) -> Phrase:
+    """Returns a clause in an order: "main", "that", or "inverted" with `rest` first."""
+    if order == "that":
+        return that_clause(rng.choice(OPENINGS), subject, verb, rest)
+    if order == "inverted":
+        return inverted_clause(rest, subject, verb)
+    return main_clause(subject, verb, rest)
 
 
 def action(
-    rng: random.Random, subject: Subject, verb: Verb, rest: Pair, *, timed: bool = False
-) -> Pair:
+    rng: random.Random,
+    subject: Subject,
+    verb: Verb,
+    rest: Phrase,
+    *,
+    timed: bool = False,
+) -> Phrase:
     """Returns a sentence in which somebody does something.
 
     `rest` is objects and adverbials, in the order of each language. If `timed`, it says
@@ -107,31 +130,28 @@ def action(
     """
     tenses = ("past", "future", "want")
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))
-    who, group = Pair(subject.en, subject.de), conjugate(verb, subject.person, tense)
+    who, group = subject.phrase, conjugate(verb, subject.person, tense)
     order = rng.choice(("main", "that") if timed else ("main", "adverb", "that"))
-    if order == "that":
-        return that_clause(rng.choice(OPENINGS), who, group, rest)
     if order == "adverb" and tense == "past":
         return inverted_clause(rng.choice(PAST_ADVERBS), who, group, rest)
     if order == "adverb" and tense == "future":
         return inverted_clause(rng.choice(FUTURE_ADVERBS), who, group, rest)
-    return main_clause(who, group, rest)
+    return ordered_clause(rng, order, who, group, rest)
 
 
-def occasion(rng: random.Random, event: Pair, verb: Happening, when: Pair) -> Pair:
+def occasion(
+    rng: random.Random, event: Phrase, verb: Happening, when: Phrase
+) -> Phrase:
     """Returns a sentence in which an event begins, ends, leaves, ... at a time.
 
     `rng` chooses tense and word order; `when` has its preposition.
     """
     group = happen(verb, rng.choice(("present", "past", "future")))
     order = rng.choice(("main", "main", "inverted", "that"))
-    if order == "that":
-        return that_clause(rng.choice(OPENINGS), event, group, when)
-    if order == "inverted":
-        return inverted_clause(when, event, group, Pair("", ""))
-    return main_clause(event, group, when)
+    return ordered_clause(rng, order, event, group, when)
 
 
-def _words(*pieces: str) -> str:
-    """Joins pieces of a sentence by spaces, leaving out the empty ones."""
-    return " ".join(piece for piece in pieces if piece)
+def _clause(en: tuple[Phrase | VerbGroup, ...], de: tuple[str, ...]) -> Phrase:
+    """Joins the parts of a clause, which states the values of all of them."""
+    values = (value for part in en if isinstance(part, Phrase) for value in part.values)
+    return finish(Phrase(spaced(*(p.en for p in en)), spaced(*de), tuple(values)))

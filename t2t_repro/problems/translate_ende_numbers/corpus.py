@@ -83,7 +83,7 @@ def _words() -> tuple[Item, ...]:
     items: dict[str, Item] = {}
     for word in words():
         for spelling in SPELLINGS:
-            source, target = respell(word, spelling)
+            source, target = respell(word.en, word.de, spelling)
             items.setdefault(source, Item("word", (), source, target))
     return tuple(items.values())
 

@@ -28,9 +28,6 @@ from dataclasses import dataclass, field, replace
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.problems.translate_ende_numbers.lexicon import NOUNS
 
-# A number, ordinal, date, time or price: its type, then what identifies it.
-Value = tuple[str | int, ...]
-
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FIRST_YEAR, _LAST_YEAR = 1700, 2099
 # Exceptions have to be met in training: "hundertste", not "einhundertste", and

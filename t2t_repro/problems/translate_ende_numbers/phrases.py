@@ -2,22 +2,24 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from t2t_repro.problems.translate_ende_numbers import english, german
-from t2t_repro.problems.translate_ende_numbers.german import (
-    ACCUSATIVE,
-    DATIVE,
-)
+from t2t_repro.problems.translate_ende_numbers.german import ACCUSATIVE, DATIVE
 from t2t_repro.problems.translate_ende_numbers.lexicon import (
     ADJECTIVES,
     DAY_PARTS,
     NOUNS,
     WEEKDAYS,
     Noun,
-    Pair,
 )
-from t2t_repro.problems.translate_ende_numbers.partition import Value, Values
+from t2t_repro.problems.translate_ende_numbers.partition import Values
+from t2t_repro.problems.translate_ende_numbers.phrase import (
+    NOTHING,
+    Phrase,
+    Value,
+    joined,
+    spaced,
+)
 
 _NOUN_OF = {noun.en: noun for noun in NOUNS}
 _ADJECTIVE_SHARE = 0.3
@@ -25,28 +27,6 @@ _SMALL_COUNT_SHARE = 0.2
 _SMALL_ORDINAL_SHARE = 0.65
 _SMALL_PRICE_SHARE = 0.5
 _YEAR_SHARE = 0.5
-
-
-class Phrase(NamedTuple):
-    """A piece of English, its German, and the composed values that it states."""
-
-    en: str
-    de: str
-    values: tuple[Value, ...]
-
-    @property
-    def pair(self) -> Pair:
-        """The words without the values."""
-        return Pair(self.en, self.de)
-
-
-def joined(en: str, de: str, *phrases: Phrase) -> Phrase:
-    """Fills phrases into a pattern of each language, e.g. "from {0} until {1}"."""
-    return Phrase(
-        en.format(*(phrase.en for phrase in phrases)),
-        de.format(*(phrase.de for phrase in phrases)),
-        tuple(value for phrase in phrases for value in phrase.values),
-    )
 
 
 class PhraseMaker:
@@ -76,11 +56,11 @@ class PhraseMaker:
         adjective = self._adjective()
         # Without an article the adjective shows the case itself: "rote Bücher".
         ending = "en" if case == DATIVE else "e"
-        de_adjective = f"{adjective.de}{ending} " if adjective.de else ""
         plural = noun.de_dative_plural if case == DATIVE else noun.de_plural
+        declined = adjective.de and adjective.de + ending
         return Phrase(
-            f"{english.cardinal(n)} {_spaced(adjective.en)}{noun.en_plural}",
-            f"{german.cardinal(n)} {de_adjective}{plural}",
+            spaced(english.cardinal(n), adjective.en, noun.en_plural),
+            spaced(german.cardinal(n), declined, plural),
             (value,),
         )
 
@@ -92,25 +72,21 @@ class PhraseMaker:
             noun = _NOUN_OF[name]
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
-        adjective = self._adjective()
-        de_words = [
-            german.definite(case, noun.gender),
-            german.declined_ordinal(n, case, noun.gender),
-            noun.de,
-        ]
-        if adjective.de:
-            de_words.insert(2, german.after_definite(adjective.de, case, noun.gender))
+        en, de, _ = self._adjective()
+        article = german.definite(case, noun.gender)
+        ordinal = german.declined_ordinal(n, case, noun.gender)
+        declined = de and german.after_definite(de, case, noun.gender)
         return Phrase(
-            f"the {english.ordinal(n)} {_spaced(adjective.en)}{noun.en}",
-            " ".join(de_words),
+            spaced("the", english.ordinal(n), en, noun.en),
+            spaced(article, ordinal, declined, noun.de),
             (("ordinal", n, noun.en),),
         )
 
-    def described(self, case: str) -> Pair:
+    def described(self, case: str) -> Phrase:
         """Returns a thing without a value: "the old table", "den alten Tisch"."""
         noun, adjective = self.rng.choice(NOUNS), self.rng.choice(ADJECTIVES)
         declined = german.after_definite(adjective.de, case, noun.gender)
-        return Pair(
+        return Phrase(
             f"the {adjective.en} {noun.en}",
             f"{german.definite(case, noun.gender)} {declined} {noun.de}",
         )
@@ -162,10 +138,9 @@ class PhraseMaker:
 
     def weekday_date(self, case: str) -> Phrase:
         """Returns e.g. "Friday the third of March", "Freitag, dem dritten März,"."""
-        weekday = self.rng.choice(WEEKDAYS)
+        weekday, date = self.rng.choice(WEEKDAYS), self.date(case, year=False)
         article = german.definite(case, "m")
-        date = self.date(case, year=False)
-        return joined(f"{weekday.en} {{0}}", f"{weekday.de}, {article} {{0}},", date)
+        return joined("{0} {1}", f"{{0}}, {article} {{1}},", weekday, date)
 
     def on_date(self) -> Phrase:
         """Returns a day with "on", or rarely "before" or "after"."""
@@ -182,19 +157,19 @@ class PhraseMaker:
         clock = self.clock()
         kind = self.rng.choice(("time", "part", "weekday", "date", "weekday date"))
         if kind == "date":
-            date = self.date(DATIVE, year=False)
-            return joined("at {0} on {1}", "am {1} um {0}", clock, date)
-        if kind == "weekday date":
-            date = self.weekday_date(DATIVE)
-            return joined("at {0} on {1}", "am {1} um {0}", clock, date)
-        if kind == "weekday":
+            day = self.date(DATIVE, year=False)
+        elif kind == "weekday date":
+            day = self.weekday_date(DATIVE)
+        elif kind == "weekday":
             day = self.rng.choice(WEEKDAYS)
-            return joined(f"at {{0}} on {day.en}", f"am {day.de} um {{0}}", clock)
-        parts = _day_parts(clock)
-        if kind == "part" and parts:
-            part = self.rng.choice(parts)
-            return joined(f"at {{0}} {part.en}", f"{part.de} um {{0}}", clock)
-        return joined("at {0}", "um {0}", clock)
+        else:
+            hour = clock.values[0][1]
+            parts = [part for part, hours in DAY_PARTS if hour in hours]
+            if kind == "part" and parts:
+                part = self.rng.choice(parts)
+                return joined("at {0} {1}", "{1} um {0}", clock, part)
+            return joined("at {0}", "um {0}", clock)
+        return joined("at {0} on {1}", "am {1} um {0}", clock, day)
 
     def from_until_time(self) -> Phrase:
         """Returns a stretch of time, e.g. "from ... until half past four"."""
@@ -224,18 +199,8 @@ class PhraseMaker:
         fitting = [pair for pair in pool if pair[1] in names]
         return self.rng.choice([pair for pair in fitting if pair[0] <= most] or fitting)
 
-    def _adjective(self) -> Pair:
+    def _adjective(self) -> Phrase:
         """Returns an adjective, or more often none."""
         if self.rng.random() < _ADJECTIVE_SHARE:
             return self.rng.choice(ADJECTIVES)
-        return Pair("", "")
-
-
-def _day_parts(clock: Phrase) -> list[Pair]:
-    """Returns the parts of the day in which a time can lie, possibly none."""
-    hour = clock.values[0][1]
-    return [part for part, hours in DAY_PARTS if hour in hours]
-
-
-def _spaced(word: str) -> str:
-    return f"{word} " if word else ""
+        return NOTHING

@@ -3,30 +3,30 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from t2t_repro.problems.translate_ende_numbers import clauses, lexicon
-from t2t_repro.problems.translate_ende_numbers.clauses import VerbGroup
+from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
 from t2t_repro.problems.translate_ende_numbers.german import (
     ACCUSATIVE,
     DATIVE,
     NOMINATIVE,
 )
-from t2t_repro.problems.translate_ende_numbers.lexicon import Happening, Pair
-from t2t_repro.problems.translate_ende_numbers.partition import Value, Values
-from t2t_repro.problems.translate_ende_numbers.phrases import (
-    Phrase,
-    PhraseMaker,
-    joined,
-)
+from t2t_repro.problems.translate_ende_numbers.lexicon import HAPPENINGS, Happening
+from t2t_repro.problems.translate_ende_numbers.partition import Values
+from t2t_repro.problems.translate_ende_numbers.phrase import Phrase, Value, joined
+from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 from t2t_repro.problems.translate_ende_numbers.short_sentences import ShortMaker
 from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, respell
 
 KINDS = ("number", "ordinal", "date", "time", "price", "clause")
 _SHORT_SHARE = 0.6
-_COST = Happening("cost", "costs", "cost", "kosten", "kostet", "kostete")
-_LAST = Happening("last", "lasts", "lasted", "dauern", "dauert", "dauerte")
-_JUST = (Pair("already", "schon"), Pair("exactly", "genau"), Pair("almost", "fast"))
-_NOWS = (Pair("today", "heute"), Pair("tomorrow", "morgen"))
+_JUST = (
+    Phrase("already", "schon"),
+    Phrase("exactly", "genau"),
+    Phrase("almost", "fast"),
+)
+_NOWS = (Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,36 @@ class SentenceMaker:
     def __init__(self, rng: random.Random, values: Values) -> None:
         """Takes what makes every choice, and the values of a split."""
         self._rng = rng
-        self._phrases = PhraseMaker(rng, values)
+        self._phrases = phrases = PhraseMaker(rng, values)
         self._short = ShortMaker(rng, values)
         # A maker named twice is chosen twice as often.
-        self._makers: dict[str, tuple[Callable[[], Phrase], ...]] = {
-            "number": (self._some_things, self._some_things, self._filled_container),
-            "ordinal": (self._that_thing, self._place, self._between, self._quality),
-            "date": (
-                *(self._event_day, self._event_day, self._birth),
-                *(self._meeting_day, self._stretch_of_days, self._calendar),
-            ),
-            "time": (
-                *(self._event_time, self._departure, self._departure),
-                *(self._meeting_time, self._stretch_of_time, self._clock_says),
+        self._makers: dict[str, list[Callable[[], Phrase]]] = {
+            "number": [
+                *[partial(self._things, phrases.counted)] * 2,
+                self._filled_container,
+            ],
+            "ordinal": [
+                partial(self._things, phrases.numbered),
+                self._place,
+                self._between,
+                self._quality,
+            ],
+            "date": [
+                *[partial(self._event, phrases.on_date)] * 2,
+                self._birth,
+                partial(self._meeting, phrases.on_date),
+                partial(self._during, phrases.from_until_date),
+                self._calendar,
+            ],
+            "time": [
+                partial(self._event, phrases.at_time),
+                *[self._departure] * 2,
+                partial(self._meeting, phrases.at_time),
+                partial(self._during, phrases.from_until_time),
+                self._clock_says,
                 self._bare_time,
-            ),
-            "price": (self._trade, self._bargain, self._cost, self._payment),
+            ],
+            "price": [self._trade, self._bargain, self._cost, self._payment],
         }
 
     def make(self, kind: str) -> Item:
@@ -71,39 +85,29 @@ class SentenceMaker:
         else:
             phrase = self._rng.choice(self._makers[kind])()
         spelling = choose_spelling(self._rng, short=short)
-        words = respell(clauses.finish(*phrase.pair), spelling)
-        return Item(kind, phrase.values, *words)
+        en, de, values = clauses.finish(phrase)
+        return Item(kind, values, *respell(en, de, spelling))
 
-    # Numbers
+    # Numbers and ordinals
 
-    def _some_things(self) -> Phrase:
-        things = self._phrases.counted(lexicon.NOUNS, ACCUSATIVE)
+    def _things(self, make: Callable[..., Phrase]) -> Phrase:
+        """Returns what somebody does with counted or numbered things."""
+        things = make(lexicon.NOUNS, ACCUSATIVE)
         if self._rng.random() < 0.3:
-            others = self._phrases.counted(lexicon.NOUNS, ACCUSATIVE)
+            others = make(lexicon.NOUNS, ACCUSATIVE)
             things = joined("{0} and {1}", "{0} und {1}", things, others)
         return self._somebody(lexicon.THING_VERBS, things)
 
     def _filled_container(self) -> Phrase:
         container = self._rng.choice(lexicon.CONTAINERS)
         things = self._phrases.counted(lexicon.SMALL_NOUNS, DATIVE)
-        filled = joined(
-            f"{container.en} with {{0}}", f"{container.de} mit {{0}}", things
-        )
+        filled = joined("{0} with {1}", "{0} mit {1}", container, things)
         return self._somebody(lexicon.THING_VERBS, filled)
-
-    # Ordinals
-
-    def _that_thing(self) -> Phrase:
-        thing = self._phrases.numbered(lexicon.NOUNS, ACCUSATIVE)
-        if self._rng.random() < 0.3:
-            other = self._phrases.numbered(lexicon.NOUNS, ACCUSATIVE)
-            thing = joined("{0} and {1}", "{0} und {1}", thing, other)
-        return self._somebody(lexicon.THING_VERBS, thing)
 
     def _place(self) -> Phrase:
         where = self._rng.choice(lexicon.PREPOSITIONS)
         thing = self._phrases.numbered(lexicon.LARGE_NOUNS, DATIVE)
-        place = joined(f"{where.en} {{0}}", f"{where.de} {{0}}", thing)
+        place = joined("{0} {1}", "{0} {1}", where, thing)
         return self._somebody(lexicon.POSITIONS, place)
 
     def _between(self) -> Phrase:
@@ -113,84 +117,46 @@ class SentenceMaker:
 
     def _quality(self) -> Phrase:
         thing = self._phrases.numbered(lexicon.NOUNS, NOMINATIVE)
-        verb = self._rng.choice(
-            (VerbGroup("is", "ist", ""), VerbGroup("was", "war", ""))
-        )
-        quality = self._rng.choice(lexicon.ADJECTIVES)
-        if self._rng.random() < 0.5:
-            return _phrase(clauses.main_clause(thing.pair, verb, quality), thing)
-        opening = self._rng.choice(lexicon.OPENINGS)
-        return _phrase(clauses.that_clause(opening, thing.pair, verb, quality), thing)
+        verb = self._rng.choice((IS, WAS))
+        return self._stated(thing, verb, self._rng.choice(lexicon.ADJECTIVES))
 
     # Dates
 
-    def _event_day(self) -> Phrase:
+    def _event(self, make_when: Callable[[], Phrase]) -> Phrase:
+        """Returns a sentence in which an event happens on a day or at a time."""
         event = self._rng.choice(lexicon.EVENTS)
         verb = self._rng.choice(lexicon.EVENT_HAPPENINGS)
-        return self._occasion(event, verb, self._phrases.on_date())
+        return clauses.occasion(self._rng, event, verb, make_when())
 
     def _birth(self) -> Phrase:
         subject = self._rng.choice(lexicon.SUBJECTS)
-        plural = subject.person == "p"
-        verb = VerbGroup(
-            "were born" if plural else "was born",
-            "wurden" if plural else "wurde",
-            "geboren",
-        )
-        who = Pair(subject.en, subject.de)
+        verb = VerbGroup("was born", "wurde", "geboren")
+        if subject.person == "p":
+            verb = VerbGroup("were born", "wurden", "geboren")
         when = joined("on {0}", "am {0}", self._phrases.date(DATIVE))
         order = self._rng.choice(("main", "that", "inverted"))
-        if order == "that":
-            opening = self._rng.choice(lexicon.OPENINGS)
-            return _phrase(clauses.that_clause(opening, who, verb, when.pair), when)
-        if order == "inverted":
-            nothing = Pair("", "")
-            return _phrase(clauses.inverted_clause(when.pair, who, verb, nothing), when)
-        return _phrase(clauses.main_clause(who, verb, when.pair), when)
-
-    def _meeting_day(self) -> Phrase:
-        return self._meeting(self._phrases.on_date())
-
-    def _stretch_of_days(self) -> Phrase:
-        stretch = self._phrases.from_until_date()
-        return self._during(stretch)
+        return clauses.ordered_clause(self._rng, order, subject.phrase, verb, when)
 
     def _calendar(self) -> Phrase:
         if self._rng.random() < 0.4:
             date = self._phrases.weekday_date(NOMINATIVE)
-            is_now = VerbGroup("is", "ist", "")
-            now = self._rng.choice(_NOWS)
-            return _phrase(clauses.main_clause(now, is_now, date.pair), date)
+            return clauses.main_clause(self._rng.choice(_NOWS), IS, date)
         date = self._phrases.date(NOMINATIVE)
         adjective = self._rng.choice(lexicon.DAY_ADJECTIVES)
-        en = f"{{0}} was a {adjective.en} day"
-        return joined(en, f"der {{0}} war ein {adjective.de}er Tag", date)
+        en, de = "{0} was a {1} day", "der {0} war ein {1}er Tag"
+        return joined(en, de, date, adjective)
 
     # Times
 
-    def _event_time(self) -> Phrase:
-        event = self._rng.choice(lexicon.EVENTS)
-        verb = self._rng.choice(lexicon.EVENT_HAPPENINGS)
-        return self._occasion(event, verb, self._phrases.at_time())
-
     def _departure(self) -> Phrase:
         event, verb = self._vehicle()
-        return self._occasion(event, verb, self._phrases.at_time())
-
-    def _meeting_time(self) -> Phrase:
-        return self._meeting(self._phrases.at_time())
-
-    def _stretch_of_time(self) -> Phrase:
-        return self._during(self._phrases.from_until_time())
+        return clauses.occasion(self._rng, event, verb, self._phrases.at_time())
 
     def _clock_says(self) -> Phrase:
         just, clock = self._rng.choice(_JUST), self._phrases.clock()
-        opening = joined(
-            f"it was {just.en} {{0}} when", f"es war {just.de} {{0}}, als", clock
-        )
+        opening = joined("it was {0} {1} when", "es war {0} {1}, als", just, clock)
         event, verb = self._vehicle()
-        past, nothing = clauses.happen(verb, "past"), Pair("", "")
-        return _phrase(clauses.that_clause(opening.pair, event, past, nothing), clock)
+        return clauses.that_clause(opening, event, clauses.happen(verb, "past"))
 
     def _bare_time(self) -> Phrase:
         date = self._phrases.date(DATIVE)
@@ -205,69 +171,51 @@ class SentenceMaker:
 
     def _bargain(self) -> Phrase:
         thing = self._phrases.described(ACCUSATIVE)
-        price = self._phrases.price()
-        deal = joined(f"{thing.en} for {{0}}", f"{thing.de} für {{0}}", price)
+        deal = joined("{0} for {1}", "{0} für {1}", thing, self._phrases.price())
         return self._somebody(lexicon.TRADE_VERBS, deal)
 
     def _cost(self) -> Phrase:
         price = self._phrases.price()
-        verb = clauses.happen(_COST, self._rng.choice(("present", "future")))
-        thing = self._phrases.described(NOMINATIVE)
-        if self._rng.random() < 0.5:
-            return _phrase(clauses.main_clause(thing, verb, price.pair), price)
-        opening = self._rng.choice(lexicon.OPENINGS)
-        return _phrase(clauses.that_clause(opening, thing, verb, price.pair), price)
+        tense = self._rng.choice(("present", "future"))
+        verb = clauses.happen(HAPPENINGS["cost"], tense)
+        return self._stated(self._phrases.described(NOMINATIVE), verb, price)
 
     def _payment(self) -> Phrase:
         thing = self._phrases.described(ACCUSATIVE)
-        price = self._phrases.price()
-        rest = joined(f"{{0}} for {thing.en}", f"{{0}} für {thing.de}", price)
-        return self._somebody((lexicon.PAY,), rest)
+        paid = joined("{1} for {0}", "{1} für {0}", thing, self._phrases.price())
+        return self._somebody((lexicon.PAY,), paid)
 
     # Parts that several kinds share
 
-    def _somebody(self, verbs: tuple[lexicon.Verb, ...], rest: Phrase) -> Phrase:
+    def _stated(self, subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
+        """Returns a main clause, or a clause after a conjunction, equally often."""
+        order = "main" if self._rng.random() < 0.5 else "that"
+        return clauses.ordered_clause(self._rng, order, subject, verb, rest)
+
+    def _somebody(
+        self, verbs: tuple[lexicon.Verb, ...], rest: Phrase, *, timed: bool = False
+    ) -> Phrase:
         """Returns a sentence in which somebody does one of some things."""
         subject, verb = self._rng.choice(lexicon.SUBJECTS), self._rng.choice(verbs)
-        return _phrase(clauses.action(self._rng, subject, verb, rest.pair), rest)
+        return clauses.action(self._rng, subject, verb, rest, timed=timed)
 
-    def _meeting(self, when: Phrase) -> Phrase:
+    def _meeting(self, make_when: Callable[[], Phrase]) -> Phrase:
         """Returns a sentence in which somebody meets, calls, ... somebody."""
-        person = self._rng.choice(lexicon.PERSONS)
-        rest = Pair(f"{person} {when.en}", f"{person} {when.de}")
-        subject = self._rng.choice(lexicon.SUBJECTS)
-        verb = self._rng.choice(lexicon.PERSON_VERBS)
-        return _phrase(clauses.action(self._rng, subject, verb, rest, timed=True), when)
+        when, person = make_when(), self._rng.choice(lexicon.PERSONS)
+        rest = joined("{0} {1}", "{0} {1}", person, when)
+        return self._somebody(lexicon.PERSON_VERBS, rest, timed=True)
 
-    def _during(self, stretch: Phrase) -> Phrase:
+    def _during(self, make_stretch: Callable[[], Phrase]) -> Phrase:
         """Returns a sentence about something that fills a stretch of time."""
+        stretch = make_stretch()
         if self._rng.random() < 0.5:
             event = self._rng.choice(lexicon.EVENTS)
-            return self._occasion(event, _LAST, stretch)
-        subject = self._rng.choice(lexicon.SUBJECTS)
-        verb = self._rng.choice(lexicon.ACTIVITIES)
-        rest = stretch.pair
-        return _phrase(
-            clauses.action(self._rng, subject, verb, rest, timed=True), stretch
-        )
+            return clauses.occasion(self._rng, event, HAPPENINGS["last"], stretch)
+        return self._somebody(lexicon.ACTIVITIES, stretch, timed=True)
 
-    def _occasion(self, event: Pair, verb: Happening, when: Phrase) -> Phrase:
-        """Returns a sentence in which something happens at a time."""
-        return _phrase(clauses.occasion(self._rng, event, verb, when.pair), when)
-
-    def _vehicle(self) -> tuple[Pair, Happening]:
+    def _vehicle(self) -> tuple[Phrase, Happening]:
         """Returns e.g. "the train to Hamburg" and that it leaves."""
-        vehicle, city = (
-            self._rng.choice(lexicon.VEHICLES),
-            self._rng.choice(lexicon.CITIES),
-        )
+        where = self._rng.choice(lexicon.VEHICLES), self._rng.choice(lexicon.CITIES)
         if self._rng.random() < 0.5:
-            to_city = Pair(f"{vehicle.en} to {city.en}", f"{vehicle.de} nach {city.de}")
-            return to_city, lexicon.LEAVE
-        from_city = Pair(f"{vehicle.en} from {city.en}", f"{vehicle.de} aus {city.de}")
-        return from_city, lexicon.ARRIVE
-
-
-def _phrase(words: Pair, *stated: Phrase) -> Phrase:
-    """Returns words together with the values that their parts state."""
-    return Phrase(*words, tuple(value for part in stated for value in part.values))
+            return joined("{0} to {1}", "{0} nach {1}", *where), HAPPENINGS["leave"]
+        return joined("{0} from {1}", "{0} aus {1}", *where), HAPPENINGS["arrive"]

@@ -9,37 +9,31 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
-from t2t_repro.problems.translate_ende_numbers.clauses import VerbGroup
+from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
 from t2t_repro.problems.translate_ende_numbers.german import (
     ACCUSATIVE,
     DATIVE,
     NOMINATIVE,
 )
-from t2t_repro.problems.translate_ende_numbers.lexicon import NOUNS, Pair
+from t2t_repro.problems.translate_ende_numbers.lexicon import HAPPENINGS, NOUNS
 from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
-from t2t_repro.problems.translate_ende_numbers.phrases import (
+from t2t_repro.problems.translate_ende_numbers.phrase import (
+    NOTHING,
     Phrase,
-    PhraseMaker,
     joined,
+    spaced,
 )
+from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 
 _Choice = TypeVar("_Choice")
-_NOTHING = Pair("", "")
 # "to be" for one person or thing and for several, in the present and the past.
 _BE = {
-    "1": (VerbGroup("am", "bin", ""), VerbGroup("was", "war", "")),
-    "3": (VerbGroup("is", "ist", ""), VerbGroup("was", "war", "")),
+    "1": (VerbGroup("am", "bin", ""), WAS),
+    "3": (IS, WAS),
     "p": (VerbGroup("are", "sind", ""), VerbGroup("were", "waren", "")),
 }
-_TENSES: tuple[str, ...] = (
-    "present",
-    "past",
-    "past",
-    "future",
-    "future",
-    "want",
-    "perfect",
-)
+# A tense named twice is chosen twice as often.
+_TENSES = ("present", *["past"] * 2, *["future"] * 2, "want", "perfect")
 
 
 class ShortMaker:
@@ -49,32 +43,43 @@ class ShortMaker:
         """Takes the source of every choice, and the values of a split."""
         self._rng = rng
         self._values = values
-        self._phrases = PhraseMaker(rng, values)
+        self._phrases = phrases = PhraseMaker(rng, values)
         # A maker named twice is chosen twice as often.
-        self._makers: dict[str, tuple[Callable[[], Phrase], ...]] = {
-            "number": (
-                *(self._bare_number, self._bare_number, self._bare_number),
-                *(self._things, self._things, self._things, self._things),
-                *(self._things_and_others, self._things_and_others),
+        self._makers: dict[str, list[Callable[[], Phrase]]] = {
+            "number": [
+                *[self._bare_number] * 3,
+                *[self._things] * 4,
+                *[self._things_and_others] * 2,
                 self._counting_clause,
-            ),
-            "ordinal": (self._numbered, self._numbered, self._quality_of_numbered),
-            "date": (self._bare_date, self._bare_date, self._phrases.on_date),
-            "time": (
-                *(self._clock, self._clock, self._at_clock, self._it_is),
-                *(self._phrases.from_until_time, self._event_time),
-            ),
-            "price": (self._price, self._price, self._price, self._it_costs),
-            "clause": (
-                *(self._quality, self._action, self._action, self._action),
-                *(self._meeting, self._activity, self._activity, self._position),
+            ],
+            "ordinal": [*[self._numbered] * 2, self._quality_of_numbered],
+            "date": [*[self._bare_date] * 2, phrases.on_date],
+            "time": [
+                *[self._clock] * 2,
+                self._at_clock,
+                self._it_is,
+                phrases.from_until_time,
+                self._event_time,
+            ],
+            "price": [*[self._price] * 3, self._it_costs],
+            "clause": [
+                self._quality,
+                *[self._action] * 3,
+                self._meeting,
+                *[self._activity] * 2,
+                self._position,
                 self._event,
-            ),
+            ],
         }
 
     def make(self, kind: str) -> Phrase:
         """Returns a random short input of a kind, one of `sentences.KINDS`."""
-        return self._rng.choice(self._makers[kind])()
+        make = self._rng.choice(self._makers[kind])
+        phrase = make()
+        # What states no value belongs to a split by its words.
+        while not phrase.values and split_of(phrase.en) != self._values.split:
+            phrase = make()
+        return phrase
 
     # Numbers
 
@@ -93,7 +98,7 @@ class ShortMaker:
 
     def _counting_clause(self) -> Phrase:
         things = self._phrases.counted(NOUNS, ACCUSATIVE, few=True)
-        return Phrase(*self._somebody(lexicon.THING_VERBS, things.pair), things.values)
+        return self._somebody(lexicon.THING_VERBS, things)
 
     # Ordinals
 
@@ -101,11 +106,8 @@ class ShortMaker:
         return self._phrases.numbered(NOUNS, NOMINATIVE)
 
     def _quality_of_numbered(self) -> Phrase:
-        thing = self._numbered()
-        quality = clauses.main_clause(
-            thing.pair, self._choose(*_BE["3"]), self._choose(*lexicon.ADJECTIVES)
-        )
-        return Phrase(*quality, thing.values)
+        thing, verb = self._numbered(), self._choose(*_BE["3"])
+        return clauses.main_clause(thing, verb, self._choose(*lexicon.ADJECTIVES))
 
     # Dates
 
@@ -122,20 +124,17 @@ class ShortMaker:
         if minute % 5 or self._rng.random() < 0.5:
             return clock
         en = clock.en.removeprefix("a ").replace(" minutes", "")
-        return Phrase(en, clock.de.replace(" Minuten", ""), clock.values)
+        return clock._replace(en=en, de=clock.de.replace(" Minuten", ""))
 
     def _at_clock(self) -> Phrase:
         return joined("at {0}", "um {0}", self._clock())
 
     def _it_is(self) -> Phrase:
-        is_now = self._choose(*_BE["3"])
-        return joined(
-            f"it {is_now.en} {{0}}", f"es {is_now.finite} {{0}}", self._clock()
-        )
+        verb = self._choose(*_BE["3"])
+        return clauses.main_clause(Phrase("it", "es"), verb, self._clock())
 
     def _event_time(self) -> Phrase:
-        clock = self._at_clock()
-        return Phrase(*self._happening(clock.pair), clock.values)
+        return self._happening(self._at_clock())
 
     # Prices
 
@@ -144,66 +143,49 @@ class ShortMaker:
 
     def _it_costs(self) -> Phrase:
         price = self._phrases.price(round_share=0.5)
-        thing = self._choose(Pair("it", "es"), self._thing(NOMINATIVE))
-        return joined(f"{thing.en} costs {{0}}", f"{thing.de} kostet {{0}}", price)
+        thing = self._choose(Phrase("it", "es"), self._thing(NOMINATIVE))
+        costs = clauses.happen(HAPPENINGS["cost"], "present")
+        return clauses.main_clause(thing, costs, price)
 
     # Clauses without a value
 
     def _quality(self) -> Phrase:
-        def quality() -> Pair:
-            thing, adjective = (
-                self._thing(NOMINATIVE),
-                self._choose(*lexicon.ADJECTIVES),
-            )
-            subject = self._choose(*lexicon.SUBJECTS)
-            people = Pair(subject.en, subject.de), subject.person
-            who, person = self._choose(people, (thing, "3"), (thing, "3"))
-            return clauses.main_clause(who, self._choose(*_BE[person]), adjective)
-
-        return self._of_split(quality)
+        thing, adjective = self._thing(NOMINATIVE), self._choose(*lexicon.ADJECTIVES)
+        subject = self._choose(*lexicon.SUBJECTS)
+        people = subject.phrase, subject.person
+        who, person = self._choose(people, (thing, "3"), (thing, "3"))
+        return clauses.main_clause(who, self._choose(*_BE[person]), adjective)
 
     def _action(self) -> Phrase:
-        return self._of_split(
-            lambda: self._somebody(lexicon.THING_VERBS, self._thing(ACCUSATIVE))
-        )
+        return self._somebody(lexicon.THING_VERBS, self._thing(ACCUSATIVE))
 
     def _meeting(self) -> Phrase:
-        def meeting() -> Pair:
-            person = self._choose(*lexicon.PERSONS)
-            return self._somebody(lexicon.PERSON_VERBS, Pair(person, person))
-
-        return self._of_split(meeting)
+        return self._somebody(lexicon.PERSON_VERBS, self._choose(*lexicon.PERSONS))
 
     def _activity(self) -> Phrase:
-        verbs = (*lexicon.ACTIVITIES, lexicon.ARRIVE_THERE, lexicon.ARRIVE_THERE)
-        return self._of_split(lambda: self._somebody(verbs, _NOTHING))
+        verbs = (*lexicon.ACTIVITIES, *[lexicon.ARRIVE_THERE] * 2)
+        return self._somebody(verbs, NOTHING)
 
     def _position(self) -> Phrase:
-        def position() -> Pair:
-            where, thing = self._choose(*lexicon.PREPOSITIONS), self._thing(DATIVE)
-            rest = Pair(f"{where.en} {thing.en}", f"{where.de} {thing.de}")
-            return self._somebody(lexicon.POSITIONS, rest)
-
-        return self._of_split(position)
+        where, thing = self._choose(*lexicon.PREPOSITIONS), self._thing(DATIVE)
+        return self._somebody(
+            lexicon.POSITIONS, joined("{0} {1}", "{0} {1}", where, thing)
+        )
 
     def _event(self) -> Phrase:
-        def event() -> Pair:
-            day = self._choose(*lexicon.WEEKDAYS)
-            on_day = Pair(f"on {day.en}", f"am {day.de}")
-            return self._happening(self._choose(_NOTHING, on_day))
-
-        return self._of_split(event)
+        on_day = joined("on {0}", "am {0}", self._choose(*lexicon.WEEKDAYS))
+        return self._happening(self._choose(NOTHING, on_day))
 
     # Parts that several kinds share
 
-    def _somebody(self, verbs: tuple[lexicon.Verb, ...], rest: Pair) -> Pair:
+    def _somebody(self, verbs: tuple[lexicon.Verb, ...], rest: Phrase) -> Phrase:
         """Returns a main clause, perhaps with an adverb of time, in any tense."""
         subject, verb = self._choose(*lexicon.SUBJECTS), self._choose(*verbs)
         tenses = _TENSES[:-1] if verb is lexicon.ARRIVE_THERE else _TENSES
         if verb.en == verb.en_past and subject.person != "3":
             tenses = tenses[1:]  # "I read" is present or past: only the past is used.
         tense = self._choose(*tenses)
-        who, group = Pair(*subject[:2]), clauses.conjugate(verb, subject.person, tense)
+        who, group = subject.phrase, clauses.conjugate(verb, subject.person, tense)
         adverbs = {"past": lexicon.PAST_ADVERBS, "future": lexicon.FUTURE_ADVERBS}
         order = self._choose("none", "none", "first", "last")
         if order == "none" or tense not in adverbs:
@@ -211,27 +193,25 @@ class ShortMaker:
         adverb = self._choose(*adverbs[tense])
         if order == "first":
             return clauses.inverted_clause(adverb, who, group, rest)
-        words = (f"{rest.en} {adverb.en}".strip(), f"{adverb.de} {rest.de}".strip())
-        return clauses.main_clause(who, group, Pair(*words))
+        en, de = spaced(rest.en, adverb.en), spaced(adverb.de, rest.de)
+        return clauses.main_clause(who, group, Phrase(en, de, rest.values))
 
-    def _happening(self, when: Pair) -> Pair:
+    def _happening(self, when: Phrase) -> Phrase:
         """Returns a clause in which an event or a vehicle does what it does."""
+        moves = HAPPENINGS["leave"], HAPPENINGS["arrive"]
         events = (
             (self._choose(*lexicon.EVENTS), self._choose(*lexicon.EVENT_HAPPENINGS)),
-            (
-                self._choose(*lexicon.VEHICLES),
-                self._choose(lexicon.LEAVE, lexicon.ARRIVE),
-            ),
+            (self._choose(*lexicon.VEHICLES), self._choose(*moves)),
         )
         event, verb = self._choose(*events)
         tense = self._choose("present", "past", "future")
         return clauses.main_clause(event, clauses.happen(verb, tense), when)
 
-    def _thing(self, case: str) -> Pair:
+    def _thing(self, case: str) -> Phrase:
         """Returns a thing, "the house" or "an old house", in a German case."""
         noun, definite = self._choose(*NOUNS), self._rng.random() < 0.6
-        adjective = self._choose(Pair("", ""), self._choose(*lexicon.ADJECTIVES))
-        en = f"{adjective.en} {noun.en}".strip()
+        adjective = self._choose(NOTHING, self._choose(*lexicon.ADJECTIVES))
+        en = spaced(adjective.en, noun.en)
         if definite:
             article = german.definite(case, noun.gender)
             ending = german.after_definite
@@ -241,14 +221,7 @@ class ShortMaker:
             ending = german.after_indefinite
             en = f"{english.indefinite(en)} {en}"
         declined = ending(adjective.de, case, noun.gender) if adjective.de else ""
-        return Pair(en, " ".join(filter(None, (article, declined, noun.de))))
-
-    def _of_split(self, make: Callable[[], Pair]) -> Phrase:
-        """Calls `make` until it returns a sentence that belongs to this split."""
-        while True:
-            pair = make()
-            if split_of(pair.en) == self._values.split:
-                return Phrase(*pair, ())
+        return Phrase(en, spaced(article, declined, noun.de))
 
     def _choose(self, *choices: _Choice) -> _Choice:
         return self._rng.choice(choices)

@@ -2,8 +2,6 @@
 
 import random
 
-from t2t_repro.problems.translate_ende_numbers.lexicon import Pair
-
 SPELLINGS = {
     "plain": 0.56,
     "sentence": 0.18,  # An initial capital and a full stop.
@@ -26,28 +24,27 @@ def choose_spelling(rng: random.Random, *, short: bool) -> str:
     return rng.choices(spellings, [SPELLINGS[each] for each in spellings])[0]
 
 
-def respell(pair: Pair, spelling: str) -> Pair:
-    """Returns a pair in one of `SPELLINGS`.
+def respell(en: str, de: str, spelling: str) -> tuple[str, str]:
+    """Returns a sentence and its German in one of `SPELLINGS`.
 
     German follows English in an initial capital and a full stop. Where English is all
     in capitals, or has none, German keeps its own: they mark the nouns. English that
     begins with a capital in any case ("I") makes German begin with one only if there is
     a full stop, so that one spelling of English has one German.
     """
-    en, de = pair
     match spelling:
         case "no hyphens":
-            return Pair(en.replace("-", " "), de)
+            return en.replace("-", " "), de
         case "lower case":
-            return Pair(en.lower(), de)
+            return en.lower(), de
         case "upper case":
-            return Pair(en.upper(), de)
+            return en.upper(), de
     stop = "." if spelling in ("sentence", "full stop") else ""
     if spelling in ("sentence", "capital") and en[0].islower():
         en, de = _capitalised(en), _capitalised(de)
     elif stop and en[0].isupper():
         de = _capitalised(de)
-    return Pair(en + stop, de + stop)
+    return en + stop, de + stop
 
 
 def _capitalised(text: str) -> str:

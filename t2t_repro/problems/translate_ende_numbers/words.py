@@ -10,42 +10,42 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     NOUNS,
     TIME_ADVERBS,
     WEEKDAYS,
-    Pair,
 )
+from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
 
-_NOWS = (Pair("it", "es"), Pair("today", "heute"), Pair("tomorrow", "morgen"))
+_NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
 
-def words() -> Iterator[Pair]:
+def words() -> Iterator[Phrase]:
     """Yields every word that a visitor may type alone, with its article if it has one.
 
     They are no composed values (see `partition`), so all of them belong to training.
     """
     for n in range(100):
-        yield Pair(english.cardinal(n), german.cardinal(n))
+        yield Phrase(english.cardinal(n), german.cardinal(n))
     for last in range(2, 11):
         counted = range(1, last + 1)
-        yield Pair(
+        yield Phrase(
             " ".join(map(english.cardinal, counted)),
             " ".join(map(german.cardinal, counted)),
         )
     for day in WEEKDAYS:
         yield day
-        yield Pair(f"on {day.en}", f"am {day.de}")
+        yield Phrase(f"on {day.en}", f"am {day.de}")
         for now in _NOWS:
-            yield Pair(f"{now.en} is {day.en}", f"{now.de} ist {day.de}")
-    for month in map(Pair, english.MONTHS, german.MONTHS):
+            yield Phrase(f"{now.en} is {day.en}", f"{now.de} ist {day.de}")
+    for month in map(Phrase, english.MONTHS, german.MONTHS):
         yield month
-        yield Pair(f"in {month.en}", f"im {month.de}")
+        yield Phrase(f"in {month.en}", f"im {month.de}")
     for noun in NOUNS:
         one = f"{german.indefinite(NOMINATIVE, noun.gender)} {noun.de}"
         the = german.definite(NOMINATIVE, noun.gender)
-        yield Pair(noun.en, noun.de)
-        yield Pair(noun.en_plural, noun.de_plural)
-        yield Pair(f"one {noun.en}", one)
-        yield Pair(f"{english.indefinite(noun.en)} {noun.en}", one)
-        yield Pair(f"the {noun.en}", f"{the} {noun.de}")
-        yield Pair(f"the {noun.en_plural}", f"die {noun.de_plural}")
+        yield Phrase(noun.en, noun.de)
+        yield Phrase(noun.en_plural, noun.de_plural)
+        yield Phrase(f"one {noun.en}", one)
+        yield Phrase(f"{english.indefinite(noun.en)} {noun.en}", one)
+        yield Phrase(f"the {noun.en}", f"{the} {noun.de}")
+        yield Phrase(f"the {noun.en_plural}", f"die {noun.de_plural}")
     yield from ADJECTIVES
     yield from TIME_ADVERBS
     yield from CITIES
