@@ -17,56 +17,12 @@ IMAGE = "tensorflow/serving:2.21.0"
 MAX_BATCH_SIZE = 64
 """Texts that a server searches together, and the most of one request."""
 
-_MODELS_CONFIG = """\
-# Which models the server loads, and where it looks for their versions.
-model_config_list {
-  config {
-    name: "$name"
-    base_path: "/models/$name"
-    model_platform: "tensorflow"
-  }
-}
-"""
-
-_BATCHING_PARAMETERS = """\
-# How requests that come at the same time are merged. A larger request is refused.
-max_batch_size { value: $max_batch_size }
-# How long a request waits for others.
-batch_timeout_micros { value: 5000 }
-# Batches that wait before the server says that it is busy (UNAVAILABLE); the client
-# comes back then.
-max_enqueued_batches { value: 100 }
-# Texts are strings, which are never padded.
-pad_variable_length_inputs: false
-"""
-
-_COMPOSE = """\
-# Starts TensorFlow Serving with the newest version in this folder:
-#
-#     docker compose up
-#
-# A version that is exported later replaces it while the server runs.
-services:
-  tensorflow-serving:
-    image: $image
-    # The server asks nobody who they are: it listens to this machine alone.
-    ports:
-      - "127.0.0.1:8500:8500" # gRPC
-      - "127.0.0.1:8501:8501" # REST
-    volumes:
-      - .:/models/$name:ro
-    command:
-      - --model_config_file=/models/$name/models.config
-      - --enable_batching=true
-      - --batching_parameters_file=/models/$name/batching_parameters.txt
-    restart: unless-stopped
-"""
-
+_TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
-    "models.config": _MODELS_CONFIG,
-    "batching_parameters.txt": _BATCHING_PARAMETERS,
-    "compose.yaml": _COMPOSE,
+    name: (_TEMPLATES / name).read_text(encoding="utf-8")
+    for name in ("models.config", "batching_parameters.txt", "compose.yaml")
 }
+"""The text of each file by its name, with `$name`, `$image` and `$max_batch_size`."""
 
 
 def write_server_files(export_dir: Path, model_name: str) -> list[str]:
@@ -79,13 +35,9 @@ def write_server_files(export_dir: Path, model_name: str) -> list[str]:
         UserError: a file that is kept names another model, or one cannot be written.
     """
     kept = kept_files(export_dir, model_name)
+    values = {"name": model_name, "image": IMAGE, "max_batch_size": MAX_BATCH_SIZE}
     for name, text in FILES.items():
         if name not in kept:
-            values = {
-                "name": model_name,
-                "image": IMAGE,
-                "max_batch_size": MAX_BATCH_SIZE,
-            }
             write_text_atomically(export_dir / name, Template(text).substitute(values))
     return kept
 
