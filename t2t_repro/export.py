@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     from t2t_repro.serving import server_files
-    from t2t_repro.serving.model_card import facts_of, model_card
+    from t2t_repro.serving.model_card import model_card
     from t2t_repro.serving.saved_model import export
     from t2t_repro.serving.signatures import ServingModule
     from t2t_repro.translation.loading import load_models
@@ -113,7 +113,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     )
     longest = args.max_input_length or MAX_INPUT_LENGTH
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
-    facts = facts_of(
+    card = model_card(
         loaded,
         search,
         name=name,
@@ -124,7 +124,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     module = ServingModule(
         loaded.models, loaded.tokenizer, search, longest, args.with_terms
     )
-    version = export(module, export_dir, model_name=name, model_card=model_card(facts))
+    version = export(module, export_dir, model_name=name, model_card=card)
     kept = server_files.write_server_files(export_dir, name)
     return {
         "checkpoint": ", ".join(loaded.checkpoints),
