@@ -49,7 +49,6 @@ class Comparer:
         import tensorflow as tf
 
         from t2t_repro.interop.ctranslate2 import write_ctranslate2
-        from t2t_repro.tokenizers.piece_names import piece_names
         from t2t_repro.translation.pair_scores import PairScorer
         from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
@@ -57,7 +56,7 @@ class Comparer:
         self._model, self._tokenizer = model, tokenizer
         self._extra_length = extra_length
         self._theirs = ctranslate2.Translator(str(folder))
-        self._names = piece_names(tokenizer)
+        self._names = tokenizer.pieces
         self._scorer = PairScorer(model, tokenizer)
         numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip()]
         self._numbers = [n for n, _ in numbered]

@@ -12,7 +12,6 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.generate import decoder_of
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
@@ -93,8 +92,8 @@ def inspect_translation(
         beam=beam,
         found=found,
         search=search,
-        source_names=piece_names(tokenizer),
-        names=piece_names(tokenizer.target),
+        source_names=tokenizer.pieces,
+        names=tokenizer.target.pieces,
         cuts=cuts,
     )
 

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
 if TYPE_CHECKING:
@@ -228,7 +227,7 @@ def _vocabularies(
 
 def _table(tokenizer: Tokenizer, rows: int) -> list[str]:
     """Names the rows of a table, also those that only fill it up (`vocab_divisor`)."""
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     used = {name: number for number, name in enumerate(names)}
     names = [
         name if used[name] == number else f"<duplicate {number}>"

@@ -5,7 +5,6 @@ import tensorflow as tf
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
 from t2t_repro.translation.translator import Translator
 
@@ -98,7 +97,7 @@ class AttentionSignature:
 
 def _names(tokenizer: Tokenizer, rows: int) -> list[str]:
     """Names the rows of a table; padding and those that only fill it have no name."""
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     return ["", *names[1:], *[""] * (rows - len(names))]
 
 

@@ -51,6 +51,11 @@ class SentencePieceTokenizer(Tokenizer):
         if processor.is_byte(mark) and normalizer.add_dummy_prefix and keeps_spaces:
             self._mark_id = mark
 
+    @property
+    def pieces(self) -> list[str]:
+        """The piece of each id, as in the model file."""
+        return [piece.piece for piece in model_proto(self._contents).pieces]
+
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
         return self._tokenizer.tokenize(text)
 

@@ -52,6 +52,16 @@ class Tokenizer(tf.Module):
         """Ids of the target's own vocabulary; None: both sides share one."""
         return None
 
+    @property
+    @abstractmethod
+    def pieces(self) -> list[str]:
+        """The name of every id, as the vocabulary file spells it.
+
+        A name is not what the piece adds to a text: SentencePiece marks the beginning
+        of a word with U+2581, tensor2tensor the end of one with `_`. tensor2tensor's
+        files may hold a name twice; then the later id is the one in use.
+        """
+
     def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of each text, EOS at the end of every row.
 

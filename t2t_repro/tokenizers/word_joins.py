@@ -2,7 +2,6 @@
 
 import re
 
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.tokenizer import WORD_PIECE_SUFFIX, Tokenizer
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
@@ -14,7 +13,7 @@ def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]
     tensor2tensor's pieces end a word with `_`, SentencePiece's begin one with U+2581;
     its punctuation stands by itself, its bytes are of a word.
     """
-    names = piece_names(tokenizer)[2:]
+    names = tokenizer.pieces[2:]
     if tokenizer.file_name.endswith(WORD_PIECE_SUFFIX):
         joins_next = [not name.endswith("_") for name in names]
         joins_last = [False] * len(names)

@@ -63,6 +63,11 @@ class WordPieceTokenizer(Tokenizer):
         )
         self._class_boundaries = tf.constant(class_boundaries(), tf.int32)
 
+    @property
+    def pieces(self) -> list[str]:
+        """The line of each id in the vocabulary file, without its quotes."""
+        return from_file(self._contents, self.file_name)
+
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
         decoded = tf.strings.unicode_decode(text, "UTF-8")
         # All characters of the batch in one row, (characters,), and their texts.

@@ -12,7 +12,6 @@ from t2t_repro.fast import int8_matmul
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.translation.pair_scores import PairScorer
 from t2t_repro.translation.translator import Translator
@@ -65,7 +64,7 @@ def pieces(tokenizer, names, texts):
 
 def assert_as_probable(model, tokenizer, theirs):
     """Compares every token's log probability, EOS's too, by forced decoding."""
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     found = theirs.score_batch(
         *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
     )
@@ -99,7 +98,7 @@ def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
     unfinished hypotheses, which are passed over here if any has ended.
     """
     model = small.random_model(tokenizer.vocab_size, norm=norm)
-    theirs, names = written(model, tokenizer, tmp_path), piece_names(tokenizer)
+    theirs, names = written(model, tokenizer, tmp_path), tokenizer.pieces
     extra, equal = 8, 0
     translator = Translator(model, tokenizer, DecodingConfig(beam_size, 0.0, extra))
     for source, _ in PAIRS:
@@ -167,7 +166,7 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
         # Their sums saturate at 16 bits without VNNI, in CTranslate2 as in TensorFlow.
         pytest.skip(f"{int8_matmul.unsupported_reason()}")
     theirs = ctranslate2.Translator(str(tmp_path / quantization))
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     found = theirs.score_batch(
         *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
     )

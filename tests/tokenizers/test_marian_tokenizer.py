@@ -11,7 +11,6 @@ import yaml
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
-from t2t_repro.tokenizers.piece_names import piece_names
 
 CASES = ("a_opus", "b_relu_labels", "c_gelu_separate", "d_prenorm_untied")
 SPECIAL = ["<pad>", "</s>"]
@@ -50,7 +49,7 @@ def separate() -> MarianTokenizer:
 
 def spelled(tokenizer, text: str) -> list[str]:
     """The pieces of a text."""
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     (ids,) = tokenizer.encode(tf.constant([text])).to_list()
     return [names[n] for n in ids]
 
@@ -157,8 +156,8 @@ def test_its_file_is_found_again_and_is_all_there_is(tmp_path):
     again = load_tokenizer(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["vocab.marian"]
     assert again.fingerprint == again.target.fingerprint == tokenizer.fingerprint
-    assert piece_names(again) == piece_names(tokenizer)
-    assert piece_names(again.target) == piece_names(tokenizer.target)
+    assert again.pieces == tokenizer.pieces
+    assert again.target.pieces == tokenizer.target.pieces
 
 
 def changed(**fields) -> bytes:

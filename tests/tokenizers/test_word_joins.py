@@ -1,7 +1,6 @@
 """Pieces that are not the end, or the beginning, of a word."""
 
 from t2t_repro.tokenizers.load import load_tokenizer
-from t2t_repro.tokenizers.piece_names import piece_names
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
 from t2t_repro.tokenizers.word_joins import word_joins
 
@@ -15,7 +14,7 @@ def test_word_pieces_end_in_an_underscore(tmp_path):
     joins_next, joins_last = word_joins(tokenizer, tokenizer.vocab_size + 3)
     assert len(joins_next) == len(joins_last) == tokenizer.vocab_size + 3
     assert not any(joins_last)
-    names = piece_names(tokenizer)
+    names = tokenizer.pieces
     ends = {name for n, name in enumerate(names) if n > 1 and not joins_next[n]}
     assert "the_" in ends
     assert all(name.endswith("_") for name in ends)
@@ -28,6 +27,6 @@ def test_sentencepiece_begins_words_with_a_mark(tmp_path):
     tokenizer = load_tokenizer(path)
     joins_next, joins_last = word_joins(tokenizer, tokenizer.vocab_size)
     assert not any(joins_next)
-    inside = dict(zip(piece_names(tokenizer), joins_last, strict=True))
+    inside = dict(zip(tokenizer.pieces, joins_last, strict=True))
     assert inside["d"] and inside["<0xC3>"]
     assert not inside["\u2581the"] and not inside["!"] and not inside["</s>"]

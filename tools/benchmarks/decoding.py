@@ -242,10 +242,9 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
     from peers.turns import turns
 
     from t2t_repro.tokenizers.load import load_tokenizer
-    from t2t_repro.tokenizers.piece_names import piece_names
 
     work_dir = Path(settings.work_dir)
-    names = np.array(piece_names(load_tokenizer(work_dir / VOCABULARY)))
+    names = np.array(load_tokenizer(work_dir / VOCABULARY).pieces)
     cores = len(os.sched_getaffinity(0))
 
     def translate(batches: Ids, translator: Any) -> None:
