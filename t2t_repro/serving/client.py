@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from t2t_repro.serving.transport import Server, Transport, connect
-
-_Item = TypeVar("_Item")
-_Found = TypeVar("_Found")
 
 
 class ServedTranslation(NamedTuple):
@@ -49,12 +45,7 @@ class Client:
         """Returns itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends the connections."""
         self.close()
 
@@ -69,12 +60,8 @@ class Client:
             UserError: the server is not available, or refuses a request.
         """
         outputs = ("translations", "scores")
-
-        def ask(texts: list[str]) -> list[ServedTranslation]:
-            found = self._ask("serving_default", {"text": texts}, outputs)
-            return list(map(ServedTranslation, *found))
-
-        yield from self._in_order(ask, lines)
+        for found in self._ask("serving_default", ("text",), outputs, zip(lines)):
+            yield ServedTranslation(*found)
 
     def nbest(self, lines: Iterable[str]) -> Iterator[list[ServedTranslation]]:
         """Yields for each line the translations that were found, best first.
@@ -83,19 +70,12 @@ class Client:
             UserError: as `translate`.
         """
         outputs = ("translations", "scores")
-
-        def ask(texts: list[str]) -> list[list[ServedTranslation]]:
-            found = self._ask("nbest", {"text": texts}, outputs)
-            return [
-                [
-                    ServedTranslation(text, score)
-                    for text, score in zip(*row, strict=True)
-                    if score > _NO_HYPOTHESIS
-                ]
-                for row in zip(*found, strict=True)
+        for texts, scores in self._ask("nbest", ("text",), outputs, zip(lines)):
+            yield [
+                ServedTranslation(text, score)
+                for text, score in zip(texts, scores, strict=True)
+                if score > _NO_HYPOTHESIS
             ]
-
-        yield from self._in_order(ask, lines)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[float]:
         """Yields the log probability, nats, of each given translation of a sentence.
@@ -103,32 +83,35 @@ class Client:
         Raises:
             UserError: as `translate`.
         """
-
-        def ask(pairs: list[tuple[str, str]]) -> list[float]:
-            texts, translations = map(list, zip(*pairs, strict=True))
-            inputs = {"text": texts, "translation": translations}
-            (found,) = self._ask("score", inputs, ("log_probability",))
-            return found
-
-        yield from self._in_order(ask, pairs)
+        inputs, outputs = ("text", "translation"), ("log_probability",)
+        for (log_probability,) in self._ask("score", inputs, outputs, pairs):
+            yield log_probability
 
     def _ask(
-        self, signature: str, inputs: dict[str, list[str]], outputs: Sequence[str]
-    ) -> list[list[Any]]:
-        """Returns the outputs in the order of their names."""
-        answer = self._transport.predict(signature, inputs, outputs)
-        return [answer[name] for name in outputs]
+        self,
+        signature: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        items: Iterable[tuple[str, ...]],
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yields the outputs of a signature for each item, in the items' order.
 
-    def _in_order(
-        self, ask: Callable[[list[_Item]], list[_Found]], items: Iterable[_Item]
-    ) -> Iterator[_Found]:
-        """Asks for batches, some at the same time, and yields in the items' order."""
+        An item has a text for each of the named `inputs`. Several batches are sent at
+        the same time.
+        """
+
+        def predict(batch: list[tuple[str, ...]]) -> list[tuple[Any, ...]]:
+            columns = map(list, zip(*batch, strict=True))
+            texts = dict(zip(inputs, columns, strict=True))
+            answer = self._transport.predict(signature, texts, outputs)
+            return list(zip(*(answer[name] for name in outputs), strict=True))
+
         reading = iter(items)
-        waiting: deque[Future[list[_Found]]] = deque()
+        waiting: deque[Future[list[tuple[Any, ...]]]] = deque()
         pool = ThreadPoolExecutor(self._concurrency)
         try:
             while batch := list(islice(reading, self._batch_size)):
-                waiting.append(pool.submit(ask, batch))
+                waiting.append(pool.submit(predict, batch))
                 # More than are asked at once, so that no thread is idle; a single one
                 # is answered before the next item is read.
                 if len(waiting) == 2 * self._concurrency - 1:

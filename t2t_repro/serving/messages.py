@@ -12,8 +12,10 @@ Source: model.proto, predict.proto, prediction_log.proto and prediction_service.
 in `tensorflow_serving/apis/` of TensorFlow Serving 2.21.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import tensorflow as tf
 from google.protobuf import (
     descriptor_pb2,
     descriptor_pool,
@@ -24,6 +26,7 @@ from google.protobuf import (
 # The descriptor pool has to contain the two imported files: importing the generated
 # modules adds them. Their classes are the types of `version` and of tensors.
 from google.protobuf import wrappers_pb2 as _wrappers  # noqa: F401
+from google.protobuf.message import Message  # type: ignore[import-untyped]
 from tensorflow.core.framework import tensor_pb2 as _tensors  # noqa: F401
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -57,3 +60,15 @@ PredictLog = _classes["PredictLog"]
 
 PredictionLog = _classes["PredictionLog"]
 """One record of a warm-up file: `predict_log` (PredictLog)."""
+
+
+def predict_request(
+    model_name: str, signature: str, inputs: Mapping[str, Sequence[str]]
+) -> Message:
+    """Makes a PredictRequest; the inputs are string (batch,) by name."""
+    request = PredictRequest()
+    request.model_spec.name = model_name
+    request.model_spec.signature_name = signature
+    for name, texts in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+    return request

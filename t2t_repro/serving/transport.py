@@ -139,7 +139,7 @@ class GrpcTransport(Transport):
         from t2t_repro.serving import messages
 
         self._grpc = grpc
-        self._request = messages.PredictRequest
+        self._request = messages.predict_request
         # Attention maps are larger than the 4 MB that are allowed without being asked.
         options = [("grpc.max_receive_message_length", -1)]
         address = f"{server.host}:{server.port}"
@@ -156,18 +156,9 @@ class GrpcTransport(Transport):
         self._channel.close()
 
     def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
-        from tensorflow.core.framework.types_pb2 import DT_STRING
-
-        request = self._request()
-        request.model_spec.name = self.server.model
-        request.model_spec.signature_name = signature
+        request = self._request(self.server.model, signature, inputs)
         if self.server.version is not None:
             request.model_spec.version.value = self.server.version
-        for name, texts in inputs.items():
-            tensor = request.inputs[name]
-            tensor.dtype = DT_STRING
-            tensor.tensor_shape.dim.add(size=len(texts))
-            tensor.string_val.extend(text.encode() for text in texts)
         codes = self._grpc.StatusCode
         try:
             response = self._predict(request, timeout=self.server.timeout)
@@ -230,8 +221,11 @@ class RestTransport(Transport):
             raise self._refused(error) from None
         except errors.HTTPError as error:
             raise UnavailableError(_reason(error)) from None
-        answer = _json_object(response.data)
-        if answer is None:
+        try:
+            answer = json.loads(response.data)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
             answer = {"error": f"HTTP {response.status} without JSON"}
         if response.status in _BUSY_STATUS:
             raise UnavailableError(f"HTTP {response.status}: {answer.get('error')}")
@@ -255,29 +249,14 @@ def connect(server: Server) -> Transport:
 
 
 def _to_lists(tensor: Any) -> list[Any]:
-    """Reads a TensorProto of strings, floats or whole numbers into nested lists."""
-    from tensorflow.core.framework import types_pb2
+    """Reads a TensorProto into nested lists, its strings decoded."""
+    import tensorflow as tf
 
-    shape = [dim.size for dim in tensor.tensor_shape.dim]
-    if tensor.dtype == types_pb2.DT_STRING:
-        values = np.array([value.decode() for value in tensor.string_val], object)
-    else:
-        is_float = tensor.dtype == types_pb2.DT_FLOAT
-        dtype = np.float32 if is_float else np.int32
-        kept = tensor.float_val if is_float else tensor.int_val
-        content = tensor.tensor_content
-        values = np.frombuffer(content, dtype) if content else np.array(kept, dtype)
-    found: list[Any] = values.reshape(shape).tolist()
+    values = tf.make_ndarray(tensor)
+    if tensor.dtype == tf.string:
+        values = np.vectorize(bytes.decode, otypes=[object])(values)
+    found: list[Any] = values.tolist()
     return found
-
-
-def _json_object(body: bytes) -> dict[str, Any] | None:
-    """Reads a JSON object; None: it is none."""
-    try:
-        found = json.loads(body)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _reason(error: Exception) -> str:

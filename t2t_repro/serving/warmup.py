@@ -10,7 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 
-from t2t_repro.serving.messages import PredictionLog, PredictLog, PredictRequest
+from t2t_repro.serving.messages import PredictionLog, PredictLog, predict_request
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 
@@ -28,19 +28,9 @@ def write_warmup_requests(folder: Path, model_name: str) -> None:
 
 def warmup_requests(model_name: str) -> Iterator[Message]:
     """Yields a PredictRequest per signature, and more for the most frequent one."""
-    for texts in (*([text] for text in _TEXTS), list(_TEXTS)):
-        yield _request(model_name, "serving_default", text=texts)
-    yield _request(model_name, "nbest", text=list(_TEXTS))
-    pairs = {"text": list(_TEXTS), "translation": list(_TEXTS)}
-    yield _request(model_name, "score", **pairs)
-    yield _request(model_name, "attention", **pairs)
-
-
-def _request(model_name: str, signature: str, **inputs: list[str]) -> Message:
-    """Makes one PredictRequest, its inputs string (batch,)."""
-    request = PredictRequest()
-    request.model_spec.name = model_name
-    request.model_spec.signature_name = signature
-    for name, texts in inputs.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
-    return request
+    for texts in (*([text] for text in _TEXTS), _TEXTS):
+        yield predict_request(model_name, "serving_default", {"text": texts})
+    yield predict_request(model_name, "nbest", {"text": _TEXTS})
+    pairs = {"text": _TEXTS, "translation": _TEXTS}
+    yield predict_request(model_name, "score", pairs)
+    yield predict_request(model_name, "attention", pairs)
