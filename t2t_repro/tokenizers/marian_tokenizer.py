@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from t2t_repro.system.errors import UserError
-from t2t_repro.tokenizers.sentencepiece_tokenizer import SharedModel, model_proto
+from t2t_repro.tokenizers.sentencepiece_tokenizer import SharedModel, read_model
 from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, Tokenizer
 
 UNKNOWN_PIECE = "<unk>"
@@ -237,17 +237,7 @@ def model_pieces(model: bytes, path: str) -> list[str]:
 
     UserError that names `path`: it is damaged, or none.
     """
-    import sentencepiece
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
-    try:
-        # Both stand after the pieces, so a file that was cut short lacks them.
-        proto = model_proto(model)
-        if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
-            raise ValueError("the model lacks its settings")
-        sentencepiece.SentencePieceProcessor(model_proto=model)
-    except (DecodeError, RuntimeError, ValueError) as error:
-        raise UserError(
-            f"{path}: a SentencePiece model is damaged, or none; get the model again"
-        ) from error
+    _, proto = read_model(
+        model, f"{path}: a SentencePiece model is damaged, or none; get the model again"
+    )
     return [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL]

@@ -91,19 +91,9 @@ class SharedModel(tf.saved_model.experimental.TrackableResource):
 
 def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
     """The library's processor of the model and the model's normalizer settings."""
-    import sentencepiece
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
-    try:
-        proto = model_proto(contents)
-        # Both stand after the pieces, so a file that was cut short lacks them.
-        if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
-            raise ValueError("the model lacks its settings")
-        processor = sentencepiece.SentencePieceProcessor(model_proto=contents)
-    except (DecodeError, RuntimeError, ValueError) as error:
-        raise UserError(
-            f"{path}: not a SentencePiece model, or a damaged one; build it again"
-        ) from error
+    processor, proto = read_model(
+        contents, f"{path}: not a SentencePiece model, or a damaged one; build it again"
+    )
     # A special symbol that a text could write has -1 here, so it is refused as well.
     found = (processor.pad_id(), processor.eos_id())
     if found != (PAD_ID, EOS_ID):
@@ -112,6 +102,25 @@ def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
             f"it with --pad_id={PAD_ID} --eos_id={EOS_ID} (and --unk_id=2)"
         )
     return processor, proto.normalizer_spec
+
+
+def read_model(contents: bytes, complaint: str) -> tuple[Any, Any]:
+    """Returns the sentencepiece library's processor of a model, and its `ModelProto`.
+
+    Raises:
+        UserError: the model is damaged; `complaint` is the message.
+    """
+    import sentencepiece
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        proto = model_proto(contents)
+        # Both stand after the pieces, so a file that was cut short lacks them.
+        if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
+            raise ValueError("the model lacks its settings")
+        return sentencepiece.SentencePieceProcessor(model_proto=contents), proto
+    except (DecodeError, RuntimeError, ValueError) as error:
+        raise UserError(complaint) from error
 
 
 def model_proto(contents: bytes) -> Any:
