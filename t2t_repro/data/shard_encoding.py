@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from t2t_repro.system.cores import usable_cores
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 PAIRS_PER_CALL = 4096
 EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
@@ -18,23 +18,9 @@ EMPTY_SOURCE, EMPTY_TARGET = "empty source", "empty target"
 Encoded = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
-class ShardTokenizer(Protocol):
-    """What shards need of a tokenizer."""
-
-    vocab_size: int
-    fingerprint: str
-
-    def encode(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Encodes string (batch,) to ragged int32 (batch, None), EOS at each end."""
-
-    @property
-    def target(self) -> "ShardTokenizer":
-        """What encodes targets; itself, or another."""
-
-
 def encode_pairs(
     pairs: Iterable[tuple[str, str]],
-    tokenizer: ShardTokenizer,
+    tokenizer: Tokenizer,
     left_out: dict[str, list[int]],
 ) -> Iterator[tuple[Encoded, int]]:
     """Yields encoded chunks in order, with the number of pairs read so far.

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from t2t_repro.data import manifest
 from t2t_repro.data.manifest import DataFile, Manifest, Origin, ShardFiles, SkippedPairs
-from t2t_repro.data.shard_encoding import ShardTokenizer
 from t2t_repro.data.skipped_pairs import write_skipped_pairs
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 _LISTED_PER_REASON = 20
 
@@ -58,7 +58,7 @@ class ShardWriter:
             if self._waiting == self._pairs_per_shard:
                 self._write_shard()
 
-    def finish(self, origin: Origin, tokenizer: ShardTokenizer) -> Manifest:
+    def finish(self, origin: Origin, tokenizer: Tokenizer) -> Manifest:
         """Writes the last shard, names all of them and writes the manifest."""
         if self._waiting:
             self._write_shard()

@@ -18,15 +18,16 @@ import numpy.typing as npt
 from t2t_repro.data import manifest
 from t2t_repro.data.encoded_pairs import EncodedPairs
 from t2t_repro.data.manifest import DataFile, Manifest, Origin
-from t2t_repro.data.shard_encoding import ShardTokenizer, encode_pairs
+from t2t_repro.data.shard_encoding import encode_pairs
 from t2t_repro.data.shard_writer import ShardWriter
 from t2t_repro.system.atomic_dir import whole_folder
 from t2t_repro.system.errors import UserError
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 
 
 def write_shards(
     pairs: Iterable[tuple[str, str]],
-    tokenizer: ShardTokenizer,
+    tokenizer: Tokenizer,
     directory: str | os.PathLike[str],
     split: str,
     origin: Origin,
