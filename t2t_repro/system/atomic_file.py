@@ -158,10 +158,7 @@ def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 @contextmanager
 def _new_file(
-    path: str | os.PathLike[str],
-    mode: str,
-    encoding: str | None = None,
-    newline: str | None = None,
+    path: str | os.PathLike[str], mode: str, **options: Any
 ) -> Iterator[IO[Any]]:
     """Opens a file as `new_text_file` does."""
     final = Path(path).resolve()  # A link stays, what it leads to is replaced.
@@ -169,7 +166,7 @@ def _new_file(
     aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
     opened = final if special else aside
     try:
-        with open(opened, mode, encoding=encoding, newline=newline) as file:
+        with open(opened, mode, **options) as file:
             yield file
             file.flush()
             if not special:

@@ -25,8 +25,7 @@ def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
     Where another process holds it, `taken` is called; if it returns, this one waits.
     Yields whether the file system has locks; without, nobody is kept out.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,8 +35,6 @@ def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
             yield False
             return
         yield True
-    finally:
-        os.close(descriptor)
 
 
 def this_machine() -> str:
@@ -124,23 +121,19 @@ def shared_lock(folder: Path) -> Iterator[None]:
     Raises:
         FileNotFoundError: it is not there, or was removed while this waited.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder) as descriptor:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         # Whoever held it before may have removed it, or put another in its place.
         if not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             raise FileNotFoundError(folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
 def try_exclusive_lock(folder: Path) -> Iterator[bool]:
     """Yields whether nobody holds a folder; then nobody will until the context ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -149,5 +142,13 @@ def try_exclusive_lock(folder: Path) -> Iterator[bool]:
         except OSError:  # A file system without locks.
             pass
         yield True
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Yields the descriptor of a folder, whose closing gives its locks back."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -140,27 +140,14 @@ def _records(
 
     A line without its end was being written when the program was killed.
     """
-    first: dict[str, Any] | None = None
-    last: dict[str, Any] = {}
-    whole = 0
-    with open(journal, "rb") as lines:
-        for line in lines:
-            if not line.endswith(b"\n"):
-                break
-            whole += len(line)
-            try:
-                record = json.loads(line)
-                if not isinstance(record, dict):
-                    raise ValueError
-            except (ValueError, RecursionError):
-                raise _damaged(partial) from None
-            if first is None:
-                first = record
-            else:
-                last = record
-    if first is None:
-        raise _damaged(partial)
-    return (first, last), whole
+    whole, end, _ = journal.read_bytes().rpartition(b"\n")
+    try:
+        first, *others = [json.loads(line) for line in whole.split(b"\n")]
+        if not all(isinstance(record, dict) for record in (first, *others)):
+            raise ValueError
+    except (ValueError, RecursionError):
+        raise _damaged(partial) from None
+    return (first, others[-1] if others else {}), len(whole + end)
 
 
 def _compare(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
