@@ -11,7 +11,6 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.raw_text import LineMarks, find_preprocessing
@@ -37,16 +36,25 @@ _WMT16_PAIRS = {
 
 
 @dataclass
-class _Sides:
-    """How often each sequence of three characters occurs on either side."""
+class _Side:
+    """What is counted of one side of a split.
 
-    source: Counter[str] = field(default_factory=Counter)
-    target: Counter[str] = field(default_factory=Counter)
+    Attributes:
+        grams: how often each sequence of three characters occurs in its first lines.
+        marks: the lines that another program has preprocessed.
+    """
 
-    def add(self, pair: tuple[str, str]) -> None:
-        """Counts a pair."""
-        for profile, text in zip((self.source, self.target), pair, strict=True):
-            profile.update(_grams(text))
+    grams: Counter[str] = field(default_factory=Counter)
+    marks: LineMarks = field(default_factory=LineMarks)
+
+    def add(self, line: str) -> None:
+        """Counts a line."""
+        if self.marks.lines < _SAMPLE:
+            self.grams.update(_grams(line))
+        self.marks.add(line)
+
+
+_Sides = tuple[_Side, _Side]
 
 
 class Checks:
@@ -62,42 +70,34 @@ class Checks:
         self._wanted = set().union(*self._held_out.values())
         self._seen: set[tuple[str, str]] = set()
         self._train: _Sides | None = None
-        self._marks: dict[str, LineMarks] = {}
 
     def watched(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yields the training pairs, which somebody else needs, and looks at them."""
-        self._train = _Sides()
-        source, target = self._new_marks("train")
-        for pair in _sampled(iter(pairs), self._train):
+        self._train = source, target = _Side(), _Side()
+        for pair in pairs:
             if pair in self._wanted:
                 self._seen.add(pair)
             source.add(pair[0])
             target.add(pair[1])
             yield pair
 
-    def _new_marks(self, split: str) -> tuple[LineMarks, LineMarks]:
-        """Begins to count the lines of both sides of a split."""
-        languages = self._problem.source_lang, self._problem.target_lang
-        names = [f"{split}.{lang}" for lang in languages]
-        self._marks.update({name: LineMarks() for name in names})
-        source, target = (self._marks[name] for name in names)
-        return source, target
-
     def findings(self) -> list[str]:
         """Returns what was found, a line each; reads the training split if need be."""
         if self._train is None:
             deque(self.watched(self._problem.pairs("train")), maxlen=0)
         assert self._train is not None
-        found = []
+        languages = self._problem.source_lang, self._problem.target_lang
+        splits, found = {"train": self._train}, []
         for split, pairs in self._held_out.items():
-            sides = _Sides()
-            deque(_sampled(iter(pairs), sides), maxlen=0)
+            splits[split] = sides = _Side(), _Side()
+            for pair in pairs:
+                sides[0].add(pair[0])
+                sides[1].add(pair[1])
             if _look_swapped(self._train, sides):
                 found.append(
                     f"the source side of the {split} split looks like the target side "
                     "of the training data, and the other way round: are its "
-                    f"{self._problem.source_lang} and {self._problem.target_lang} "
-                    "files swapped?"
+                    f"{languages[0]} and {languages[1]} files swapped?"
                 )
             known = sum(pair in self._seen for pair in pairs)
             if known:
@@ -106,14 +106,13 @@ class Checks:
                     f"({known / len(pairs):.1%}) are in the training data, too; "
                     "what is scored on them was learned by heart"
                 )
-            source, target = self._new_marks(split)
-            for pair in pairs:
-                source.add(pair[0])
-                target.add(pair[1])
-        problem = self._problem
-        train_pairs = self._marks[f"train.{problem.source_lang}"].lines
-        wmt16 = wmt16_for_wmt14(train_pairs, problem.source_lang, problem.target_lang)
-        return found + ([wmt16] if wmt16 else []) + find_preprocessing(self._marks)
+        wmt16 = wmt16_for_wmt14(self._train[0].marks.lines, *languages)
+        marks = [
+            (f"{split}.{language}", side.marks)
+            for split, sides in splits.items()
+            for language, side in zip(languages, sides, strict=True)
+        ]
+        return found + ([wmt16] if wmt16 else []) + find_preprocessing(marks)
 
 
 def wmt16_for_wmt14(pairs: int, source_lang: str, target_lang: str) -> str | None:
@@ -133,16 +132,6 @@ def wmt16_for_wmt14(pairs: int, source_lang: str, target_lang: str) -> str | Non
     )
 
 
-def _sampled(
-    pairs: Iterator[tuple[str, str]], sides: _Sides
-) -> Iterator[tuple[str, str]]:
-    """Yields all pairs, having counted the first."""
-    for pair in islice(pairs, _SAMPLE):
-        sides.add(pair)
-        yield pair
-    yield from pairs
-
-
 def _grams(text: str) -> list[str]:
     """Returns the sequences of three characters of a line, its ends spaces."""
     padded = f" {text.lower()[:10_000]} "
@@ -154,17 +143,13 @@ def _look_swapped(train: _Sides, other: _Sides) -> bool:
 
     Cavnar and Trenkle 1994 tell languages apart by the same counts.
     """
-    straight = _similarity(train.source, other.source) + _similarity(
-        train.target, other.target
-    )
-    crossed = _similarity(train.source, other.target) + _similarity(
-        train.target, other.source
-    )
+    straight = sum(map(_similarity, train, other))
+    crossed = sum(map(_similarity, train, reversed(other)))
     return crossed > straight + _MARGIN
 
 
-def _similarity(one: Counter[str], other: Counter[str]) -> float:
-    """Returns the cosine of two vectors of counts; 0 if one is empty."""
-    norms = math.prod(sum(n * n for n in p.values()) for p in (one, other))
-    dot = sum(count * other[gram] for gram, count in one.items())
+def _similarity(one: _Side, other: _Side) -> float:
+    """Returns the cosine of two sides' counts; 0 if one is empty."""
+    norms = math.prod(sum(n * n for n in side.grams.values()) for side in (one, other))
+    dot = sum(count * other.grams[gram] for gram, count in one.grams.items())
     return dot / math.sqrt(norms) if norms else 0.0

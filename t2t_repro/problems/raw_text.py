@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 # The share of a file's lines, and their number, from which marks are reported. Raw text
@@ -79,26 +79,25 @@ class LineMarks:
                 self.examples.setdefault(kind.name, example)
 
 
-def find_preprocessing(sides: Mapping[str, LineMarks]) -> list[str]:
+def find_preprocessing(sides: Sequence[tuple[str, LineMarks]]) -> list[str]:
     """Describes each kind of preprocessing that a corpus shows, in one line.
 
     Args:
-        sides: the counts of each side of each split, by a name such as "train.en".
+        sides: of each side of each split, a name such as "train.en" and its counts.
     """
     found = []
     for kind in _KINDS:
-        counts = {name: side.marked[kind.name] for name, side in sides.items()}
-        named = [
-            name
-            for name, count in counts.items()
-            if count >= max(_LEAST_LINES, _LEAST_SHARE * sides[name].lines)
+        marked = [
+            (name, side)
+            for name, side in sides
+            if side.marked[kind.name] >= max(_LEAST_LINES, _LEAST_SHARE * side.lines)
         ]
-        if named:
+        if marked:
             where = ", ".join(
-                f"{counts[name]:,} of {sides[name].lines:,} lines of {name}"
-                for name in named
+                f"{side.marked[kind.name]:,} of {side.lines:,} lines of {name}"
+                for name, side in marked
             )
-            example = sides[named[0]].examples[kind.name]
+            example = marked[0][1].examples[kind.name]
             found.append(
                 f"{kind.name} in {where}, such as {example!r}; text must be raw: "
                 f"{kind.advice}"

@@ -13,7 +13,7 @@ def found(lines, name="train.en"):
     marks = LineMarks()
     for line in lines:
         marks.add(line)
-    return find_preprocessing({name: marks})
+    return find_preprocessing([(name, marks)])
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
@@ -72,7 +72,7 @@ def test_nothing_is_found_in_raw_corpora(shared_dir):
         for line in iterate_lines(path):
             sides[str(path)].add(line)
     assert sum(side.lines for side in sides.values()) > 400_000
-    assert find_preprocessing(sides) == []
+    assert find_preprocessing([*sides.items()]) == []
     # Not even a stray line.
     assert not any(side.marked for side in sides.values())
 
@@ -117,7 +117,7 @@ def test_one_finding_names_every_side_that_has_the_marks():
     for name, line in zip(sides, ("a@@ b", "raw", "c@@ d"), strict=True):
         for _ in range(5):
             sides[name].add(line)
-    (told,) = find_preprocessing(sides)
+    (told,) = find_preprocessing([*sides.items()])
     assert (
         "in 5 of 5 lines of train.en, 5 of 5 lines of val.de, such as 'a@@ b';" in told
     )
