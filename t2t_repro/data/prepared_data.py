@@ -1,6 +1,5 @@
 """A problem made ready for training: its vocabulary and its encoded splits."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +12,7 @@ from t2t_repro.data.manifest import Manifest, Origin, read_manifest
 from t2t_repro.data.shards import load_shards, write_shards
 from t2t_repro.hparams import HParams
 from t2t_repro.problems.checks import Checks
-from t2t_repro.problems.problem import Problem
+from t2t_repro.problems.problem import Problem, hash_of_pairs
 from t2t_repro.problems.trees import TREES
 from t2t_repro.system.atomic_file import write_bytes_atomically, write_text_atomically
 from t2t_repro.system.errors import UserError
@@ -77,14 +76,15 @@ def prepare(
     given = None if vocab_file is None else load_tokenizer(vocab_file)
     directory = _directory(problem, hparams, data_dir, given)
     fingerprints = _fingerprints(problem, fingerprints or {})
+    job = _Preparation(problem, hparams, directory, fingerprints, say)
     data_dir.mkdir(parents=True, exist_ok=True)
     waiting = f"waiting for another process that prepares data in {data_dir}"
     # Two trainings may share the folder.
     with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
         if renew:
-            _remove_unusable(directory, fingerprints, say)
-        tokenizer = _vocabulary(problem, hparams, directory, say, vocab_file)
-        warnings = _known_warnings(directory, fingerprints)
+            job.remove_unusable()
+        tokenizer = job.vocabulary(vocab_file)
+        warnings = job.known_warnings()
         checks = None
         if warnings is None:
             held_out = [split for split in fingerprints if split != "train"]
@@ -97,8 +97,7 @@ def prepare(
                 pairs = problem.pairs(split)
                 if checks is not None and split == "train":
                     pairs = checks.watched(pairs)
-                origin = _origin(problem, fingerprints[split], split)
-                _encode(pairs, origin, split, tokenizer, directory, say)
+                job.encode(split, pairs, tokenizer)
             splits[split] = load_shards(
                 directory / split, tokenizer.fingerprint, fingerprints[split]
             )
@@ -131,10 +130,7 @@ def fingerprint(problem: Problem, split: str) -> str:
     """
     if split == "train":
         return problem.fingerprint()
-    digest = hashlib.sha256()
-    for source, target in problem.pairs(split):
-        digest.update(f"{source}\n{target}\n".encode())
-    return digest.hexdigest()
+    return hash_of_pairs(problem.pairs(split))
 
 
 def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
@@ -149,32 +145,6 @@ def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _known_warnings(directory: Path, fingerprints: dict[str, str]) -> list[str] | None:
-    """Returns what was found against the same data before; None: nobody looked."""
-    try:
-        checks = json.loads((directory / CHECKS_FILE).read_text(encoding="utf-8"))
-        return checks["findings"] if checks["data"] == fingerprints else None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-
-
-def _remove_unusable(
-    directory: Path, fingerprints: dict[str, str], say: Callable[[str], None]
-) -> None:
-    """Deletes the folder if any part of it is damaged or not of these data."""
-    if not any(directory.iterdir()):
-        return
-    try:
-        vocabulary = load_tokenizer(directory).fingerprint
-        for split in ENCODED_SPLITS:
-            if (directory / split).exists():
-                load_shards(directory / split, vocabulary, fingerprints[split])
-    except UserError as error:
-        say(f"making {directory} anew: {error}")
-        shutil.rmtree(directory)
-        directory.mkdir()
-
-
 @contextmanager
 def _folder(directory: Path) -> Iterator[None]:
     """Makes a folder, and removes it in the end if it is empty."""
@@ -187,81 +157,93 @@ def _folder(directory: Path) -> Iterator[None]:
                 empty.rmdir()
 
 
-def _vocabulary(
-    problem: Problem,
-    hparams: HParams,
-    directory: Path,
-    say: Callable[[str], None],
-    vocab_file: Path | None,
-) -> Tokenizer:
-    """Loads the folder's vocabulary, built or copied before if there is none."""
-    suffix = vocab_file.suffix if vocab_file else SUFFIXES.get(hparams.tokenizer)
-    if suffix is None:
-        raise UserError(
-            f"hparams: tokenizer={hparams.tokenizer} is never built from text; give "
-            "the file of an imported model (--vocab_file M/vocab.marian)"
+@dataclass(frozen=True)
+class _Preparation:
+    """The steps of `prepare`, whose arguments it holds."""
+
+    problem: Problem
+    hparams: HParams
+    directory: Path
+    fingerprints: Mapping[str, str]
+    say: Callable[[str], None]
+
+    def known_warnings(self) -> list[str] | None:
+        """Returns what was found against the same data before; None: nobody looked."""
+        path = self.directory / CHECKS_FILE
+        try:
+            checks = json.loads(path.read_text(encoding="utf-8"))
+            return checks["findings"] if checks["data"] == self.fingerprints else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def remove_unusable(self) -> None:
+        """Deletes the folder if any part of it is damaged or not of these data."""
+        if not any(self.directory.iterdir()):
+            return
+        try:
+            vocabulary = load_tokenizer(self.directory).fingerprint
+            for split in ENCODED_SPLITS:
+                folder = self.directory / split
+                if folder.exists():
+                    load_shards(folder, vocabulary, self.fingerprints[split])
+        except UserError as error:
+            self.say(f"making {self.directory} anew: {error}")
+            shutil.rmtree(self.directory)
+            self.directory.mkdir()
+
+    def vocabulary(self, vocab_file: Path | None) -> Tokenizer:
+        """Loads the folder's vocabulary, built or copied before if there is none."""
+        kind = self.hparams.tokenizer
+        suffix = vocab_file.suffix if vocab_file else SUFFIXES.get(kind)
+        if suffix is None:
+            raise UserError(
+                f"hparams: tokenizer={kind} is never built from text; give the file "
+                "of an imported model (--vocab_file M/vocab.marian)"
+            )
+        path = self.directory / f"vocab{suffix}"
+        if path.exists():
+            self.say(f"reusing {path}")
+        elif vocab_file is not None:
+            write_bytes_atomically(path, vocab_file.read_bytes())
+        else:
+            self.say(f"building a vocabulary of {self.hparams.vocab_size:,} subwords")
+            try:
+                self._build_vocabulary(path, self.hparams.vocab_size)
+            except VocabularyTooLargeError as error:
+                self.say(f"  {error}, which is taken instead")
+                self._build_vocabulary(path, error.largest)
+        return load_tokenizer(path)
+
+    def _build_vocabulary(self, path: Path, size: int) -> None:
+        """Builds a vocabulary that source and target share."""
+        lines = (line for pair in self.problem.pairs("train") for line in pair)
+        tags = self.problem.target_lang == TREES
+        build_vocabulary(self.hparams.tokenizer, lines, size, path, whole_tags=tags)
+
+    def encode(
+        self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer
+    ) -> None:
+        """Encodes a split and says what was left out."""
+        problem = self.problem
+        self.say(f"encoding {problem.name} {split}")
+        origin = Origin(
+            problem.name,
+            self.fingerprints[split],
+            problem.description(split),
+            problem.source_lang,
+            problem.target_lang,
         )
-    path = directory / f"vocab{suffix}"
-    if path.exists():
-        say(f"reusing {path}")
-    elif vocab_file is not None:
-        write_bytes_atomically(path, vocab_file.read_bytes())
-    else:
-        _build_vocabulary(problem, hparams, path, say)
-    return load_tokenizer(path)
+        told = 0
 
+        def progress(read: int) -> None:
+            nonlocal told
+            if read - told >= _PROGRESS_PAIRS:
+                told = read
+                self.say(f"  {read:,} pairs")
 
-def _build_vocabulary(
-    problem: Problem, hparams: HParams, path: Path, say: Callable[[str], None]
-) -> None:
-    """Builds a vocabulary, smaller than asked for where the text holds no more."""
-    kind, size = hparams.tokenizer, hparams.vocab_size
-    tags = problem.target_lang == TREES
-    say(f"building a vocabulary of {size:,} subwords")
-    try:
-        build_vocabulary(kind, _lines(problem), size, path, whole_tags=tags)
-    except VocabularyTooLargeError as error:
-        say(f"  {error}, which is taken instead")
-        build_vocabulary(kind, _lines(problem), error.largest, path, whole_tags=tags)
-
-
-def _lines(problem: Problem) -> Iterator[str]:
-    """Yields the training text, source and target alike: the vocabulary is shared."""
-    for pair in problem.pairs("train"):
-        yield from pair
-
-
-def _origin(problem: Problem, data_fingerprint: str, split: str) -> Origin:
-    return Origin(
-        problem.name,
-        data_fingerprint,
-        problem.description(split),
-        problem.source_lang,
-        problem.target_lang,
-    )
-
-
-def _encode(
-    pairs: Iterable[tuple[str, str]],
-    origin: Origin,
-    split: str,
-    tokenizer: Tokenizer,
-    directory: Path,
-    say: Callable[[str], None],
-) -> None:
-    """Encodes a split and says what was left out."""
-    say(f"encoding {origin.problem} {split}")
-    told = 0
-
-    def progress(read: int) -> None:
-        nonlocal told
-        if read - told >= _PROGRESS_PAIRS:
-            told = read
-            say(f"  {read:,} pairs")
-
-    folder = directory / split
-    manifest = write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
-    say(_summary(manifest))
+        folder = self.directory / split
+        found = write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
+        self.say(_summary(found))
 
 
 def _summary(manifest: Manifest) -> str:

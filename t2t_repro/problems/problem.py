@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from t2t_repro.system.errors import UserError
 
@@ -49,13 +49,19 @@ class Problem(ABC):
         Every command that trains asks for it. This one reads all the pairs; replace it
         where that takes long.
         """
-        digest = hashlib.sha256(f"{self.source_lang} {self.target_lang}".encode())
-        for source, target in self.pairs("train"):
-            digest.update(f"{source}\n{target}\n".encode())
-        return digest.hexdigest()
+        languages = f"{self.source_lang} {self.target_lang}"
+        return hash_of_pairs(self.pairs("train"), languages)
 
 
 def check_split(split: str) -> None:
     """Raises UserError if a split is none of `SPLITS`."""
     if split not in SPLITS:
         raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
+
+
+def hash_of_pairs(pairs: Iterable[tuple[str, str]], text: str = "") -> str:
+    """Returns the SHA-256 of a text and of pairs in their order, hexadecimal."""
+    digest = hashlib.sha256(text.encode())
+    for source, target in pairs:
+        digest.update(f"{source}\n{target}\n".encode())
+    return digest.hexdigest()
