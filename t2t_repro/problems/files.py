@@ -117,25 +117,27 @@ class FilesProblem(Problem):
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        plain = self._folder / f"{split}.{lang}"
-        if path := plain_or_compressed(plain):
-            return path
         listed = ", ".join(f"{split}.{found}" for found in self._found_languages(split))
-        raise UserError(
-            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs "
-            f"it. Found: {listed or f'no {split}.* file'}."
-        )
+        there = f" Found: {listed or f'no {split}.* file'}."
+        return file_of_split(self._folder / f"{split}.{lang}", split, there)
 
 
-def plain_or_compressed(plain: Path) -> Path | None:
-    """Returns a file or `FILE.gz`, or None; UserError if both, or one is a folder."""
+def file_of_split(plain: Path, split: str, there: str = "") -> Path:
+    """Returns a split's file or `FILE.gz`; UserError if none, both, or a folder.
+
+    `there` ends the message where there is none.
+    """
     found = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
     if len(found) == 2:
         raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
-    for path in found:
-        if path.is_dir():
-            raise UserError(f"{path} is a directory; a text file is needed here.")
-    return found[0] if found else None
+    if not found:
+        raise UserError(
+            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it."
+            f"{there}"
+        )
+    if found[0].is_dir():
+        raise UserError(f"{found[0]} is a directory; a text file is needed here.")
+    return found[0]
 
 
 def hash_of_files(paths: Iterable[Path], text: str = "") -> str:

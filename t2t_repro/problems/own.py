@@ -44,12 +44,14 @@ class OwnProblem(Problem):
         """Yields the class's pairs; UserError if it fails or yields anything else."""
         with self._in_one_line(f'pairs("{split}")'):
             for number, pair in enumerate(self._problem.pairs(split), 1):
-                if not _is_pair(pair):
-                    raise self._error(
-                        f'pair {number:,} of pairs("{split}") is {pair!r:.80}; yield '
-                        "a source and a target, both str"
-                    )
-                yield pair[0], pair[1]
+                match pair:
+                    case (str(source), str(target)):
+                        yield source, target
+                    case _:
+                        raise self._error(
+                            f'pair {number:,} of pairs("{split}") is {pair!r:.80}; '
+                            "yield a source and a target, both str"
+                        )
 
     def description(self, split: str) -> str:
         """Returns what the class does; UserError if it fails or returns no str."""
@@ -113,14 +115,6 @@ class OwnProblem(Problem):
 
 def _is_problem(value: object) -> TypeGuard[type[Problem]]:
     return isinstance(value, type) and issubclass(value, Problem) and value != Problem
-
-
-def _is_pair(value: object) -> bool:
-    return (
-        isinstance(value, tuple | list)
-        and len(value) == 2
-        and all(isinstance(side, str) for side in value)
-    )
 
 
 def _told(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.problems.files import hash_of_files, plain_or_compressed
+from t2t_repro.problems.files import file_of_split, hash_of_files
 from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
 from t2t_repro.problems.trees import TREES
@@ -99,19 +99,10 @@ class ParseWsj(Problem):
         """Returns the files of a split, all of which exist."""
         check_split(split)
         if self._treebank is None:
-            files = [self._plain_file(split)]
+            files = [file_of_split(self._folder / f"{split}.trees", split)]
         else:
             files = [path for name in _SECTIONS[split] for path in self._section(name)]
         return files + self._semi(split)
-
-    def _plain_file(self, split: str) -> Path:
-        """Returns `SPLIT.trees`, plain or compressed."""
-        plain = self._folder / f"{split}.trees"
-        if path := plain_or_compressed(plain):
-            return path
-        raise UserError(
-            f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it."
-        )
 
     def _section(self, name: str) -> list[Path]:
         """Returns the files of a section, in the order of their names."""

@@ -114,7 +114,8 @@ class WmtProblem(Problem):
         tfds_split = _TFDS_SPLITS[split]
         lines = self._builder.info.splits[tfds_split].num_examples
         origin = f"TFDS {self._corpus.tfds_name} {tfds_split}"
-        name, expected = self._name_and_size(split)
+        training = ("the whole training set", self._corpus.train_pairs)
+        name, expected = training if split == "train" else _HELD_OUT[split]
         if expected is not None and lines != expected:
             return f"{origin}, {lines:,} lines: not {name}, which has {expected:,}"
         extent = ", WMT14 full" if split == "test" else ""
@@ -177,12 +178,6 @@ class WmtProblem(Problem):
             f".download_and_prepare()' and copy tfds/{name} to "
             f"{self.tfds_dir / name}."
         )
-
-    def _name_and_size(self, split: str) -> tuple[str, int | None]:
-        """Returns what a split is and how many lines it has, if that is known."""
-        if split == "train":
-            return "the whole training set", self._corpus.train_pairs
-        return _HELD_OUT[split]
 
 
 def _newest(tfds_dir: Path, corpus: _Corpus) -> Path | None:

@@ -72,8 +72,5 @@ def _remove_left_ones(export_dir: Path) -> None:
 def _numbers(export_dir: Path) -> list[int]:
     """Returns the numbers of the versions that are there."""
     found = export_dir.iterdir() if export_dir.is_dir() else ()
-    return [int(path.name) for path in found if _is_version(path)]
-
-
-def _is_version(path: Path) -> bool:
-    return path.is_dir() and path.name.isdecimal() and path.name.isascii()
+    names = (path.name for path in found if path.is_dir())
+    return [int(name) for name in names if name.isdecimal() and name.isascii()]

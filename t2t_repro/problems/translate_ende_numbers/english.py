@@ -94,12 +94,8 @@ def price(euros: int, cents: int) -> str:
 
     A part of 0 is left out.
     """
-    parts = []
-    if euros:
-        parts.append(counted(euros, "euro", "euros"))
-    if cents:
-        parts.append(counted(cents, "cent", "cents"))
-    return " and ".join(parts)
+    units = ((euros, "euro", "euros"), (cents, "cent", "cents"))
+    return " and ".join(counted(*unit) for unit in units if unit[0])
 
 
 def indefinite(following: str) -> str:

@@ -57,40 +57,33 @@ def after_indefinite(stem: str, case: str, gender: str) -> str:
     return after_definite(stem, case, gender)
 
 
-def cardinal(n: int) -> str:
-    """Returns 0 to 99,999 as one word, e.g. 4305: "viertausenddreihundertfünf"."""
-    return _UNITS[1] if n == 1 else _joined(n, final_one="eins")
+def cardinal(n: int, final_one: str = "eins") -> str:
+    """Returns 0 to 99,999 as one word, e.g. 4305: "viertausenddreihundertfünf".
 
-
-def _joined(n: int, final_one: str) -> str:
-    """Returns a number, its last "one" being "eins" or, inside a word, "ein"."""
+    `final_one` is its last "one": "eins" or, inside a word, "ein".
+    """
     if n == 1:
         return final_one
     if n < 20:
         return _UNITS[n]
     if n < 100:
         tens, unit = divmod(n, 10)
-        return (f"{_joined(unit, 'ein')}und" if unit else "") + _TENS[tens]
+        return (f"{cardinal(unit, 'ein')}und" if unit else "") + _TENS[tens]
     size, word = (1000, "tausend") if n >= 1000 else (100, "hundert")
     count, rest = divmod(n, size)
-    head = _joined(count, "ein") + word
-    return head + _joined(rest, final_one) if rest else head
+    head = cardinal(count, "ein") + word
+    return head + cardinal(rest, final_one) if rest else head
 
 
 def ordinal(n: int) -> str:
     """Returns the basic form of an ordinal to 99,999, e.g. 21: "einundzwanzigste"."""
     if n in (100, 1000):
-        return _joined(n, "eins").removeprefix("ein") + "ste"
-    head, rest = n - n % 100, n % 100
-    prefix = _joined(head, "ein") if head else ""
+        return cardinal(n).removeprefix("ein") + "ste"
+    rest = n % 100
     if rest in _IRREGULAR_ORDINALS:
-        return prefix + _IRREGULAR_ORDINALS[rest]
-    return prefix + (_joined(rest, "eins") if rest else "") + _suffix(rest)
-
-
-def _suffix(rest: int) -> str:
-    """Returns "te" for 1 to 19 and "ste" for all other last two digits."""
-    return "te" if 1 <= rest < 20 else "ste"
+        head = cardinal(n - rest) if n > rest else ""
+        return head + _IRREGULAR_ORDINALS[rest]
+    return cardinal(n) + ("te" if 1 <= rest < 20 else "ste")
 
 
 def declined_ordinal(n: int, case: str, gender: str) -> str:
@@ -146,9 +139,8 @@ def price(euros: int, cents: int, case: str = ACCUSATIVE) -> str:
     A part of 0 is left out. The case shows in "ein", "einen", "einem Euro" alone.
     """
     one = indefinite(case, "m")
-    parts = []
-    if euros:
-        parts.append(f"{one if euros == 1 else cardinal(euros)} Euro")
-    if cents:
-        parts.append(f"{one if cents == 1 else cardinal(cents)} Cent")
-    return " und ".join(parts)
+    return " und ".join(
+        f"{one if n == 1 else cardinal(n)} {unit}"
+        for n, unit in ((euros, "Euro"), (cents, "Cent"))
+        if n
+    )
