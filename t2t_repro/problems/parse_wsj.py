@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from t2t_repro.problems.files import file_of_split, hash_of_files
@@ -88,7 +89,7 @@ class ParseWsj(Problem):
         if any((self._folder / f"train.trees{end}").exists() for end in ("", ".gz")):
             return None
         for folder in (self._folder, self._folder / "wsj"):
-            if any((folder / section).is_dir() for section in _all_sections()):
+            if any((folder / name).is_dir() for name in chain(*_SECTIONS.values())):
                 return folder
         raise UserError(
             f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
@@ -130,7 +131,3 @@ class ParseWsj(Problem):
                 f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
             )
         return found
-
-
-def _all_sections() -> list[str]:
-    return [name for names in _SECTIONS.values() for name in names]

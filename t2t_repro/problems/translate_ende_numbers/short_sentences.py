@@ -6,7 +6,6 @@ something without a city, a day or a price.
 
 import random
 from collections.abc import Callable
-from typing import TypeVar
 
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
 from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
@@ -25,7 +24,6 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
 )
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 
-_Choice = TypeVar("_Choice")
 # "to be" for one person or thing and for several, in the present and the past.
 _BE = {
     "1": (VerbGroup("am", "bin", ""), WAS),
@@ -41,7 +39,7 @@ class ShortMaker:
 
     def __init__(self, rng: random.Random, values: Values) -> None:
         """Takes the source of every choice, and the values of a split."""
-        self._rng = rng
+        self._rng, self._choose = rng, rng.choice
         self._values = values
         self._phrases = phrases = PhraseMaker(rng, values)
         # A maker named twice is chosen twice as often.
@@ -74,7 +72,7 @@ class ShortMaker:
 
     def make(self, kind: str) -> Phrase:
         """Returns a random short input of a kind, one of `sentences.KINDS`."""
-        make = self._rng.choice(self._makers[kind])
+        make = self._choose(self._makers[kind])
         phrase = make()
         # What states no value belongs to a split by its words.
         while not phrase.values and split_of(phrase.en) != self._values.split:
@@ -84,9 +82,8 @@ class ShortMaker:
     # Numbers
 
     def _bare_number(self) -> Phrase:
-        n = self._rng.choice(
-            self._rng.choice((self._values.hundreds, self._values.thousands))
-        )
+        pool = self._choose((self._values.hundreds, self._values.thousands))
+        n = self._choose(pool)
         return Phrase(english.cardinal(n), german.cardinal(n), (("number", n),))
 
     def _things(self) -> Phrase:
@@ -106,8 +103,8 @@ class ShortMaker:
         return self._phrases.numbered(NOUNS, NOMINATIVE)
 
     def _quality_of_numbered(self) -> Phrase:
-        thing, verb = self._numbered(), self._choose(*_BE["3"])
-        return clauses.main_clause(thing, verb, self._choose(*lexicon.ADJECTIVES))
+        thing, verb = self._numbered(), self._choose(_BE["3"])
+        return clauses.main_clause(thing, verb, self._choose(lexicon.ADJECTIVES))
 
     # Dates
 
@@ -130,7 +127,7 @@ class ShortMaker:
         return joined("at {0}", "um {0}", self._clock())
 
     def _it_is(self) -> Phrase:
-        verb = self._choose(*_BE["3"])
+        verb = self._choose(_BE["3"])
         return clauses.main_clause(Phrase("it", "es"), verb, self._clock())
 
     def _event_time(self) -> Phrase:
@@ -143,54 +140,54 @@ class ShortMaker:
 
     def _it_costs(self) -> Phrase:
         price = self._phrases.price(round_share=0.5)
-        thing = self._choose(Phrase("it", "es"), self._thing(NOMINATIVE))
+        thing = self._choose((Phrase("it", "es"), self._thing(NOMINATIVE)))
         costs = clauses.happen(HAPPENINGS["cost"], "present")
         return clauses.main_clause(thing, costs, price)
 
     # Clauses without a value
 
     def _quality(self) -> Phrase:
-        thing, adjective = self._thing(NOMINATIVE), self._choose(*lexicon.ADJECTIVES)
-        subject = self._choose(*lexicon.SUBJECTS)
+        thing, adjective = self._thing(NOMINATIVE), self._choose(lexicon.ADJECTIVES)
+        subject = self._choose(lexicon.SUBJECTS)
         people = subject.phrase, subject.person
-        who, person = self._choose(people, (thing, "3"), (thing, "3"))
-        return clauses.main_clause(who, self._choose(*_BE[person]), adjective)
+        who, person = self._choose((people, (thing, "3"), (thing, "3")))
+        return clauses.main_clause(who, self._choose(_BE[person]), adjective)
 
     def _action(self) -> Phrase:
         return self._somebody(lexicon.THING_VERBS, self._thing(ACCUSATIVE))
 
     def _meeting(self) -> Phrase:
-        return self._somebody(lexicon.PERSON_VERBS, self._choose(*lexicon.PERSONS))
+        return self._somebody(lexicon.PERSON_VERBS, self._choose(lexicon.PERSONS))
 
     def _activity(self) -> Phrase:
         verbs = (*lexicon.ACTIVITIES, *[lexicon.ARRIVE_THERE] * 2)
         return self._somebody(verbs, NOTHING)
 
     def _position(self) -> Phrase:
-        where, thing = self._choose(*lexicon.PREPOSITIONS), self._thing(DATIVE)
+        where, thing = self._choose(lexicon.PREPOSITIONS), self._thing(DATIVE)
         return self._somebody(
             lexicon.POSITIONS, joined("{0} {1}", "{0} {1}", where, thing)
         )
 
     def _event(self) -> Phrase:
-        on_day = joined("on {0}", "am {0}", self._choose(*lexicon.WEEKDAYS))
-        return self._happening(self._choose(NOTHING, on_day))
+        on_day = joined("on {0}", "am {0}", self._choose(lexicon.WEEKDAYS))
+        return self._happening(self._choose((NOTHING, on_day)))
 
     # Parts that several kinds share
 
     def _somebody(self, verbs: tuple[lexicon.Verb, ...], rest: Phrase) -> Phrase:
         """Returns a main clause, perhaps with an adverb of time, in any tense."""
-        subject, verb = self._choose(*lexicon.SUBJECTS), self._choose(*verbs)
+        subject, verb = self._choose(lexicon.SUBJECTS), self._choose(verbs)
         tenses = _TENSES[:-1] if verb is lexicon.ARRIVE_THERE else _TENSES
         if verb.en == verb.en_past and subject.person != "3":
             tenses = tenses[1:]  # "I read" is present or past: only the past is used.
-        tense = self._choose(*tenses)
+        tense = self._choose(tenses)
         who, group = subject.phrase, clauses.conjugate(verb, subject.person, tense)
         adverbs = {"past": lexicon.PAST_ADVERBS, "future": lexicon.FUTURE_ADVERBS}
-        order = self._choose("none", "none", "first", "last")
+        order = self._choose(("none", "none", "first", "last"))
         if order == "none" or tense not in adverbs:
             return clauses.main_clause(who, group, rest)
-        adverb = self._choose(*adverbs[tense])
+        adverb = self._choose(adverbs[tense])
         if order == "first":
             return clauses.inverted_clause(adverb, who, group, rest)
         en, de = spaced(rest.en, adverb.en), spaced(adverb.de, rest.de)
@@ -200,17 +197,17 @@ class ShortMaker:
         """Returns a clause in which an event or a vehicle does what it does."""
         moves = HAPPENINGS["leave"], HAPPENINGS["arrive"]
         events = (
-            (self._choose(*lexicon.EVENTS), self._choose(*lexicon.EVENT_HAPPENINGS)),
-            (self._choose(*lexicon.VEHICLES), self._choose(*moves)),
+            (self._choose(lexicon.EVENTS), self._choose(lexicon.EVENT_HAPPENINGS)),
+            (self._choose(lexicon.VEHICLES), self._choose(moves)),
         )
-        event, verb = self._choose(*events)
-        tense = self._choose("present", "past", "future")
+        event, verb = self._choose(events)
+        tense = self._choose(("present", "past", "future"))
         return clauses.main_clause(event, clauses.happen(verb, tense), when)
 
     def _thing(self, case: str) -> Phrase:
         """Returns a thing, "the house" or "an old house", in a German case."""
-        noun, definite = self._choose(*NOUNS), self._rng.random() < 0.6
-        adjective = self._choose(NOTHING, self._choose(*lexicon.ADJECTIVES))
+        noun, definite = self._choose(NOUNS), self._rng.random() < 0.6
+        adjective = self._choose((NOTHING, self._choose(lexicon.ADJECTIVES)))
         en = spaced(adjective.en, noun.en)
         if definite:
             article = german.definite(case, noun.gender)
@@ -222,6 +219,3 @@ class ShortMaker:
             en = f"{english.indefinite(en)} {en}"
         declined = ending(adjective.de, case, noun.gender) if adjective.de else ""
         return Phrase(en, spaced(article, declined, noun.de))
-
-    def _choose(self, *choices: _Choice) -> _Choice:
-        return self._rng.choice(choices)
