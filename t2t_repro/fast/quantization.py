@@ -23,7 +23,6 @@ from t2t_repro.fast.int8_matmul import INT8_MAX, UINT8_MAX, int8_matmul
 from t2t_repro.fast.stand_ins import Matrices, Product, matrices, stand_in, stand_in_for
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Tensor, embedding_lookup, relu
 from t2t_repro.models.transformer import Transformer
 
@@ -107,7 +106,7 @@ def matmul_groups(model: Transformer) -> list[MatmulGroup]:
         for layer in stack.layers_in_order():
             back, network = layer.self_attention, layer.feed_forward
             hidden, output = site(network.hidden), site(network.output_projection)
-            if type(network) is FeedForward:
+            if network.activation == "relu":
                 hidden = hidden._replace(rectified_for=output.name)
             found += [
                 site(back.query, back.key, back.value),

@@ -14,9 +14,6 @@ _OWN = "own choice"
 
 _model_setting = functools.partial(setting, changes="function")
 
-EPSILON = 1e-6
-"""tensor2tensor's norm_epsilon."""
-
 
 @dataclasses.dataclass(frozen=True)
 class ModelFields:
@@ -85,7 +82,7 @@ class ModelFields:
         choices=("post", "pre"),
     )
     norm_epsilon: float = _model_setting(
-        EPSILON,
+        1e-6,
         "Added to the variance by layer norm.",
         "tensor2tensor common_layers.py:layer_norm; Marian 1e-9, Transformers 1e-5",
         minimum=0,
@@ -175,55 +172,17 @@ class ModelFields:
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
 
     @property
-    def variant(self) -> dict[str, Any] | None:
-        """What is not the paper's, as `layers.EncoderLayer` describes it."""
-        far, radius = self.max_relative_position, self.self_attention_radius
-        biased = "Biased" if self.attention_bias else ""
-        parts = {}
-        if self.attention_bias:
-            for name in ("self_attention", "cross_attention"):
-                parts[name] = _layer("BiasedAttention")
-        if far:
-            parts["self_attention"] = _layer(
-                f"{biased}RelativeAttention", max_relative_position=far, radius=radius
-            )
-        elif radius:
-            parts["self_attention"] = _layer(
-                f"{biased}NeighbourhoodAttention", radius=radius
-            )
-        if self.activation != "relu":
-            parts["feed_forward"] = _layer(
-                "ActivatedFeedForward", activation=self.activation
-            )
-        if self.norm_epsilon != EPSILON:
-            epsilon = {"epsilon": self.norm_epsilon}
-            for name in ("self_attention", "cross_attention", "feed_forward"):
-                parts[f"{name}_residual"] = _layer("EpsilonResidual", **epsilon)
-            parts["final_norm"] = _layer("EpsilonNormalization", **epsilon)
-        parts |= self._tables()
-        if self.decoder_d_ff:
-            parts["decoder"] = _layer("Decoder", d_ff=self.decoder_d_ff)
-        return parts or None
-
-    def _tables(self) -> dict[str, Any]:
-        """Describes the tables that are not the paper's."""
-        biased = "Biased" if self.softmax_bias else ""
-        start, parts = self.start_symbol, {}
-        for name in ("embedding", "softmax"):
-            if start:
-                parts[name] = _layer(f"{biased}StartEmbedding", start_symbol=start)
-            elif biased:
-                parts[name] = _layer("BiasedEmbedding")
-        if start:
-            parts["target_embedding"] = _layer("StartEmbedding", start_symbol=start)
-        return parts
+    def self_attention(self) -> dict[str, Any] | None:
+        """The layer in place of the paper's self-attention, as Keras writes it down."""
+        config = {"radius": self.self_attention_radius}
+        if self.max_relative_position:
+            config["max_relative_position"] = self.max_relative_position
+            return {"class_name": "t2t_repro>RelativeAttention", "config": config}
+        if self.self_attention_radius:
+            return {"class_name": "t2t_repro>LocalAttention", "config": config}
+        return None
 
     @property
     def decoder_layers(self) -> int:
         """The number of layers in the decoder."""
         return self.num_decoder_layers or self.num_layers
-
-
-def _layer(class_name: str, **config: Any) -> dict[str, Any]:
-    """Writes a layer down as Keras does."""
-    return {"class_name": f"t2t_repro>{class_name}", "config": config}

@@ -75,7 +75,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     _refuse_what_it_lacks(model)
     pre_norm = model.encoder.norm == "pre"
     network = model.encoder.layer_0.feed_forward
-    activation = _ACTIVATIONS[getattr(network, "activation", "relu")]
+    activation = _ACTIVATIONS[network.activation]
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
         model.encoder.layer_0.num_heads,
@@ -112,7 +112,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
 def _start_symbol(model: Transformer) -> int:
     """Returns what the decoder reads before the first symbol."""
     table = model.target_embedding or model.softmax_table
-    return getattr(table, "start_symbol", PAD_ID)
+    return int(table.start_symbol)
 
 
 def _refuse_what_it_lacks(model: Transformer) -> None:

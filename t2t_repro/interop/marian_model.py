@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.layers.beyond_paper import RULED_OUT
+from t2t_repro.layers.embedding import RULED_OUT
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.marian_tokenizer import model_pieces
 

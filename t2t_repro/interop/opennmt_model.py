@@ -8,7 +8,7 @@ from t2t_repro.interop.marian_model import UNKNOWN, Arrays, Vocabulary, in_order
 from t2t_repro.interop.opennmt_config import START
 from t2t_repro.interop.opennmt_description import Description
 from t2t_repro.interop.opennmt_variables import Variables
-from t2t_repro.layers.beyond_paper import RULED_OUT
+from t2t_repro.layers.embedding import RULED_OUT
 from t2t_repro.system.errors import UserError
 
 NORM_EPSILON = 1e-3

@@ -5,17 +5,9 @@ be seen, dropout is Keras' own. They run on every backend of Keras, and know of 
 trick: `t2t_repro.fast` computes the same formulas sooner.
 """
 
+from t2t_repro.layers import former_layers as former_layers
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.beyond_paper import (
-    ActivatedFeedForward,
-    BiasedAttention,
-    BiasedEmbedding,
-    BiasedNeighbourhoodAttention,
-    BiasedRelativeAttention,
-    EpsilonNormalization,
-    EpsilonResidual,
-)
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout, dropout_seed
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
@@ -27,19 +19,12 @@ from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 __all__ = [
-    "ActivatedFeedForward",
-    "BiasedAttention",
-    "BiasedEmbedding",
-    "BiasedNeighbourhoodAttention",
-    "BiasedRelativeAttention",
     "Decoder",
     "DecoderLayer",
     "Dense",
     "Dropout",
     "Encoder",
     "EncoderLayer",
-    "EpsilonNormalization",
-    "EpsilonResidual",
     "FeedForward",
     "LayerNormalization",
     "LearnedPosition",

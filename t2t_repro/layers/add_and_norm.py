@@ -15,11 +15,16 @@ from t2t_repro.layers.layer import Layer
 class LayerNormalization(Layer):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias`` over the last axis.
 
-    The variance is the biased one, and epsilon 1e-6 (tensor2tensor
+    The variance is the biased one (tensor2tensor
     common_layers.py:layer_norm_compute). Computed in float32 whatever the policy.
+
+    Args:
+        epsilon: added to the variance.
     """
 
-    epsilon = 1e-6
+    def __init__(self, epsilon: float = 1e-6, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
 
     def build(self, input_shape: Shape) -> None:
         """Creates scale (ones) and bias (zeros)."""
@@ -48,19 +53,27 @@ class Residual(Layer):
     Args:
         dropout: P_drop of the sub-layer's output.
         norm: "post" or "pre".
+        epsilon: added to the variance by the normalisation.
 
     Raises:
         ValueError: ``norm`` is neither.
     """
 
-    def __init__(self, dropout: float = 0.0, norm: str = "post", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        norm: str = "post",
+        epsilon: float = 1e-6,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if norm not in ("post", "pre"):
             raise ValueError(f'norm {norm!r}: use "post" or "pre"')
         self.dropout = dropout
         self.norm = norm
+        self.epsilon = epsilon
         policy = self.dtype_policy
-        self.layer_norm = LayerNormalization(name="layer_norm", dtype=policy)
+        self.layer_norm = LayerNormalization(epsilon, name="layer_norm", dtype=policy)
         self.drop = Dropout(dropout, name="dropout", dtype=policy)
 
     def build(self, x_shape: Shape) -> None:

@@ -37,8 +37,8 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
 class MultiHeadAttention(Layer):
     """``Concat(head_1, ..., head_h) W_O``, with d_k and d_v of their own.
 
-    Head i owns the columns i*d .. (i+1)*d - 1 of each projection, and no projection
-    has a bias (tensor2tensor common_attention.py:multihead_attention). It is called as
+    Head i owns the columns i*d .. (i+1)*d - 1 of each projection (tensor2tensor
+    common_attention.py:multihead_attention). It is called as
     ``keras.layers.MultiHeadAttention`` is.
 
     Args:
@@ -47,6 +47,7 @@ class MultiHeadAttention(Layer):
         d_v: channels of a value, per head.
         d_model: channels of the output; None: as many as the query has.
         dropout: the share of attention weights dropped.
+        use_bias: whether the four projections have biases; the paper's have none.
 
     References:
         Attention Is All You Need, equation (1) and section 3.2.2.
@@ -59,6 +60,7 @@ class MultiHeadAttention(Layer):
         d_v: int,
         d_model: int | None = None,
         dropout: float = 0.0,
+        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -67,21 +69,21 @@ class MultiHeadAttention(Layer):
         self.d_v = d_v
         self.d_model = d_model
         self.dropout = dropout
-        self.query = self.projection(num_heads * d_k, "query")
-        self.key = self.projection(num_heads * d_k, "key")
-        self.value = self.projection(num_heads * d_v, "value")
+        self.use_bias = use_bias
+        self.query = self._projection(num_heads * d_k, "query")
+        self.key = self._projection(num_heads * d_k, "key")
+        self.value = self._projection(num_heads * d_v, "value")
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
-    def projection(self, units: int, name: str) -> Dense:
-        """Makes one of the four projections."""
-        return Dense(units, name=name, dtype=self.dtype_policy)
+    def _projection(self, units: int, name: str) -> Dense:
+        return Dense(units, self.use_bias, name=name, dtype=self.dtype_policy)
 
     def build(
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         """Creates the four projections."""
         width = self.compute_output_shape(query_shape)[-1]
-        self.output_projection = self.projection(width, "output")
+        self.output_projection = self._projection(width, "output")
         self.query.build(query_shape)
         self.key.build(key_shape or value_shape)
         self.value.build(value_shape)

@@ -9,6 +9,9 @@ from t2t_repro.layers.functional import Shape, Tensor, embedding_lookup, tied_lo
 from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import non_padding
 
+RULED_OUT = -1e4
+"""A logit whose probability is 0 beside any other; 16 bits hold it, too."""
+
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class TokenEmbedding(Layer):
@@ -22,6 +25,11 @@ class TokenEmbedding(Layer):
         d_model: the number of channels.
         scale: whether embeddings are multiplied by sqrt(d_model).
         mask_zero: whether the embeddings carry Keras' mask that hides PAD.
+        use_bias: whether each symbol's logit has a bias; that of PAD, as of any symbol
+            that no text has, rules it out.
+        start_symbol: the id whose embedding PAD gets in place of a vector of zeros, so
+            that it starts a target that was shifted by PAD; 0: none. What pads a batch
+            is not seen, whatever its embedding.
     """
 
     def __init__(
@@ -30,6 +38,8 @@ class TokenEmbedding(Layer):
         d_model: int,
         scale: bool = True,
         mask_zero: bool = False,
+        use_bias: bool = False,
+        start_symbol: int = 0,
         **kwargs: Any,
     ) -> None:
         # Autocast would round ids that come as floats: 16 bits count to 256.
@@ -38,14 +48,21 @@ class TokenEmbedding(Layer):
         self.d_model = d_model
         self.scale = scale
         self.mask_zero = mask_zero
+        self.use_bias = use_bias
+        self.start_symbol = start_symbol
+        self.bias = None
 
     def build(self, input_shape: object = None) -> None:
-        """Creates the table."""
+        """Creates the table and the bias."""
         self.table = self.add_weight(
             name="table",
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
         )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                name="bias", shape=(self.vocab_size,), initializer=_all_but_padding
+            )
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the shape of the embeddings of ids."""
@@ -56,17 +73,20 @@ class TokenEmbedding(Layer):
 
         Args:
             inputs: int32 (batch, length); in reverse float (..., d_model).
-            reverse: whether to multiply by the transposed table, neither scaled nor
-                with a bias.
+            reverse: whether to multiply by the transposed table, unscaled.
 
         Returns:
             float (batch, length, d_model); in reverse float (..., vocab_size).
         """
         if reverse:
-            vectors = ops.cast(inputs, self.compute_dtype)
-            return tied_logits(vectors, self.table)
+            logits = tied_logits(ops.cast(inputs, self.compute_dtype), self.table)
+            if self.bias is None:
+                return logits
+            return ops.add(logits, ops.cast(self.bias, logits.dtype))
         # A Sequential model makes float32 of what it is called with.
         ids = ops.cast(inputs, "int32")
+        if self.start_symbol:
+            ids = ops.where(non_padding(ids), ids, self.start_symbol)
         vectors = ops.cast(embedding_lookup(self.table, ids), self.compute_dtype)
         scale = self.d_model**0.5 if self.scale else 1.0
         mask = ops.cast(non_padding(ids), vectors.dtype) * scale
@@ -76,6 +96,11 @@ class TokenEmbedding(Layer):
         """Returns where the symbols are, bool (batch, length), with `mask_zero`."""
         is_ids = len(inputs.shape) == 2
         return non_padding(inputs) if self.mask_zero and is_ids else mask
+
+
+def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
+    """Makes a bias that gives PAD no probability, and else zeros."""
+    return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

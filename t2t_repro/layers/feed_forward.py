@@ -3,11 +3,20 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor, relu
 from t2t_repro.layers.layer import Layer
+
+ACTIVATIONS = {
+    "relu": relu,
+    "swish": ops.silu,
+    "gelu": lambda x: ops.gelu(x, approximate=False),
+    "gelu_sigmoid": lambda x: x * ops.sigmoid(1.702 * x),
+}
+"""The last is an approximation of GELU, which Marian had up to version 1.12.0."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -18,12 +27,22 @@ class FeedForward(Layer):
         d_ff: channels of the hidden layer.
         dropout: the share of hidden units dropped (tensor2tensor's relu_dropout;
             the paper has none).
+        activation: what is applied to the hidden layer, a key of `ACTIVATIONS`.
+
+    Raises:
+        ValueError: there is no such activation.
     """
 
-    def __init__(self, d_ff: int, dropout: float = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self, d_ff: int, dropout: float = 0.0, activation: str = "relu", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation {activation!r}: use one of {known}")
         self.d_ff = d_ff
         self.dropout = dropout
+        self.activation = activation
         policy = self.dtype_policy
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=policy)
         self.drop = Dropout(dropout, name="dropout", dtype=policy)
@@ -39,5 +58,5 @@ class FeedForward(Layer):
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
-        hidden = relu(self.hidden(x))
+        hidden = ACTIVATIONS[self.activation](self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

@@ -53,7 +53,7 @@ def attend_locally(
     return ops.matmul(drop(masked_softmax(logits, mask)), value)
 
 
-@keras.saving.register_keras_serializable("t2t_repro", "NeighbourhoodAttention")
+@keras.saving.register_keras_serializable("t2t_repro")
 class LocalAttention(MultiHeadAttention):
     """Self-attention that sees so many positions on either side.
 

@@ -57,13 +57,34 @@ def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
     return ops.reshape(pairs, (*ops.shape(positions), d_model))
 
 
+def sinusoid_halves(positions: Tensor, d_model: int) -> Tensor:
+    """The paper's frequencies in tensor2tensor's order: all sines, then all cosines.
+
+    Transformers and CTranslate2 give it to Marian's models (transformers
+    modeling_marian.py:MarianSinusoidalPositionalEmbedding). Arguments and result are
+    those of `sinusoid_paper`.
+    """
+    pairs = sinusoid_paper(positions, d_model)
+    return ops.concatenate([pairs[..., 0::2], pairs[..., 1::2]], axis=-1)
+
+
+def sinusoid_from_one(positions: Tensor, d_model: int) -> Tensor:
+    """`sinusoid` of positions counted from 1, as OpenNMT-tf's (layers/position.py)."""
+    return sinusoid(positions + 1, d_model)
+
+
 def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """Multiplies positions (..., length) by rates (d / 2,), radians per position."""
     places = ops.expand_dims(ops.cast(positions, "float32"), -1)
     return places * ops.convert_to_tensor(rates, "float32")
 
 
-FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
+FORMULAS = {
+    "sinusoid": sinusoid,
+    "sinusoid_paper": sinusoid_paper,
+    "sinusoid_halves": sinusoid_halves,
+    "sinusoid_from_one": sinusoid_from_one,
+}
 
 
 def _added(
@@ -80,7 +101,8 @@ class PositionalEncoding(Layer):
     """Adds sines and cosines of different frequencies.
 
     Args:
-        formula: "sinusoid" (tensor2tensor's layout) or "sinusoid_paper".
+        formula: "sinusoid" (tensor2tensor's layout), "sinusoid_paper" or another key of
+            `FORMULAS`.
 
     Raises:
         ValueError: there is no such formula.

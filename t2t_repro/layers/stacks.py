@@ -1,7 +1,7 @@
 """The encoder and the decoder (paper section 3.1)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import keras
 
@@ -9,9 +9,18 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer, Variant, made
+from t2t_repro.layers.layer import Layer
 
 Sublayer = Callable[[Tensor], Tensor]
+OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
+"""A layer, or what Keras writes down of it, which is copied; or None."""
+
+
+def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
+    """Returns what Keras writes down of a layer, without the shapes of its weights."""
+    if not isinstance(layer, keras.layers.Layer):
+        return layer
+    return keras.saving.serialize_keras_object(layer) | {"build_config": None}
 
 
 class _StackLayer(Layer):
@@ -27,7 +36,10 @@ class _StackLayer(Layer):
         norm: str = "post",
         attention_dropout: float = 0.0,
         ffn_dropout: float = 0.0,
-        variant: Variant = None,
+        activation: str = "relu",
+        attention_bias: bool = False,
+        norm_epsilon: float = 1e-6,
+        self_attention: OtherLayer = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -39,22 +51,37 @@ class _StackLayer(Layer):
         self.norm = norm
         self.attention_dropout = attention_dropout
         self.ffn_dropout = ffn_dropout
-        self.variant = variant
+        self.activation = activation
+        self.attention_bias = attention_bias
+        self.norm_epsilon = norm_epsilon
+        self._other_attention = layer_config(self_attention)
         self._make()
 
-    def _part(self, name: str, kind: type, *args: Any, **config: Any) -> Any:
-        return made(self.variant, name, kind, *args, dtype=self.dtype_policy, **config)
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make the layer again."""
+        return super().get_config() | {"self_attention": self._other_attention}
 
-    def _attention(self, name: str) -> Layer:
-        sizes = (self.num_heads, self.d_k, self.d_v)
-        dropout = self.attention_dropout
-        return self._part(name, MultiHeadAttention, *sizes, dropout=dropout)
+    def _attention(self, name: str, other: dict[str, Any] | None = None) -> Any:
+        config: dict[str, Any] = {
+            "num_heads": self.num_heads,
+            "d_k": self.d_k,
+            "d_v": self.d_v,
+            "dropout": self.attention_dropout,
+            "use_bias": self.attention_bias,
+        }
+        own = {"name": name, "dtype": self.dtype_policy}
+        if other is None:
+            return MultiHeadAttention(**config, **own)
+        other = other | {"config": config | other["config"] | own}
+        return keras.saving.deserialize_keras_object(other)
 
     def _residual(self, name: str) -> Residual:
-        return self._part(name, Residual, self.dropout, self.norm)
+        own = {"name": f"{name}_residual", "dtype": self.dtype_policy}
+        return Residual(self.dropout, self.norm, self.norm_epsilon, **own)
 
     def _feed_forward(self) -> FeedForward:
-        return self._part("feed_forward", FeedForward, self.d_ff, self.ffn_dropout)
+        own = {"name": "feed_forward", "dtype": self.dtype_policy}
+        return FeedForward(self.d_ff, self.ffn_dropout, self.activation, **own)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -70,20 +97,22 @@ class EncoderLayer(_StackLayer):
         norm: "post" (paper) or "pre".
         attention_dropout: the share of attention weights dropped; the paper: none.
         ffn_dropout: the share of hidden feed-forward units dropped; the paper: none.
-        variant: other sub-layers than the paper's, by name, as Keras writes layers
-            down: ``{"self_attention": {"class_name": "t2t_repro>...", "config":
-            {...}}}``, with the arguments of their own as config. The self-attention's
-            alone may come without its name.
+        activation: of the feed-forward network; see `FeedForward`.
+        attention_bias: whether the projections of the attention have biases.
+        norm_epsilon: added to the variance by the normalisations.
+        self_attention: another layer than the paper's, such as a `RelativeAttention`,
+            which is copied; or what ``keras.saving.serialize_keras_object`` makes of
+            it, where sizes and dropout may be left out.
 
     Raises:
-        ValueError: ``norm`` is unknown, or a part or a class of the variant.
+        ValueError: ``norm`` or ``activation`` is unknown.
     """
 
     def _make(self) -> None:
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_residual = self._residual("self_attention_residual")
+        self.self_attention = self._attention("self_attention", self._other_attention)
+        self.self_attention_residual = self._residual("self_attention")
         self.feed_forward = self._feed_forward()
-        self.feed_forward_residual = self._residual("feed_forward_residual")
+        self.feed_forward_residual = self._residual("feed_forward")
 
     def build(self, x_shape: Shape) -> None:
         """Builds the sub-layers."""
@@ -136,12 +165,12 @@ class DecoderLayer(_StackLayer):
     """
 
     def _make(self) -> None:
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_residual = self._residual("self_attention_residual")
+        self.self_attention = self._attention("self_attention", self._other_attention)
+        self.self_attention_residual = self._residual("self_attention")
         self.cross_attention = self._attention("cross_attention")
-        self.cross_attention_residual = self._residual("cross_attention_residual")
+        self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
-        self.feed_forward_residual = self._residual("feed_forward_residual")
+        self.feed_forward_residual = self._residual("feed_forward")
 
     def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
         """Builds the sub-layers."""
@@ -235,15 +264,18 @@ class _Stack(Layer):
         super().__init__(name=name, dtype=dtype, trainable=trainable, autocast=False)
         self.num_layers = num_layers
         self.norm = norm
-        self.layer = layer
+        other = layer_config(layer.get("self_attention"))
+        self.layer = layer | {"self_attention": other}
         own = {"dtype": self.dtype_policy}
         for index in range(num_layers):
-            one = self.layer_class(norm=norm, name=f"layer_{index}", **layer, **own)
+            one = self.layer_class(
+                norm=norm, name=f"layer_{index}", **self.layer, **own
+            )
             setattr(self, f"layer_{index}", one)
         self.final_norm = None
         if norm == "pre":
-            variant = layer.get("variant")
-            self.final_norm = made(variant, "final_norm", LayerNormalization, **own)
+            epsilon = layer.get("norm_epsilon", 1e-6)
+            self.final_norm = LayerNormalization(epsilon, name="final_norm", **own)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the stack again."""

@@ -12,10 +12,9 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import Variant, made
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
-from t2t_repro.layers.stacks import Decoder, Encoder
+from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -36,20 +35,19 @@ class Transformer(keras.Model):
         d_ff: hidden channels of the feed-forward networks.
         dropout: P_drop of sub-layer outputs and of the stacks' inputs.
         norm: "post" (paper) or "pre".
-        position: "sinusoid" (tensor2tensor's layout), "sinusoid_paper", "learned" or
-            "none".
+        position: a formula of `layers.PositionalEncoding`, "learned" or "none".
         max_position: rows of a learned table of positions.
         share_embeddings: one table for inputs, targets and logits, where both sides
             have as many rows.
         scale_embeddings: whether embeddings are multiplied by sqrt(d_model).
         target_space_embedding: adds a trained vector to every source position.
         target_space_id: which of its rows.
-        attention_dropout: the share of attention weights dropped.
-        ffn_dropout: the share of hidden feed-forward units dropped.
-        variant: other parts than the paper's, of the model ("softmax", "decoder", ...)
-            and of its layers, written down as those of `layers.EncoderLayer`.
         tie_target: one table for targets and logits where inputs have another.
         source_end: whether the encoder sees the EOS of the source.
+        decoder_d_ff: d_ff of the decoder; None: that of the encoder.
+        softmax_bias: whether each symbol's logit has a bias.
+        start_symbol: what the decoder reads first: an id; 0: a vector of zeros.
+        **layer: the other arguments of `layers.EncoderLayer`, by name.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -82,59 +80,62 @@ class Transformer(keras.Model):
         scale_embeddings: bool = True,
         target_space_embedding: bool = False,
         target_space_id: int = 0,
-        attention_dropout: float = 0.0,
-        ffn_dropout: float = 0.0,
-        variant: Variant = None,
         tie_target: bool = False,
         source_end: bool = True,
-        **kwargs: Any,
+        decoder_d_ff: int | None = None,
+        softmax_bias: bool = False,
+        start_symbol: int = 0,
+        *,
+        name: str = "transformer",
+        dtype: Any = None,
+        trainable: bool = True,
+        **layer: Any,
     ) -> None:
-        arguments = {k: v for k, v in locals().items() if k in _arguments()}
-        super().__init__(name=kwargs.pop("name", "transformer"), **kwargs)
-        self._config = arguments
+        arguments = {k: v for k, v in locals().items() if k in _arguments(Transformer)}
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
         self.source_end = source_end
         self.shared = share_embeddings and self.vocab_size == vocab_size
-        part = functools.partial(made, variant, dtype=self.dtype_policy)
-
-        def table(name: str, rows: int) -> TokenEmbedding:
-            return part(name, TokenEmbedding, rows, d_model, scale_embeddings)
-
+        policy, rows = self.dtype_policy, self.vocab_size
+        table = functools.partial(
+            TokenEmbedding, d_model=d_model, scale=scale_embeddings, dtype=policy
+        )
+        of_target = functools.partial(table, rows, start_symbol=start_symbol)
         self.target_embedding = None
         if self.shared:
-            self.embedding = table("embedding", vocab_size)
+            self.embedding = of_target(use_bias=softmax_bias, name="embedding")
         else:
-            self.input_embedding = table("input_embedding", vocab_size)
+            self.input_embedding = table(vocab_size, name="input_embedding")
             if not tie_target:
-                self.target_embedding = table("target_embedding", self.vocab_size)
-            self.softmax = table("softmax", self.vocab_size)
+                self.target_embedding = of_target(name="target_embedding")
+            self.softmax = of_target(use_bias=softmax_bias, name="softmax")
         self.target_space = None
         if target_space_embedding:
-            self.target_space = part("target_space", TargetSpace, target_space_id)
+            self.target_space = TargetSpace(
+                target_space_id, name="target_space", dtype=policy
+            )
         self.input_position = self.target_position = None
-        signal: tuple[type, Any] = (PositionalEncoding, position)
-        if position == "learned":
-            signal = (LearnedPosition, max_position)
         if position != "none":
-            self.input_position = part("input_position", *signal)
-            self.target_position = part("target_position", *signal)
-        self.input_dropout = part("input_dropout", Dropout, dropout)
-        self.target_dropout = part("target_dropout", Dropout, dropout)
-        layer: dict[str, Any] = {
+            signal = functools.partial(PositionalEncoding, position, dtype=policy)
+            if position == "learned":
+                signal = functools.partial(LearnedPosition, max_position, dtype=policy)
+            self.input_position = signal(name="input_position")
+            self.target_position = signal(name="target_position")
+        self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
+        self.target_dropout = Dropout(dropout, name="target_dropout", dtype=policy)
+        layer |= {
             "num_heads": num_heads,
             "d_k": d_k or d_model // num_heads,
             "d_v": d_v or d_model // num_heads,
-            "d_ff": d_ff,
             "dropout": dropout,
             "norm": norm,
-            "attention_dropout": attention_dropout,
-            "ffn_dropout": ffn_dropout,
-            "variant": variant,
+            "dtype": policy,
         }
-        self.encoder = part("encoder", Encoder, num_layers, **layer)
-        layers = num_decoder_layers or num_layers
-        self.decoder = part("decoder", Decoder, layers, **layer)
+        self.encoder = Encoder(num_layers, d_ff=d_ff, name="encoder", **layer)
+        layers, d_ff = num_decoder_layers or num_layers, decoder_d_ff or d_ff
+        self.decoder = Decoder(layers, d_ff=d_ff, name="decoder", **layer)
+        self._config = self.decoder.layer | arguments
 
     @classmethod
     def from_hparams(
@@ -163,7 +164,8 @@ class Transformer(keras.Model):
             -(-(size or vocab_size) // divisor) * divisor
             for size in (vocab_size, target_vocab_size)
         )
-        values = {name: getattr(hparams, name) for name in _arguments()[2:]}
+        names = _arguments(Transformer)[2:] + _arguments(EncoderLayer)
+        values = {name: getattr(hparams, name) for name in names}
         return cls(rows, target_rows, **{**values, **changes})
 
     def build(self, input_shape: object = None) -> None:
@@ -287,6 +289,6 @@ class Transformer(keras.Model):
         return x if self.target_position is None else self.target_position(x, positions)
 
 
-def _arguments() -> list[str]:
-    """Returns the names of the model's arguments, vocabulary sizes first."""
-    return list(inspect.signature(Transformer.__init__).parameters)[1:-1]
+def _arguments(kind: type) -> list[str]:
+    """Returns the names of the arguments that a class lists, in order."""
+    return inspect.getfullargspec(kind).args[1:]

@@ -1,4 +1,7 @@
-"""Every public layer, made small, and what it is called on."""
+"""Every public layer, made small, and what it is called on.
+
+What follows a class's name says which of its options it has.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,7 +13,7 @@ import numpy as np
 from t2t_repro import layers
 
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 12}
-NEARBY = {"class_name": "t2t_repro>NeighbourhoodAttention", "config": {"radius": 2}}
+NEARBY = layers.LocalAttention(2, 4, 5, radius=2)
 
 
 class Case(NamedTuple):
@@ -33,7 +36,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-def variant(kind: type[keras.layers.Layer], **sizes: Any) -> Callable[..., Any]:
+def attention(kind: type[keras.layers.Layer], **sizes: Any) -> Callable[..., Any]:
     """Returns what makes an attention with three channels in each of two heads."""
     return lambda **options: kind(2, 3, 3, **sizes, **options)
 
@@ -48,23 +51,24 @@ CASES = {
         {"attention_mask": SEEN},
     ),
     "RelativeAttention": Case(
-        variant(layers.RelativeAttention, max_relative_position=3), [X, X]
+        attention(layers.RelativeAttention, max_relative_position=3), [X, X]
     ),
     "LocalAttention": Case(
-        variant(layers.LocalAttention, radius=2),
+        attention(layers.LocalAttention, radius=2),
         [X, X],
         {"use_causal_mask": True},
     ),
-    "BiasedAttention": Case(
-        lambda **options: layers.BiasedAttention(2, 4, 5, **options),
+    "MultiHeadAttention use_bias": Case(
+        lambda **options: layers.MultiHeadAttention(2, 4, 5, use_bias=True, **options),
         [X, MEMORY],
         {"attention_mask": SEEN},
     ),
-    "BiasedRelativeAttention": Case(
-        variant(layers.BiasedRelativeAttention, max_relative_position=3), [X, X]
+    "RelativeAttention use_bias": Case(
+        attention(layers.RelativeAttention, max_relative_position=3, use_bias=True),
+        [X, X],
     ),
-    "BiasedNeighbourhoodAttention": Case(
-        variant(layers.BiasedNeighbourhoodAttention, radius=2),
+    "LocalAttention use_bias": Case(
+        attention(layers.LocalAttention, radius=2, use_bias=True),
         [X, X],
         {"use_causal_mask": True},
     ),
@@ -73,16 +77,15 @@ CASES = {
     ),
     "Dropout": Case(lambda **options: layers.Dropout(0.3, **options), [X]),
     "FeedForward": Case(lambda **options: layers.FeedForward(9, 0.1, **options), [X]),
-    "ActivatedFeedForward": Case(
-        lambda **options: layers.ActivatedFeedForward(9, activation="gelu", **options),
-        [X],
+    "FeedForward activation": Case(
+        lambda **options: layers.FeedForward(9, activation="gelu", **options), [X]
     ),
     "LayerNormalization": Case(layers.LayerNormalization, [X]),
-    "EpsilonNormalization": Case(
-        lambda **options: layers.EpsilonNormalization(0.1, **options), [X]
+    "LayerNormalization epsilon": Case(
+        lambda **options: layers.LayerNormalization(0.1, **options), [X]
     ),
-    "EpsilonResidual": Case(
-        lambda **options: layers.EpsilonResidual(0.1, epsilon=0.1, **options),
+    "Residual epsilon": Case(
+        lambda **options: layers.Residual(0.1, epsilon=0.1, **options),
         [X],
         {"sublayer": keras.ops.tanh},
     ),
@@ -94,8 +97,11 @@ CASES = {
     "TokenEmbedding": Case(
         lambda **options: layers.TokenEmbedding(11, 8, **options), [IDS]
     ),
-    "BiasedEmbedding": Case(
-        lambda **options: layers.BiasedEmbedding(11, 8, **options), [IDS]
+    "TokenEmbedding use_bias": Case(
+        lambda **options: layers.TokenEmbedding(11, 8, use_bias=True, **options), [IDS]
+    ),
+    "TokenEmbedding start_symbol": Case(
+        lambda **options: layers.TokenEmbedding(11, 8, start_symbol=4, **options), [IDS]
     ),
     "TargetSpace": Case(lambda **options: layers.TargetSpace(3, **options), [X]),
     "LearnedPosition": Case(
@@ -105,7 +111,10 @@ CASES = {
         lambda **options: layers.PositionalEncoding("sinusoid_paper", **options), [X]
     ),
     "EncoderLayer": Case(
-        lambda **options: layers.EncoderLayer(**SIZES, variant=NEARBY, **options), [X]
+        lambda **options: layers.EncoderLayer(
+            **SIZES, self_attention=NEARBY, **options
+        ),
+        [X],
     ),
     "DecoderLayer": Case(
         lambda **options: layers.DecoderLayer(**SIZES, norm="pre", **options),
@@ -113,7 +122,9 @@ CASES = {
         {"cross_attention_mask": SEEN},
     ),
     "Encoder": Case(
-        lambda **options: layers.Encoder(2, "pre", **SIZES, variant=NEARBY, **options),
+        lambda **options: layers.Encoder(
+            2, "pre", **SIZES, self_attention=NEARBY, **options
+        ),
         [X],
     ),
     "Decoder": Case(

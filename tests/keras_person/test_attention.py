@@ -150,19 +150,37 @@ def test_a_radius_as_wide_as_the_text_is_no_radius():
     np.testing.assert_allclose(near(X, X), whole(X, X), atol=1e-6)
 
 
-def test_a_variant_goes_into_the_layers_of_an_encoder():
+def test_another_attention_goes_into_the_layers_of_an_encoder():
     encoder = layers.Encoder(
         2,
         num_heads=2,
         d_k=4,
         d_v=4,
         d_ff=8,
-        variant={
-            "class_name": "t2t_repro>RelativeAttention",
-            "config": {"max_relative_position": 2},
-        },
+        attention_dropout=0.3,
+        attention_bias=True,
+        self_attention=layers.RelativeAttention(2, 3, 5, max_relative_position=2),
     )
     encoder(X)
-    for layer in encoder.layers_in_order():
-        assert type(layer.self_attention) is layers.RelativeAttention
-        assert layer.self_attention.max_relative_position == 2
+    found = [layer.self_attention for layer in encoder.layers_in_order()]
+    assert found[0] is not found[1]
+    for number, attention in enumerate(found):
+        assert type(attention) is layers.RelativeAttention
+        assert attention.max_relative_position == 2
+        # What the layer says of itself goes before what the stack says.
+        assert (attention.d_k, attention.d_v, attention.dropout) == (3, 5, 0.0)
+        path = f"encoder/layer_{number}/self_attention/query/kernel"
+        assert attention.query.kernel.path == path
+
+
+def test_what_is_not_said_of_another_attention_is_that_of_the_stack():
+    config = {"class_name": "t2t_repro>LocalAttention", "config": {"radius": 1}}
+    layer = layers.DecoderLayer(
+        2, 3, 5, 8, attention_dropout=0.3, attention_bias=True, self_attention=config
+    )
+    attention = layer.self_attention
+    assert type(attention) is layers.LocalAttention
+    assert (attention.num_heads, attention.d_k, attention.d_v) == (2, 3, 5)
+    assert (attention.dropout, attention.use_bias) == (0.3, True)
+    assert type(layer.cross_attention) is layers.MultiHeadAttention
+    assert layer.cross_attention.use_bias

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import t2t_repro
-from t2t_repro.layers.layer import PARTS
+from t2t_repro import layers
 from tests import sixteen_bits
 from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
 
@@ -59,30 +59,12 @@ def test_a_set_of_hyper_parameters_makes_it_and_single_values_can_differ():
     assert model(PAIRS, training=True).shape == (16, 6, 20)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_can_be_another(part):
-    unknown = {part: {"class_name": "no>Such", "config": {}}}
-    sizes = (20, 30) if part in ("input_embedding", "target_embedding") else (20,)
-    with pytest.raises(ValueError, match="variant 'no>Such': no such layer"):
-        t2t_repro.Transformer(
-            *sizes,
-            **SIZES,
-            norm="pre",
-            share_embeddings=part != "softmax",
-            target_space_embedding=True,
-            variant=unknown,
-        )
-
-
-def test_a_part_that_does_not_exist_is_refused_by_name():
-    variant = {"softmx": {"class_name": "t2t_repro>BiasedEmbedding", "config": {}}}
+def test_an_argument_that_does_not_exist_is_refused_by_name():
     for make in (
-        lambda: t2t_repro.Transformer(20, **SIZES, variant=variant),
-        lambda: t2t_repro.Transformer.from_hparams("tiny", 20, variant=variant),
+        lambda: t2t_repro.Transformer(20, **SIZES, sofmax_bias=True),
+        lambda: t2t_repro.Transformer.from_hparams("tiny", 20, sofmax_bias=True),
     ):
-        with pytest.raises(
-            ValueError, match=r"^variant 'softmx': use one of .*softmax"
-        ):
+        with pytest.raises(ValueError, match="sofmax_bias"):
             make()
 
 
@@ -330,8 +312,8 @@ def test_two_replicas_learn_what_one_learns():
 
 
 def test_a_config_makes_it_again():
-    nearby = {"class_name": "t2t_repro>NeighbourhoodAttention", "config": {"radius": 2}}
-    model = t2t_repro.Transformer(20, 30, **SIZES, norm="pre", variant=nearby)
+    nearby = layers.LocalAttention(2, 8, 8, radius=2)
+    model = t2t_repro.Transformer(20, 30, **SIZES, norm="pre", self_attention=nearby)
     again = t2t_repro.Transformer.from_config(model.get_config())
     assert again.get_config() == model.get_config()
     expected = model(PAIRS)

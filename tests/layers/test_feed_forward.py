@@ -1,6 +1,9 @@
 """The feed-forward network is equation (2) of the paper."""
 
+import math
+
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.dropout import dropout_seed
@@ -33,3 +36,26 @@ def test_hidden_units_are_dropped_in_training():
         dropped = layer(x, training=True)
     assert np.abs(plain - np.array(dropped)).max() > 1e-3
     np.testing.assert_array_equal(plain, layer(x, training=False))
+
+
+@pytest.mark.parametrize(
+    ("activation", "formula"),
+    [
+        ("relu", lambda x: max(0.0, x)),
+        ("swish", lambda x: x / (1 + math.exp(-x))),
+        ("gelu", lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2),
+        ("gelu_sigmoid", lambda x: x / (1 + math.exp(-1.702 * x))),
+    ],
+)
+def test_another_activation_stands_between_the_maps(activation, formula):
+    layer = FeedForward(3, activation=activation)
+    layer.build((None, 3))
+    for dense in (layer.hidden, layer.output_projection):
+        dense.kernel.assign(np.eye(3, dtype="float32"))
+    x = [-1.5, 0.25, 2.0]
+    np.testing.assert_allclose(layer(tf.constant([x]))[0], list(map(formula, x)), 1e-5)
+
+
+def test_an_activation_that_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="activation 'tanh': use one of relu, swish,"):
+        FeedForward(3, activation="tanh")
