@@ -173,7 +173,7 @@ class ModelFields:
 
     @property
     def self_attention(self) -> dict[str, Any] | None:
-        """The layer in place of the paper's self-attention, as Keras writes it down."""
+        """A serialized layer in place of the paper's self-attention, or None."""
         config = {"radius": self.self_attention_radius}
         if self.max_relative_position:
             config["max_relative_position"] = self.max_relative_position

@@ -1,9 +1,8 @@
-"""Lets Keras read what version 0.2.0 saved: `.keras` files with layers of former names.
+"""Loads `.keras` files of version 0.2.0, whose layers have former class names.
 
-What is an option of a layer was a class of its own then, and stacks and models had a
-`variant`, which named the classes. Keras finds the weights of a file by the names of
-classes, too. So a layer is made with its former class, and has today's once its weights
-are read.
+Each option was a subclass, and the `variant` of a stack or model named the subclasses.
+Keras addresses weights in a file by class name. A layer is therefore created with its
+former class, and changes to the current class after its weights are loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ OPTIONS = {
     "epsilon": "norm_epsilon",
     "start_symbol": "start_symbol",
 }
-"""What an argument of a part of a `variant` is called now."""
+"""Arguments of the parts in a `variant`, and their current names."""
 
 register = keras.saving.register_keras_serializable("t2t_repro")
 
@@ -93,47 +92,51 @@ class BiasedStartEmbedding(_Biased, TokenEmbedding):
 
 
 class _Reader(NamedTuple):
-    """What Keras finds in place of a class; it asks for nothing else."""
+    """A registered object, of which Keras calls `from_config`."""
 
     from_config: Callable[[dict[str, Any]], Any]
 
 
-def let_keras_read_a_variant(kind: type) -> None:
-    """Lets Keras read files where a model or stack of this class has a `variant`."""
+def accept_variant(kind: type) -> None:
+    """Makes Keras accept a `variant` in the config of a model or stack of a class."""
 
     def from_config(config: dict[str, Any]) -> Any:
-        made = kind.from_config(_without_variant(config))  # type: ignore[attr-defined]
+        layer = kind.from_config(_without_variant(config))  # type: ignore[attr-defined]
         for part, other in (config.get("variant") or {}).items():
-            if part in ("softmax", "target_embedding") and getattr(made, part, None):
+            # Keras addresses the attributes that sort behind `layers` by their classes.
+            if part in ("softmax", "target_embedding") and getattr(layer, part, None):
                 former = keras.saving.get_registered_object(other["class_name"])
-                getattr(made, part).__class__ = former
-        return made
+                getattr(layer, part).__class__ = former
+        return layer
 
     name = keras.saving.get_registered_name(kind)
     keras.saving.get_custom_objects()[name] = _Reader(from_config)
 
 
 def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments with what stood in a `variant` as arguments of their own."""
-    found = {name: value for name, value in config.items() if name != "variant"}
+    """Returns a config whose `variant` is translated to arguments."""
+    arguments = {name: value for name, value in config.items() if name != "variant"}
     variant = config.get("variant") or {}
     if "class_name" in variant:
         variant = {"self_attention": variant}
     for part, other in variant.items():
         kind, own = other["class_name"], other["config"]
         biased = "Biased" in kind
-        if part == "self_attention" and own:
+        if part == "self_attention" and kind != "t2t_repro>BiasedAttention":
             kind = kind.replace("Biased", "").replace("Neighbourhood", "Local")
             config = {"use_bias": biased, **own}
-            found["self_attention"] = {"class_name": kind, "config": config}
+            arguments["self_attention"] = {"class_name": kind, "config": config}
             continue
+        former = keras.saving.get_registered_object(kind) or object
+        if part != "decoder" and not issubclass(former, _Former):
+            raise ValueError(f"variant {part!r}: no option replaces {kind}")
         if part.endswith("attention"):
-            found["attention_bias"] = biased
+            arguments["attention_bias"] = biased
         if part in ("embedding", "softmax"):
-            found["softmax_bias"] = biased
-        found |= {OPTIONS[name]: value for name, value in own.items()}
-    return found
+            arguments["softmax_bias"] = biased
+        arguments |= {OPTIONS[name]: value for name, value in own.items()}
+    return arguments
 
 
 for each in (EncoderLayer, DecoderLayer, Encoder, Decoder):
-    let_keras_read_a_variant(each)
+    accept_variant(each)

@@ -13,11 +13,11 @@ from t2t_repro.layers.layer import Layer
 
 Sublayer = Callable[[Tensor], Tensor]
 OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
-"""A layer, or what Keras writes down of it, which is copied; or None."""
+"""A layer or its serialized form, to be copied; None: the paper's layer."""
 
 
 def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
-    """Returns what Keras writes down of a layer, without the shapes of its weights."""
+    """Serializes a layer without its input shapes: a copy is built in its place."""
     if not isinstance(layer, keras.layers.Layer):
         return layer
     return keras.saving.serialize_keras_object(layer) | {"build_config": None}
@@ -100,9 +100,9 @@ class EncoderLayer(_StackLayer):
         activation: of the feed-forward network; see `FeedForward`.
         attention_bias: whether the projections of the attention have biases.
         norm_epsilon: added to the variance by the normalisations.
-        self_attention: another layer than the paper's, such as a `RelativeAttention`,
-            which is copied; or what ``keras.saving.serialize_keras_object`` makes of
-            it, where sizes and dropout may be left out.
+        self_attention: a layer in place of the paper's, such as a `RelativeAttention`,
+            which is copied; or its form from ``keras.saving.serialize_keras_object``,
+            where sizes and dropout may be left out.
 
     Raises:
         ValueError: ``norm`` or ``activation`` is unknown.

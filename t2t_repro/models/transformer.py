@@ -46,7 +46,7 @@ class Transformer(keras.Model):
         source_end: whether the encoder sees the EOS of the source.
         decoder_d_ff: d_ff of the decoder; None: that of the encoder.
         softmax_bias: whether each symbol's logit has a bias.
-        start_symbol: what the decoder reads first: an id; 0: a vector of zeros.
+        start_symbol: the id in front of the targets; 0: a vector of zeros.
         **layer: the other arguments of `layers.EncoderLayer`, by name.
 
     Call arguments:

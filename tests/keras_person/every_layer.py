@@ -1,6 +1,6 @@
 """Every public layer, made small, and what it is called on.
 
-What follows a class's name says which of its options it has.
+A word after the class name is the option that the case sets.
 """
 
 from collections.abc import Callable, Mapping

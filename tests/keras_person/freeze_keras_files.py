@@ -1,9 +1,9 @@
-"""Writes the models of `tests/data/keras_files`, with what they make of their inputs.
+"""Writes the models of `tests/data/keras_files`, and their outputs.
 
     git checkout 1fc4263 && python freeze_keras_files.py FOLDER
 
-That revision was the last whose layers had their options in classes of their own and in
-a `variant`. `test_former_files.py` reads the files.
+That revision was the last with a subclass per option and a `variant` in stacks and
+models. `test_former_files.py` loads the files.
 """
 
 import sys
@@ -38,7 +38,7 @@ MODELS = {
 
 
 def every_class() -> keras.Model:
-    """A model of each class that is gone, and of one that got another name."""
+    """A model with each removed class, and with the renamed one."""
     from t2t_repro.layers import beyond_paper
 
     ids = keras.Input((None,), dtype="int32")
@@ -70,7 +70,7 @@ def every_class() -> keras.Model:
 
 
 def every_stack() -> keras.Model:
-    """A model of stacks and their layers, each with another `variant`."""
+    """A model of stacks and their layers, each with a different `variant`."""
 
     def part(class_name: str, **config: object) -> dict[str, object]:
         return {"class_name": f"t2t_repro>{class_name}", "config": config}
@@ -98,7 +98,7 @@ def every_stack() -> keras.Model:
 
 
 def write(model: keras.Model, path: Path) -> None:
-    """Saves a model, compressed, when every weight has another value than at first."""
+    """Fills a model with random weights and saves it, compressed."""
     rng = np.random.default_rng(7)
     model.set_weights([rng.normal(size=w.shape) for w in model.weights])
     model.save(path)

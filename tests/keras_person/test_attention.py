@@ -167,13 +167,13 @@ def test_another_attention_goes_into_the_layers_of_an_encoder():
     for number, attention in enumerate(found):
         assert type(attention) is layers.RelativeAttention
         assert attention.max_relative_position == 2
-        # What the layer says of itself goes before what the stack says.
+        # The layer's own sizes take precedence over the stack's.
         assert (attention.d_k, attention.d_v, attention.dropout) == (3, 5, 0.0)
         path = f"encoder/layer_{number}/self_attention/query/kernel"
         assert attention.query.kernel.path == path
 
 
-def test_what_is_not_said_of_another_attention_is_that_of_the_stack():
+def test_sizes_that_another_attention_leaves_out_are_those_of_the_stack():
     config = {"class_name": "t2t_repro>LocalAttention", "config": {"radius": 1}}
     layer = layers.DecoderLayer(
         2, 3, 5, 8, attention_dropout=0.3, attention_bias=True, self_attention=config

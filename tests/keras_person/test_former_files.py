@@ -1,6 +1,6 @@
-"""`.keras` files of revision 1fc4263 are read, with the outputs that it computed.
+"""`.keras` files of revision 1fc4263 load with equal outputs.
 
-`freeze_keras_files.py` wrote them there. The last bits depend on the processor.
+`freeze_keras_files.py` wrote them. The last bits depend on the processor.
 """
 
 import keras
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def load(name, folder=FILES):
-    assert t2t_repro.Transformer  # Whoever names it makes it known to Keras.
+    assert t2t_repro.Transformer  # Importing the class registers it.
     return keras.saving.load_model(folder / f"{name}.keras")
 
 
@@ -35,13 +35,27 @@ def assert_computes(name, model):
 
 
 @pytest.mark.parametrize("name", ["classes", "stacks", *MODELS])
-def test_a_former_file_is_read_and_computes_what_it_did(name, tmp_path):
+def test_a_former_file_loads_with_equal_outputs_and_is_saved_again(name, tmp_path):
     model = load(name)
     assert_computes(name, model)
     model.save(tmp_path / f"{name}.keras")
     assert_computes(name, load(name, tmp_path))
 
 
-def test_every_former_file_is_read():
+def test_every_former_file_is_loaded():
     names = {path.stem for path in FILES.glob("*.keras")}
     assert names == {"classes", "stacks", *MODELS}
+
+
+def test_a_class_in_a_variant_that_no_option_replaces_is_refused():
+    variant = {"feed_forward": {"class_name": "keras_person>Louder", "config": {}}}
+    sizes = {"num_heads": 2, "d_k": 2, "d_v": 2, "d_ff": 4}
+    config = {
+        "class_name": "EncoderLayer",
+        "registered_name": "t2t_repro>EncoderLayer",
+        "config": sizes | {"variant": variant},
+    }
+    with pytest.raises(
+        ValueError, match=r"'feed_forward': no option replaces .*Louder"
+    ):
+        keras.saving.deserialize_keras_object(config)
