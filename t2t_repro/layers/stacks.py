@@ -279,8 +279,7 @@ class _Stack(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the stack again."""
-        config = super().get_config()
-        return {k: v for k, v in config.items() if k != "layer"} | self.layer
+        return super().get_config() | self.layer
 
     def layers_in_order(self) -> Iterator[Any]:
         """Yields the layers from the input to the output."""
