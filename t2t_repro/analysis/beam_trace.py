@@ -8,17 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_step import BeamMethod, Beams, Rules, SentenceInputs
+from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm, SentenceInputs
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import Progress
-from t2t_repro.decoding.decoder import State
-from t2t_repro.decoding.stopping import Scoring
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State
 from t2t_repro.models.ensemble import ModelDecoder
-from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID
 
 Ids = tuple[int, ...]
-
-_START_ID = 0
 
 
 class Hypothesis(NamedTuple):
@@ -46,52 +42,49 @@ class BeamTrace(NamedTuple):
     results: tuple[Hypothesis, ...]
 
 
-def trace_beam(decoder: ModelDecoder, inputs: Ids, search: DecodingConfig) -> BeamTrace:
-    """Translates a sentence by `BeamMethod`, eagerly, and records every step.
+def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> BeamTrace:
+    """Translates a sentence eagerly, and records every step of the beam search.
 
-    `decoder` is for `search.beam_size` hypotheses; `inputs` end in EOS. A search that
-    is no beam search, or has constraints, is a ValueError.
+    Args:
+        decoder: Decoder for `config.beam_size` hypotheses.
+        inputs: Token ids of the sentence, ending in EOS.
+        config: Settings of a beam search.
+
+    Raises:
+        ValueError: `config` has sampling or constraints other than `never`.
     """
-    if search.sampling or search.min_length or search.no_repeat_ngram:
+    if config.sampling or config.min_length or config.no_repeat_ngram:
         raise ValueError("only a beam search without constraints is traced")
-    constraints = search.constraints()
-    rules = Rules(
-        search.beam_size,
-        search.alpha,
-        search.nbest,
-        EOS_ID,
-        PAD_ID,
-        tensor2tensor=False,
-        constraints=constraints,
-        algorithm=search.algorithm,
-        word_penalty=search.word_penalty,
+    constraints = config.constraints()
+    algorithm = config.search_algorithm(constraints)
+    limit = config.longest(len(inputs))
+    sentences = SentenceInputs(
+        tf.constant([limit]), constraints.sentence_constraints(1) if constraints else ()
     )
     recorder = _Recorder(decoder)
-    method = BeamMethod(recorder, rules)
-    limit = search.longest(len(inputs))
-    sentence_constraints = (
-        constraints.sentence_constraints(1, PAD_ID) if constraints else ()
-    )
-    asked = SentenceInputs(tf.constant([limit]), sentence_constraints)
     state = decoder.start(tf.constant([inputs], tf.int32))
-    progress = method.start(state, asked.limits, limit, _START_ID)
-    alive: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0),)
-    known: set[Ids] = set()
+    progress = algorithm.start(state, sentences, limit)
+    beam: list[Hypothesis | None] = [Hypothesis((), 0.0, 0.0)]
+    finished: set[Ids] = set()
     steps = []
     while int(progress.searching):
-        progress = method.step(progress, asked)
+        progress = algorithm.step(recorder, progress, sentences)
         log_probs = {
             before.ids: before.log_prob + recorder.log_probs[place]
-            for place, before in enumerate(alive)
+            for place, before in enumerate(beam)
+            if before is not None
         }
-        found = _results(progress, search.scoring)
+        results = _results(progress, algorithm)
         ended = tuple(
-            each for each in found if each.ids[-1] == EOS_ID and each.ids not in known
+            each
+            for each in results
+            if each.ids[-1] == EOS_ID and each.ids not in finished
         )
-        known.update(each.ids for each in ended)
-        alive = _alive(progress, log_probs, search.scoring)
+        finished.update(each.ids for each in ended)
+        beam = _beam(progress, log_probs, algorithm)
+        alive = tuple(each for each in beam if each is not None)
         steps.append(BeamStep(alive, ended))
-    return BeamTrace(tuple(steps), found)
+    return BeamTrace(tuple(steps), results)
 
 
 class _Recorder:
@@ -118,39 +111,38 @@ class _Recorder:
         return self._decoder.select_sentences(state, keep)
 
 
-def _alive(
-    progress: Progress, log_probs: dict[Ids, npt.NDArray[np.float32]], scoring: Scoring
-) -> tuple[Hypothesis, ...]:
-    """Returns the hypotheses that may be continued after a step.
+def _beam(
+    progress: Progress,
+    log_probs: dict[Ids, npt.NDArray[np.float32]],
+    algorithm: SearchAlgorithm,
+) -> list[Hypothesis | None]:
+    """Returns the hypothesis that may be continued at each place of the beam, or None.
 
     `log_probs`: hypothesis before the step -> those of its continuations, float32 (V,).
     The search drops log probabilities with its last step, so they are added up here.
     """
-    beams: Beams = progress.sentences
     length = int(progress.length)
-    rows = beams.hypotheses[0, : beams.last_ids.shape[1], :length].numpy()
-    found = []
+    rows = progress.sentences.hypotheses[0, : algorithm.beam_size, :length].numpy()
+    beam: list[Hypothesis | None] = []
     for row in rows:
         *before, last = map(int, row)
         # A greedy search that has ended, and places that nothing fills.
         if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
+            beam.append(None)
             continue
         log_prob = float(log_probs[tuple(before)][last])
-        score = scoring.score(log_prob, length)
-        found.append(Hypothesis((*before, last), log_prob, score))
-    return tuple(found)
+        score = algorithm.score(log_prob, length)
+        beam.append(Hypothesis((*before, last), log_prob, score))
+    return beam
 
 
-def _results(progress: Progress, scoring: Scoring) -> tuple[Hypothesis, ...]:
+def _results(progress: Progress, algorithm: SearchAlgorithm) -> tuple[Hypothesis, ...]:
     """Returns the result so far, best first."""
-    beams: Beams = progress.sentences
-    scores = beams.scores[0].numpy()
-    found = []
-    for row, score in zip(
-        beams.hypotheses[0, len(scores) :].numpy(), scores, strict=True
-    ):
+    hypotheses, scores = algorithm.results(progress.sentences)
+    results = []
+    for row, score in zip(hypotheses[0].numpy(), scores[0].numpy(), strict=True):
         if np.isfinite(score):
-            ids = tuple(int(symbol) for symbol in row if symbol != PAD_ID)
-            log_prob = scoring.log_prob(float(score), len(ids))
-            found.append(Hypothesis(ids, log_prob, float(score)))
-    return tuple(found)
+            ids = tuple(int(token) for token in row if token != PAD_ID)
+            log_prob = algorithm.log_prob(float(score), len(ids))
+            results.append(Hypothesis(ids, log_prob, float(score)))
+    return tuple(results)

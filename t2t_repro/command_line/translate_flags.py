@@ -130,6 +130,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     """Returns `DecodingConfig` fields; None: the model's own."""
+    from t2t_repro.decoding.algorithms import algorithm_class
     from t2t_repro.decoding.config import Sampling
 
     _check(args)
@@ -139,11 +140,13 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     if args.sampling:
         chosen = {name: getattr(args, name) for name in _OF_SAMPLING}
         sampling = Sampling(**{k: v for k, v in chosen.items() if v is not None})
-    if args.tensor2tensor_rules and hparams.search != "t2t":
+    try:
+        algorithm_class(hparams.search, args.tensor2tensor_rules)
+    except ValueError:
         raise UserError(
             f"--tensor2tensor_rules: the model searches as {hparams.search} does "
             "(search in its hparams.yaml); leave the flag out"
-        )
+        ) from None
     beam_size = args.beam_size or hparams.beam_size
     if sampling is None and (args.nbest or 1) > beam_size:
         raise UserError(

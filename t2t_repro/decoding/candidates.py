@@ -4,10 +4,44 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.top_k import top_k
+from t2t_repro.decoding.decoder import EOS_ID
+from t2t_repro.system.dispatch import dispatched
 
 NEVER = float("-inf")
 """The log probability of what must not, or does not, exist."""
+
+
+@dispatched
+def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the k largest elements of each row.
+
+    Args:
+        values: float (rows, columns).
+        k: Number of elements; all columns if there are fewer.
+
+    Returns:
+        values: float (rows, k), descending; of equal ones the lower column first.
+        columns: int32 (rows, k).
+    """
+    columns = values.shape[-1]
+    if columns is None:
+        return tf.math.top_k(values, tf.minimum(k, tf.shape(values)[-1]))
+    return tf.math.top_k(values, min(k, columns))
+
+
+def only_eos(logits: tf.Tensor, finished: tf.Tensor) -> tf.Tensor:
+    """Makes EOS certain after finished hypotheses.
+
+    Args:
+        logits: float (batch, beam, vocab).
+        finished: bool (batch, beam or 1).
+
+    Returns:
+        float32 (batch, beam, vocab).
+    """
+    other = tf.not_equal(tf.range(tf.shape(logits)[2]), EOS_ID)
+    forced = tf.where(other, NEVER, 0.0)
+    return tf.where(finished[:, :, None], forced, tf.cast(logits, tf.float32))
 
 
 class Candidates(NamedTuple):
@@ -39,9 +73,12 @@ def best_candidates(
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
         count: at most beam * vocab.
-        forbidden: int32 (batch, n), n static, symbols that are not chosen but keep
-            their share of the probability; None: all may be chosen.
+        forbidden: Tokens that are not chosen but keep their share of the probability:
+            int32 (batch, n), n static, for few of them; a mask, bool, broadcast to the
+            logits' shape, for many (see `best_allowed_candidates`); None for none.
     """
+    if forbidden is not None and forbidden.dtype == tf.bool:
+        return best_allowed_candidates(logits, log_probs, count, forbidden)
     beam, vocab = logits.shape[1:]
     if vocab is None:
         vocab = tf.shape(logits)[2]

@@ -1,4 +1,4 @@
-"""How hypotheses are found, in one value: beam search or sampling, and its settings."""
+"""The settings of beam search and of sampling."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,28 +6,24 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.algorithms import algorithm_class
+from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm
+from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.decode_loop import BeamSearchResult
-from t2t_repro.decoding.decoder import State, StepwiseDecoder
-from t2t_repro.decoding.lexical_constraints import Terms
-from t2t_repro.decoding.sampling import sample
-from t2t_repro.decoding.stopping import T2T, Scoring
-
-# Multiplies the hash of a sentence at each symbol; odd, so that no symbol is lost.
-_HASH_BASE = 0x5851F42D4C957F2D
-_LARGEST_KEY = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Draws symbols instead of searching; the fields are `sampling.sample`'s.
+    """The settings of sampling, which draws tokens instead of searching.
 
     Attributes:
-        temperature: logits are divided by it; above 0.
-        top_k: draws among the k most probable symbols; 0 for all.
-        top_p: draws among the fewest symbols of this probability; 1 for all.
-        seed: another seed gives other translations. Equal sentences have equal ones.
+        temperature: Divisor of the logits, above 0.
+        top_k: Number of most probable tokens to draw from; 0 for all.
+        top_p: Probability of the fewest tokens to draw from; 1 for all.
+        seed: Another seed gives other translations. Equal sentences have equal ones.
+
+    Raises:
+        ValueError: temperature, top_k or top_p is out of range.
     """
 
     temperature: float = 1.0
@@ -35,32 +31,43 @@ class Sampling:
     top_p: float = 1.0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Rejects values out of range."""
+        if not self.temperature > 0:
+            raise ValueError(
+                f"temperature is {self.temperature}, must be above 0; for the most "
+                "probable token at each step search with beam_size 1"
+            )
+        if self.top_k < 0:
+            raise ValueError(f"top_k is {self.top_k}, must be 0 (all) or more")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}, must be above 0 and at most 1")
+
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    """How the translations of a sentence are found.
+    """The settings of a search for the translations of a sentence.
 
     Attributes:
-        beam_size: hypotheses per sentence; 1 is greedy. Sampling does not use it.
-        alpha: exponent of the length penalty, at least 0. Sampling does not use it.
-        extra_length: an output ends at the input's length, EOS included, plus this.
-        length_factor: by which the input's length is multiplied before.
-        nbest: hypotheses to find, or draw, for each sentence. Beam search finds at
+        beam_size: Hypotheses per sentence; 1 is greedy search. Not used by sampling.
+        alpha: Exponent of the length penalty, at least 0. Not used by sampling.
+        extra_length: The limit of an output is the input's length, EOS included, plus
+            this.
+        nbest: Hypotheses to find, or to draw, for each sentence. Beam search finds at
             most `beam_size`; the best does not depend on it.
-        min_length: the least symbols of an output, EOS counted.
-        no_repeat_ngram: n, or 0: no output has the same n symbols in a row twice.
-        sampling: draws instead of searching; None searches.
-        tensor2tensor_rules: as tensor2tensor searches: one limit and one stop rule for
-            a batch, so that a translation may depend on its neighbours, and the plain
-            log probability as the score of what did not end.
-        algorithm: whose beam search it is: "t2t", "marian", "transformers" or
-            "opennmt".
-        word_penalty: Marian's, of each symbol. Sampling does not use it.
-        never: symbols that never come, beside PAD.
+        min_length: Minimum number of tokens of an output, EOS included.
+        no_repeat_ngram: n, or 0: no output has the same n tokens in a row twice.
+        sampling: Settings of sampling; None for beam search.
+        tensor2tensor_rules: Uses one limit and one stop rule for a batch, as
+            tensor2tensor does (`BatchWideT2TSearch`); requires `algorithm` "t2t".
+        algorithm: The beam search algorithm: "t2t", "marian", "transformers" or
+            "opennmt", each a class in `decoding.algorithms`.
+        word_penalty: Marian's, for each token. Not used by sampling.
+        length_factor: Factor of the input's length in the limit.
+        never: Tokens that are never produced, besides PAD.
 
     Raises:
-        ValueError: `nbest` is out of range, or rules are asked for that exclude each
-            other.
+        ValueError: A value is out of range, or two exclude each other.
     """
 
     beam_size: int = 4
@@ -71,32 +78,47 @@ class DecodingConfig:
     no_repeat_ngram: int = 0
     sampling: Sampling | None = None
     tensor2tensor_rules: bool = False
-    algorithm: str = T2T
+    algorithm: str = "t2t"
     word_penalty: float = 0.0
     length_factor: float = 1.0
     never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be found."""
-        if self.sampling is None and not 1 <= self.nbest <= self.beam_size:
+        """Rejects values out of range."""
+        algorithm_class(self.algorithm, self.tensor2tensor_rules)
+        if self.sampling:
+            if self.nbest < 1:
+                raise ValueError(f"nbest is {self.nbest}, must be at least 1")
+            if self.tensor2tensor_rules:
+                raise ValueError("tensor2tensor_rules requires beam search")
+            return
+        if self.beam_size < 1:
+            raise ValueError(f"beam_size is {self.beam_size}, must be at least 1")
+        if not 1 <= self.nbest <= self.beam_size:
             raise ValueError(f"nbest is {self.nbest}, must be 1 to {self.beam_size}")
-        if self.tensor2tensor_rules and self.sampling:
-            raise ValueError("tensor2tensor's rules are of beam search, not sampling")
+        if self.alpha < 0:
+            raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
 
     @property
     def hypotheses(self) -> int:
-        """Hypotheses per sentence, the decoder's `beam`."""
+        """Hypotheses per sentence: the `beam_size` of the decoder."""
         return self.nbest if self.sampling else self.beam_size
 
+    def search_algorithm(
+        self, constraints: Constraints | None = None
+    ) -> SearchAlgorithm:
+        """Returns the beam search algorithm with these settings."""
+        return algorithm_class(self.algorithm, self.tensor2tensor_rules)(
+            self.beam_size, self.alpha, self.nbest, self.word_penalty, constraints
+        )
+
     @property
-    def scoring(self) -> Scoring:
-        """How log probabilities became scores; those of sampling are the same."""
-        if self.sampling:
-            return Scoring(0.0)
-        return Scoring(self.alpha, self.algorithm, self.word_penalty)
+    def scoring(self) -> SearchAlgorithm:
+        """Converts log probabilities to scores and back; in sampling they are equal."""
+        return T2TSearch(1, 0.0) if self.sampling else self.search_algorithm()
 
     def longest(self, length: Any) -> Any:
-        """Returns the most symbols of an output, EOS counted.
+        """Returns the limit of an output in tokens, EOS included.
 
         `length`, of the input with EOS, is a number or an int32 tensor.
         """
@@ -110,87 +132,13 @@ class DecodingConfig:
                 length = int(np.ceil(np.float32(length) * factor))
         return length + self.extra_length
 
-    def run(
-        self,
-        decoder: StepwiseDecoder,
-        state: State,
-        inputs: tf.Tensor,
-        prefixes: tf.Tensor | None = None,
-        width: int | None = None,
-        terms: Terms | None = None,
-    ) -> BeamSearchResult:
-        """Finds the hypotheses of a batch of sentences.
-
-        Args:
-            decoder: scores the next symbols of `hypotheses` hypotheses a sentence.
-            state: the decoder's, before the first step.
-            inputs: int32 (batch, source), ending in EOS, 0-padded.
-            prefixes: int32 (batch, prefix), 0-padded: what each output begins with.
-            terms: what each output must hold; of the constraints only `never` goes
-                with it.
-            width: the length of the result, at least that of any output; then no shape
-                changes from step to step, as XLA needs.
-
-        Raises:
-            ValueError: a width is asked of sampling or tensor2tensor's rules, or terms
-                together with what they exclude.
-        """
-        others = prefixes is not None or self.min_length or self.no_repeat_ngram
-        if terms is not None and (self.sampling or self.tensor2tensor_rules or others):
-            raise ValueError("terms are of beam search without other constraints")
-        if width is not None and (self.sampling or self.tensor2tensor_rules):
-            raise ValueError("only beam search by its own rules has a fixed width")
-        lengths = tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)
-        limits = self.longest(lengths)
-        batch_size = tf.shape(inputs)[0]
-        if self.sampling is None:
-            return beam_search(
-                decoder,
-                state,
-                batch_size=batch_size,
-                beam_size=self.beam_size,
-                alpha=self.alpha,
-                max_lengths=limits,
-                nbest=self.nbest,
-                constraints=self.constraints(prefixes),
-                compact_at=0.25 if width is None else None,
-                width=width,
-                tensor2tensor_rules=self.tensor2tensor_rules,
-                algorithm=self.algorithm,
-                word_penalty=self.word_penalty,
-                terms=terms,
-            )
-        return sample(
-            decoder,
-            state,
-            batch_size=batch_size,
-            max_lengths=limits,
-            seed=tf.constant([self.sampling.seed, 0]),
-            keys=sentence_keys(inputs),
-            samples=self.nbest,
-            temperature=self.sampling.temperature,
-            top_k=self.sampling.top_k,
-            top_p=self.sampling.top_p,
-            constraints=self.constraints(prefixes),
-        )
-
     def constraints(self, prefixes: tf.Tensor | None = None) -> Constraints | None:
-        """Returns what else is asked; None if nothing is."""
+        """Returns the constraints of a batch; None if there are none.
+
+        `prefixes` are int32 (batch, prefix), 0-padded: the beginnings of the outputs.
+        """
         few = self.min_length or self.no_repeat_ngram or self.never
         if prefixes is None and not few:
             return None
         least = tf.constant(self.min_length) if self.min_length else None
         return Constraints(least, prefixes, self.no_repeat_ngram, self.never)
-
-
-def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
-    """Hashes sentences, int32 (batch, source): int32 (batch,), at least 0.
-
-    Padding changes nothing.
-    """
-    base = tf.fill([tf.shape(inputs)[1]], tf.constant(_HASH_BASE, tf.int64))
-    # Products wrap around at 64 bits; padding adds nothing.
-    powers = tf.math.cumprod(base)
-    sums = tf.reduce_sum(tf.cast(inputs, tf.int64) * powers, axis=1)
-    # The upper bits: the lower ones of a product depend on few bits of its factors.
-    return tf.cast(tf.bitwise.right_shift(sums, 33) & _LARGEST_KEY, tf.int32)

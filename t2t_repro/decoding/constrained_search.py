@@ -12,12 +12,12 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from t2t_repro.decoding import lexical_constraints as term_states
-from t2t_repro.decoding.beam_step import BeamMethod, Beams, SentenceInputs, next_beams
-from t2t_repro.decoding.candidates import NEVER, Candidates
+from t2t_repro.decoding.algorithms.algorithm import SentenceInputs
+from t2t_repro.decoding.algorithms.t2t import Beams, T2TSearch
+from t2t_repro.decoding.candidates import NEVER, Candidates, top_k
 from t2t_repro.decoding.decode_loop import Progress
-from t2t_repro.decoding.decoder import State, StepwiseDecoder
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
 from t2t_repro.decoding.lexical_constraints import Terms, TermState
-from t2t_repro.decoding.top_k import top_k
 
 
 class TermBeams(NamedTuple):
@@ -27,46 +27,40 @@ class TermBeams(NamedTuple):
     terms: TermState
 
 
-class TermsAsked(NamedTuple):
-    """What the caller wants of each sentence: `ids` are those of `Terms`."""
+class TermInputs(NamedTuple):
+    """The inputs of each sentence: `ids` are those of `Terms`."""
 
-    asked: SentenceInputs
+    sentences: SentenceInputs
     ids: tf.Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class TermMethod:
-    """Beam search for outputs that hold their terms, as `batch.decode_batch` runs it.
+class ConstrainedSearch:
+    """Beam search for outputs that hold their terms: a `Method` of `decode_batch`.
 
-    `plain` is the search without terms. Of its constraints only `never` is heeded, and
-    candidates are chosen in the same way whatever its algorithm.
+    `algorithm` is the search without terms. Of its constraints only `never` has an
+    effect, and candidates are chosen in the same way whatever the algorithm.
     """
 
-    plain: BeamMethod
+    algorithm: T2TSearch
     terms: Terms
 
-    @property
-    def decoder(self) -> StepwiseDecoder:
-        """Scores the next symbols."""
-        return self.plain.decoder
-
     def start(
-        self, state: State, limits: tf.Tensor, width: int | tf.Tensor, start_id: int
+        self, state: State, inputs: TermInputs, width: int | tf.Tensor
     ) -> Progress:
         """Returns one empty hypothesis per sentence."""
-        begun = self.plain.start(state, limits, width, start_id)
-        none = term_states.begin(self.terms.ids, self.plain.rules.beam_size)
+        begun = self.algorithm.start(state, inputs.sentences, width)
+        none = term_states.begin(inputs.ids, self.algorithm.beam_size)
         return begun._replace(sentences=TermBeams(begun.sentences, none))
 
-    def step(self, progress: Progress, asked: TermsAsked) -> Progress:
-        """Adds one symbol to every hypothesis."""
+    def step(
+        self, decoder: StepwiseDecoder, progress: Progress, inputs: TermInputs
+    ) -> Progress:
+        """Adds one token to every hypothesis."""
         beams, states = progress.sentences
-        rules, beam = self.plain.rules, self.plain.rules.beam_size
-        terms = self.terms._replace(ids=asked.ids)
-        logits, state = self.decoder.step(
-            beams.last_ids, progress.length, progress.state
-        )
-        candidates = self._candidates(logits, beams, states, asked.ids)
+        terms = self.terms._replace(ids=inputs.ids)
+        logits, state = decoder.step(beams.last_ids, progress.length, progress.state)
+        candidates = self._candidates(logits, beams, states, inputs.ids)
         after = term_states.advance(
             tf.nest.map_structure(
                 lambda each: tf.gather(each, candidates.parents, batch_dims=1), states
@@ -75,52 +69,46 @@ class TermMethod:
             tf.gather(beams.last_ids, candidates.parents, batch_dims=1),
             candidates.ids,
         )
-        ends = tf.equal(candidates.ids, rules.eos_id)
+        ends = tf.equal(candidates.ids, EOS_ID)
         log_probs, alive = _allocate_banks(
             tf.where(ends, NEVER, candidates.log_probs),
-            term_states.covered(after, asked.ids),
-            beam,
+            term_states.covered(after, inputs.ids),
+            self.algorithm.beam_size,
         )
-        beams, done, parents = next_beams(
-            beams,
+        progress = self.algorithm.advance(
+            decoder,
+            progress._replace(sentences=beams, state=state),
+            inputs.sentences,
             candidates,
+            ends,
             log_probs,
             alive,
-            progress.length,
-            asked.asked,
-            rules,
         )
         after = tf.nest.map_structure(
             lambda each: tf.gather(each, alive, batch_dims=1), after
         )
-        return Progress(
-            length=progress.length + 1,
-            searching=tf.math.count_nonzero(~done, dtype=tf.int32),
-            sentences=TermBeams(beams, after),
-            state=self.decoder.select_beams(state, parents) if beam > 1 else state,
-        )
+        return progress._replace(sentences=TermBeams(progress.sentences, after))
 
     def is_open(self, sentences: TermBeams) -> tf.Tensor:
-        """Which sentences are still searched: bool (rows,)."""
-        return self.plain.is_open(sentences.beams)
+        """Returns which sentences are still searched: bool (rows,)."""
+        return self.algorithm.is_open(sentences.beams)
 
     def results(self, sentences: TermBeams) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the finished hypotheses and their scores."""
-        return self.plain.results(sentences.beams)
+        return self.algorithm.results(sentences.beams)
 
     def _candidates(
         self, logits: tf.Tensor, beams: Beams, states: TermState, ids: tf.Tensor
     ) -> Candidates:
         """Picks the best continuations of each hypothesis, and those of its terms."""
-        rules = self.plain.rules
-        beam = rules.beam_size
+        beam, constraints = self.algorithm.beam_size, self.algorithm.constraints
         vocab = logits.shape[2] or tf.shape(logits)[2]
         log_probs = tf.nn.log_softmax(tf.cast(logits, tf.float32))
         symbols = tf.range(vocab)
-        never = (rules.pad_id, *(rules.constraints.never if rules.constraints else ()))
+        never = (PAD_ID, *(constraints.never if constraints else ()))
         forbidden = tf.reduce_any(tf.equal(symbols[:, None], never), axis=1)
         all_met = tf.reduce_all(term_states.met_if_it_ended(states, ids), axis=2)
-        early = tf.equal(symbols, rules.eos_id) & ~all_met[:, :, None]
+        early = tf.equal(symbols, EOS_ID) & ~all_met[:, :, None]
         allowed = tf.where(forbidden | early, NEVER, log_probs)
         # (rows, beam, vocab) -> (rows * beam, vocab)
         best, found = top_k(tf.reshape(allowed, [-1, vocab]), 2 * beam)
@@ -129,7 +117,7 @@ class TermMethod:
         )
         # What brings a term forward, and the end after all, are candidates however
         # improbable.
-        end = tf.where(all_met, rules.eos_id, rules.pad_id)[:, :, None]
+        end = tf.where(all_met, EOS_ID, PAD_ID)[:, :, None]
         wanted = tf.concat([term_states.next_symbols(states, ids), end], axis=2)
         twice = tf.reduce_any(tf.equal(wanted[..., None], found[:, :, None]), axis=3)
         same = tf.equal(wanted[..., None], wanted[:, :, None])
@@ -137,7 +125,7 @@ class TermMethod:
         earlier -= tf.linalg.diag(tf.ones_like(earlier[0]))
         twice |= tf.reduce_any(same & (earlier > 0), axis=3)
         scores = tf.gather(allowed, wanted, batch_dims=2)
-        scores = tf.where(twice | tf.equal(wanted, rules.pad_id), NEVER, scores)
+        scores = tf.where(twice | tf.equal(wanted, PAD_ID), NEVER, scores)
         ids_ = tf.concat([found, wanted], axis=2)
         totals = beams.log_probs[:, :, None] + tf.concat([best, scores], axis=2)
         rows, _, width = tf.unstack(tf.shape(ids_))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID
+
 
 class SentenceConstraints(NamedTuple):
     """The constraints that differ from sentence to sentence.
@@ -53,12 +55,10 @@ class Constraints:
             n = self.no_repeat_ngram
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
 
-    def sentence_constraints(
-        self, batch_size: int | tf.Tensor, pad_id: int
-    ) -> SentenceConstraints:
+    def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
         """Returns the constraints of each sentence; those not asked for ask nothing."""
         least = 0 if self.min_lengths is None else self.min_lengths
-        free = tf.fill([batch_size, 1], pad_id)
+        free = tf.fill([batch_size, 1], PAD_ID)
         prefixes = free
         if self.prefixes is not None:
             prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), free], axis=1)
@@ -73,12 +73,7 @@ class Constraints:
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
-        self,
-        sentence_constraints: SentenceConstraints,
-        length: tf.Tensor,
-        *,
-        eos_id: int,
-        pad_id: int,
+        self, sentence_constraints: SentenceConstraints, length: tf.Tensor
     ) -> tf.Tensor:
         """Returns the symbols that may not come next if `only_symbols`.
 
@@ -86,9 +81,9 @@ class Constraints:
         short, and those of `never`.
         """
         early = length + 1 < sentence_constraints.min_lengths
-        eos = tf.where(early, eos_id, pad_id)
+        eos = tf.where(early, EOS_ID, PAD_ID)
         others = [tf.fill(tf.shape(eos), other) for other in self.never]
-        return tf.stack([tf.fill(tf.shape(eos), pad_id), eos, *others], axis=1)
+        return tf.stack([tf.fill(tf.shape(eos), PAD_ID), eos, *others], axis=1)
 
     def forbidden(
         self,
@@ -96,9 +91,6 @@ class Constraints:
         hypotheses: tf.Tensor,
         length: tf.Tensor,
         vocab: int | tf.Tensor,
-        *,
-        eos_id: int,
-        pad_id: int,
     ) -> tf.Tensor:
         """Marks the symbols that may not come next; PAD never may.
 
@@ -107,8 +99,6 @@ class Constraints:
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             vocab: the vocabulary's size.
-            eos_id: the symbol that ends a hypothesis.
-            pad_id: the symbol after its end.
 
         Returns:
             bool (rows, beam, vocab), or (rows, 1, vocab) where the same holds for all
@@ -116,24 +106,22 @@ class Constraints:
         """
         symbols = tf.range(vocab)
         early = (length + 1 < sentence_constraints.min_lengths)[:, None, None]
-        forbidden = tf.equal(symbols, pad_id) | (early & tf.equal(symbols, eos_id))
+        forbidden = tf.equal(symbols, PAD_ID) | (early & tf.equal(symbols, EOS_ID))
         for other in self.never:
             forbidden |= tf.equal(symbols, other)
         if self.no_repeat_ngram:
-            ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram, pad_id)
+            ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram)
             forbidden |= _any_of(ends, vocab)
         # Behind the prefixes the last column is read, which prescribes nothing.
         column = tf.minimum(length, tf.shape(sentence_constraints.prefixes)[1] - 1)
         prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)[
             :, None, None
         ]
-        free = tf.equal(prescribed, pad_id)
+        free = tf.equal(prescribed, PAD_ID)
         return tf.where(free, forbidden, tf.not_equal(symbols, prescribed))
 
 
-def _ends_of_repeats(
-    hypotheses: tf.Tensor, length: tf.Tensor, n: int, pad_id: int
-) -> tf.Tensor:
+def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Tensor:
     """Finds the symbols that would repeat an n-gram of hypotheses (rows, beam, width).
 
     Returns int32 (rows, beam, width): at place s the symbol that ended the n-gram from
@@ -148,7 +136,7 @@ def _ends_of_repeats(
     for i in range(n - 1):
         shifted = tf.roll(hypotheses, -i, axis=2)
         repeats &= tf.equal(shifted, recent[:, :, i : i + 1])
-    return tf.where(repeats, tf.roll(hypotheses, 1 - n, axis=2), pad_id)
+    return tf.where(repeats, tf.roll(hypotheses, 1 - n, axis=2), PAD_ID)
 
 
 def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:

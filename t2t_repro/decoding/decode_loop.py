@@ -1,6 +1,6 @@
-"""Runs a batch of sentences until all are done; the finished leave it on the way.
+"""Decodes a batch of sentences until all are done; finished ones leave it earlier.
 
-A `Method` says what happens at each step: beam search, or sampling.
+A `Method` defines the step: a beam search algorithm, or sampling.
 """
 
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import tensorflow as tf
 
 from t2t_repro.decoding.candidates import NEVER
-from t2t_repro.decoding.decoder import State, StepwiseDecoder
+from t2t_repro.decoding.decoder import PAD_ID, State, StepwiseDecoder
 
 NO_HYPOTHESIS = -1e7
 """The score of a place without a hypothesis; finite, so that JSON can hold it."""
@@ -34,13 +34,13 @@ class BeamSearchResult(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What changes with each step, for the sentences still in the batch.
+    """The state of the sentences still in the batch, which changes with each step.
 
     Attributes:
-        length: int32 (), symbols generated so far.
-        searching: int32 (), sentences that are not done.
-        sentences: the method's own.
-        state: the decoder's.
+        length: int32 (), tokens generated so far.
+        searching: int32 (), number of sentences that are not done.
+        sentences: State of the method.
+        state: State of the decoder.
     """
 
     length: tf.Tensor
@@ -50,23 +50,33 @@ class Progress(NamedTuple):
 
 
 class Method(Protocol):
-    """How hypotheses grow; `asked` is what the caller wants of each sentence."""
+    """A way to extend hypotheses; `inputs` are its inputs for each sentence."""
 
-    @property
-    def decoder(self) -> StepwiseDecoder:
-        """Scores the next symbols."""
+    def start(self, state: State, inputs: Rows, width: int | tf.Tensor) -> Progress:
+        """Returns the empty hypotheses; at limit 0 they are the result.
+
+        Args:
+            state: State of the decoder before the first step.
+            inputs: Inputs of each sentence.
+            width: Maximum length of the hypotheses.
+        """
         ...
 
-    def step(self, progress: Progress, asked: Rows) -> Progress:
-        """Adds one symbol to every hypothesis; done sentences do not change."""
+    def step(
+        self, decoder: StepwiseDecoder, progress: Progress, inputs: Rows
+    ) -> Progress:
+        """Adds one token to every hypothesis; done sentences do not change."""
         ...
 
     def is_open(self, sentences: Rows) -> tf.Tensor:
-        """Which sentences are not done: bool (rows,)."""
+        """Returns which sentences are not done: bool (rows,)."""
         ...
 
     def results(self, sentences: Rows) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns ids, int32 (rows, beam, width), and scores, float32 (rows, beam)."""
+        """Returns ids, int32 (rows, beam, width), and scores, float32 (rows, beam).
+
+        The score is -inf where there is no hypothesis.
+        """
         ...
 
 
@@ -74,103 +84,96 @@ class _Batch(NamedTuple):
     """The sentences still in the batch, and the results of all.
 
     Attributes:
-        progress: of the sentences still in the batch.
-        asked: of the same sentences.
-        places: int32 (rows,), their places among all.
+        progress: Progress of the sentences still in the batch.
+        inputs: Inputs of the same sentences.
+        places: int32 (rows,), their indices among all sentences.
         ids: int32 (batch, beam, width), the results.
         scores: float32 (batch, beam), the results.
     """
 
     progress: Progress
-    asked: Rows
+    inputs: Rows
     places: tf.Tensor
     ids: tf.Tensor
     scores: tf.Tensor
 
 
 def decode_batch(
-    method: Method, progress: Progress, asked: Rows, compact_at: float | None
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    method: Method,
+    decoder: StepwiseDecoder,
+    state: State,
+    inputs: Rows,
+    limits: tf.Tensor,
+    compact_at: float | None,
+    width: int | None = None,
+) -> BeamSearchResult:
     """Steps until every sentence is done.
 
     Args:
-        method: what a step does.
-        progress: before the first step.
-        asked: of each sentence; does not change.
-        compact_at: finished sentences leave the batch when they are this share of it;
+        method: Defines the step.
+        decoder: Computes the logits of the next tokens.
+        state: State of the decoder before the first step.
+        inputs: Inputs of each sentence; they do not change.
+        limits: int32 (batch,), the maximum number of tokens, EOS included.
+        compact_at: Finished sentences leave the batch when they are this share of it;
             None keeps them.
-
-    Returns:
-        ids, int32 (batch, beam, width); scores, float32 (batch, beam), -inf where there
-        is no hypothesis; and the number of steps, int32 ().
+        width: Static length of the result; None: the number of steps taken.
     """
+    columns = width
+    if columns is None:
+        columns = tf.reduce_max(tf.concat([limits, [0]], axis=0))
+    progress = method.start(state, inputs, columns)
+
+    def phase(batch: _Batch) -> tuple[_Batch]:
+        """Steps until enough sentences are done to compact the batch."""
+        progress, stop_at = batch.progress, tf.constant(0)
+        if compact_at is not None:
+            rows = tf.shape(batch.places)[0]
+            leaving = tf.math.ceil(compact_at * tf.cast(rows, tf.float32))
+            leaving = tf.clip_by_value(tf.cast(leaving, tf.int32), 1, rows)
+            stop_at = rows - leaving
+        (progress,) = tf.while_loop(
+            lambda progress: progress.searching > stop_at,
+            lambda progress: (method.step(decoder, progress, batch.inputs),),
+            (progress,),
+            shape_invariants=(_shapes(progress),),
+        )
+        batch = batch._replace(progress=progress)
+        return (batch if compact_at is None else _compact(method, decoder, batch),)
+
+    # Sentences of limit 0 have their result already.
+    ids, scores = method.results(progress.sentences)
+    batch = _Batch(progress, inputs, tf.range(tf.shape(scores)[0]), ids, scores)
     if compact_at is None:
-        progress = _step_until(method, progress, asked, tf.constant(0))
-        ids, scores = method.results(progress.sentences)
-        return ids, scores, progress.length
-    batch = _run_and_leave(method, progress, asked, compact_at)
-    return batch.ids, batch.scores, batch.progress.length
-
-
-def as_result(ids: tf.Tensor, scores: tf.Tensor, pad_id: int) -> BeamSearchResult:
-    """Clears the places without a hypothesis, whose scores are -inf."""
+        (batch,) = phase(batch)
+        ids, scores = method.results(batch.progress.sentences)
+    else:
+        (batch,) = tf.while_loop(
+            lambda batch: batch.progress.searching > 0,
+            phase,
+            (batch,),
+            shape_invariants=(
+                _Batch(
+                    progress=_shapes(progress),
+                    inputs=_any_rows(inputs),
+                    places=tf.TensorShape([None]),
+                    ids=ids.shape,
+                    scores=scores.shape,
+                ),
+            ),
+        )
+        ids, scores = batch.ids, batch.scores
+    if width is None:
+        ids = ids[:, :, : batch.progress.length]
     exists = scores > NEVER
     return BeamSearchResult(
-        ids=tf.where(exists[:, :, None], ids, pad_id),
+        ids=tf.where(exists[:, :, None], ids, PAD_ID),
         scores=tf.where(exists, scores, NO_HYPOTHESIS),
     )
 
 
-def _step_until(
-    method: Method, progress: Progress, asked: Rows, stop_at: tf.Tensor
-) -> Progress:
-    """Steps until at most `stop_at` (int32 ()) sentences are not done."""
-    (progress,) = tf.while_loop(
-        lambda progress: progress.searching > stop_at,
-        lambda progress: (method.step(progress, asked),),
-        (progress,),
-        shape_invariants=(_shapes(progress),),
-    )
-    return progress
-
-
-def _run_and_leave(
-    method: Method, progress: Progress, asked: Rows, compact_at: float
-) -> _Batch:
-    """Steps in phases; after each, the finished sentences leave the batch."""
-
-    def phase(batch: _Batch) -> tuple[_Batch]:
-        rows = tf.shape(batch.places)[0]
-        leaving = tf.cast(
-            tf.math.ceil(compact_at * tf.cast(rows, tf.float32)), tf.int32
-        )
-        stop_at = rows - tf.clip_by_value(leaving, 1, rows)
-        progress = _step_until(method, batch.progress, batch.asked, stop_at)
-        return (_leave(method, batch._replace(progress=progress)),)
-
-    # Sentences that start with nothing to do have their result already.
-    ids, scores = method.results(progress.sentences)
-    everyone = tf.range(tf.shape(scores)[0])
-    batch = _Batch(progress, asked, everyone, ids, scores)
-    (batch,) = tf.while_loop(
-        lambda batch: batch.progress.searching > 0,
-        phase,
-        (batch,),
-        shape_invariants=(
-            _Batch(
-                progress=_shapes(progress),
-                asked=_any_rows(asked),
-                places=tf.TensorShape([None]),
-                ids=ids.shape,
-                scores=scores.shape,
-            ),
-        ),
-    )
-    return batch
-
-
-def _leave(method: Method, batch: _Batch) -> _Batch:
-    """Writes down the results, and keeps the sentences that are not done."""
+def _compact(method: Method, decoder: StepwiseDecoder, batch: _Batch) -> _Batch:
+    """Writes the results, and keeps the sentences that are not done."""
     progress = batch.progress
     # The results of those that stay are written too, and overwritten later.
     place = batch.places[:, None]
@@ -179,9 +182,9 @@ def _leave(method: Method, batch: _Batch) -> _Batch:
     return _Batch(
         progress=progress._replace(
             sentences=_gather(progress.sentences, keep),
-            state=method.decoder.select_sentences(progress.state, keep),
+            state=decoder.select_sentences(progress.state, keep),
         ),
-        asked=_gather(batch.asked, keep),
+        inputs=_gather(batch.inputs, keep),
         places=tf.gather(batch.places, keep),
         ids=tf.tensor_scatter_nd_update(batch.ids, place, ids),
         scores=tf.tensor_scatter_nd_update(batch.scores, place, scores),

@@ -4,6 +4,11 @@ from typing import Any, Protocol, TypeAlias
 
 import tensorflow as tf
 
+PAD_ID = 0
+"""Pads hypotheses and stands before their first token; never produced."""
+EOS_ID = 1
+"""Ends a hypothesis."""
+
 State: TypeAlias = Any
 """A nested structure of tensors that only the decoder itself looks into."""
 
@@ -21,8 +26,8 @@ class StepwiseDecoder(Protocol):
         """Scores the symbols that may follow.
 
         Args:
-            ids: int32 (batch, beam), the symbol that each hypothesis ends in; the
-                start symbol at index 0.
+            ids: int32 (batch, beam), the token that each hypothesis ends in; PAD at
+                index 0.
             index: int32 (), the position of `ids`, counted from 0.
             state: the last step's, through `select_beams` if hypotheses moved and
                 through `select_sentences` if sentences left.

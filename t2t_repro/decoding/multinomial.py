@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.decoding.top_k import top_k as largest
+from t2t_repro.decoding.candidates import top_k as largest
 
 
 def draw(

@@ -1,7 +1,7 @@
-"""Sampling as TensorFlow graph code: every symbol is drawn, not searched.
+"""Sampling as TensorFlow graph code: every token is drawn, not searched.
 
-The random numbers are a function of a seed and a key of the sentence, so that what is
-drawn for it does not depend on its batch, up to the rounding of the model's logits.
+The random numbers are a function of a seed and a key of the sentence, so that its
+samples do not depend on its batch, up to the rounding of the model's logits.
 """
 
 from dataclasses import dataclass
@@ -10,117 +10,79 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from t2t_repro.decoding.candidates import NEVER
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints, SentenceConstraints
-from t2t_repro.decoding.decode_loop import (
-    BeamSearchResult,
-    Progress,
-    as_result,
-    decode_batch,
-)
-from t2t_repro.decoding.decoder import State, StepwiseDecoder
+from t2t_repro.decoding.decode_loop import BeamSearchResult, Progress, decode_batch
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
+
+# Multiplies the hash of a sentence at each token; odd, so that no token is lost.
+_HASH_BASE = 0x5851F42D4C957F2D
+_LARGEST_KEY = 2**31 - 1
 
 
 def sample(
     decoder: StepwiseDecoder,
     state: State,
-    *,
-    batch_size: int | tf.Tensor,
-    max_lengths: tf.Tensor,
-    seed: tf.Tensor,
+    config: DecodingConfig,
+    limits: tf.Tensor,
     keys: tf.Tensor,
-    samples: int = 1,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
+    *,
     constraints: Constraints | None = None,
-    start_id: int = 0,
-    eos_id: int = 1,
-    pad_id: int = 0,
     compact_at: float | None = 0.25,
 ) -> BeamSearchResult:
-    """Draws translations of a batch of sentences, symbol by symbol.
+    """Draws translations of a batch of sentences, token by token.
 
-    Constraints come first, then temperature, top_k and top_p, each on what the one
-    before has left. The score is always the plain log probability under the model:
-    temperature 1, the whole vocabulary, EOS counted, no length penalty.
+    Constraints come first, then temperature, top_k and top_p, each applied to the
+    tokens that the one before has left. The score is always the plain log probability
+    under the model: temperature 1, the whole vocabulary, EOS included, no length
+    penalty.
 
     Args:
-        decoder: scores the next symbols.
-        state: the decoder's, before the first step, for `samples` hypotheses.
-        batch_size: sentences.
-        max_lengths: int32 (batch,), the most symbols of each sentence, EOS counted.
-        seed: int32 (2,); another seed gives other translations.
-        keys: int32 (batch,), what tells sentences apart: the same seed, key and limit
-            give the same random numbers.
-        samples: hypotheses per sentence, the decoder's `beam`.
-        temperature: logits are divided by it; above 0.
-        top_k: see `draw.draw`; 0 for all symbols.
-        top_p: likewise; 1 for all.
-        constraints: what else is asked of the hypotheses.
-        start_id: the symbol before the first.
-        eos_id: the symbol that ends a translation.
-        pad_id: pads the result; never drawn.
-        compact_at: finished sentences leave the batch when they are this share of it;
+        decoder: Computes the logits of the next tokens.
+        state: State of the decoder before the first step, for `config.nbest`
+            hypotheses per sentence.
+        config: Settings, with `sampling`.
+        limits: int32 (batch,), the maximum number of tokens, EOS included.
+        keys: int32 (batch,), identify the sentences: the same seed, key and limit give
+            the same random numbers.
+        constraints: Constraints on the hypotheses.
+        compact_at: Finished sentences leave the batch when they are this share of it;
             None keeps them.
-
-    Raises:
-        ValueError: samples, temperature, top_k or top_p is out of range.
     """
-    rules = SamplingRules(
-        samples,
-        temperature,
-        top_k,
-        top_p,
-        eos_id,
-        pad_id,
-        constraints or Constraints(),
-    )
-    limits = tf.broadcast_to(tf.cast(max_lengths, tf.int32), [batch_size])
-    method = SamplingMethod(decoder, rules)
-    asked = SamplingInputs(
+    if config.sampling is None:
+        raise ValueError("config has no sampling")
+    constraints = constraints or Constraints()
+    inputs = SamplingInputs(
         limits=limits,
-        sentence_constraints=rules.constraints.sentence_constraints(batch_size, pad_id),
-        uniforms=sentence_uniforms(seed, tf.cast(keys, tf.int32), limits, samples),
+        sentence_constraints=constraints.sentence_constraints(tf.shape(limits)[0]),
+        uniforms=sentence_uniforms(
+            tf.constant([config.sampling.seed, 0]), keys, limits, config.nbest
+        ),
     )
-    progress = method.start(state, asked, start_id)
-    ids, scores, length = decode_batch(method, progress, asked, compact_at)
-    return as_result(ids[:, :, :length], scores, pad_id)
+    sampler = Sampler(config.sampling, config.nbest, constraints)
+    return decode_batch(sampler, decoder, state, inputs, limits, compact_at)
 
 
-@dataclass(frozen=True)
-class SamplingRules:
-    """What stays the same through all draws; the fields are `sample`'s."""
+def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
+    """Hashes sentences, int32 (batch, source): int32 (batch,), at least 0.
 
-    samples: int
-    temperature: float
-    top_k: int
-    top_p: float
-    eos_id: int
-    pad_id: int
-    constraints: Constraints
-
-    def __post_init__(self) -> None:
-        """Refuses what nothing can be drawn from."""
-        if self.samples < 1:
-            raise ValueError(f"samples is {self.samples}, must be at least 1")
-        if not self.temperature > 0:
-            raise ValueError(
-                f"temperature is {self.temperature}, must be above 0; for the most "
-                "probable symbol at each step search with beam_size 1"
-            )
-        if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}, must be 0 (all) or more")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}, must be above 0 and at most 1")
+    Padding changes nothing.
+    """
+    base = tf.fill([tf.shape(inputs)[1]], tf.constant(_HASH_BASE, tf.int64))
+    # Products wrap around at 64 bits; padding adds nothing.
+    powers = tf.math.cumprod(base)
+    sums = tf.reduce_sum(tf.cast(inputs, tf.int64) * powers, axis=1)
+    # The upper bits: the lower ones of a product depend on few bits of its factors.
+    return tf.cast(tf.bitwise.right_shift(sums, 33) & _LARGEST_KEY, tf.int32)
 
 
 class SamplingInputs(NamedTuple):
-    """What the caller wants of each sentence.
+    """The inputs of sampling for each sentence.
 
     Attributes:
-        limits: int32 (rows,), the most symbols, EOS counted.
-        sentence_constraints: of the constraints.
+        limits: int32 (rows,), the maximum number of tokens, EOS included.
+        sentence_constraints: The constraints of each sentence.
         uniforms: float32 (rows, samples, steps), one random number a draw.
     """
 
@@ -146,40 +108,42 @@ class Samples(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SamplingMethod:
-    """Sampling, as `batch.decode_batch` runs it."""
+class Sampler:
+    """Sampling: a `Method` of `decode_batch`."""
 
-    decoder: StepwiseDecoder
-    rules: SamplingRules
+    settings: Sampling
+    samples: int
+    constraints: Constraints
 
-    def start(self, state: State, asked: SamplingInputs, start_id: int) -> Progress:
+    def start(
+        self, state: State, inputs: SamplingInputs, width: int | tf.Tensor
+    ) -> Progress:
         """Returns the empty hypotheses; at limit 0 they are the result."""
-        rows, _, width = tf.unstack(tf.shape(asked.uniforms))
-        places = [rows, self.rules.samples]
-        unfinished = tf.broadcast_to((asked.limits > 0)[:, None], places)
+        places = [tf.shape(inputs.limits)[0], self.samples]
+        unfinished = tf.broadcast_to((inputs.limits > 0)[:, None], places)
         samples = Samples(
-            last_ids=tf.fill(places, start_id),
+            last_ids=tf.fill(places, PAD_ID),
             unfinished=unfinished,
             log_probs=tf.zeros(places),
-            hypotheses=tf.fill([*places, width], self.rules.pad_id),
+            hypotheses=tf.fill([*places, width], PAD_ID),
         )
         return Progress(tf.constant(0), _sentences_of(unfinished), samples, state)
 
-    def step(self, progress: Progress, asked: SamplingInputs) -> Progress:
-        """Draws the next symbol of every hypothesis that has not ended."""
-        samples, rules = progress.sentences, self.rules
-        logits, state = self.decoder.step(
-            samples.last_ids, progress.length, progress.state
-        )
-        drawn, log_probs = _draw_next(logits, progress, asked, rules)
+    def step(
+        self, decoder: StepwiseDecoder, progress: Progress, inputs: SamplingInputs
+    ) -> Progress:
+        """Draws the next token of every unfinished hypothesis."""
+        samples = progress.sentences
+        logits, state = decoder.step(samples.last_ids, progress.length, progress.state)
+        drawn, log_probs = self._draw_next(logits, progress, inputs)
         length = progress.length + 1
-        ids = tf.where(samples.unfinished, drawn, rules.pad_id)
+        ids = tf.where(samples.unfinished, drawn, PAD_ID)
         log_probs = samples.log_probs + tf.where(samples.unfinished, log_probs, 0.0)
         unfinished = (
             samples.unfinished
-            & tf.not_equal(drawn, rules.eos_id)
+            & tf.not_equal(drawn, EOS_ID)
             & tf.not_equal(log_probs, NEVER)
-            & (length < asked.limits)[:, None]
+            & (length < inputs.limits)[:, None]
         )
         here = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
         return Progress(
@@ -195,49 +159,46 @@ class SamplingMethod:
         )
 
     def is_open(self, sentences: Samples) -> tf.Tensor:
-        """Which sentences have unfinished hypotheses: bool (rows,)."""
+        """Returns which sentences have unfinished hypotheses: bool (rows,)."""
         return tf.reduce_any(sentences.unfinished, axis=1)
 
     def results(self, sentences: Samples) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns what was drawn, and its log probabilities."""
+        """Returns the samples and their log probabilities."""
         return sentences.hypotheses, sentences.log_probs
 
+    def _draw_next(
+        self, logits: tf.Tensor, progress: Progress, inputs: SamplingInputs
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Draws one token for every hypothesis from logits (rows, samples, vocab).
 
-def _draw_next(
-    logits: tf.Tensor, progress: Progress, asked: SamplingInputs, rules: SamplingRules
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws one symbol for every hypothesis by logits (rows, samples, vocab).
-
-    Returns:
-        ids, int32 (rows, samples), and their log probabilities under the model,
-        float32 (rows, samples), -inf where every symbol is forbidden.
-    """
-    logits = tf.cast(logits, tf.float32)
-    vocab = logits.shape[2] or tf.shape(logits)[2]
-    forbidden = rules.constraints.forbidden(
-        asked.sentence_constraints,
-        progress.sentences.hypotheses,
-        progress.length,
-        vocab,
-        eos_id=rules.eos_id,
-        pad_id=rules.pad_id,
-    )
-    allowed = tf.where(forbidden, NEVER, logits)
-    uniforms = tf.gather(asked.uniforms, progress.length, axis=2)
-    # (rows, samples, vocab) -> (rows * samples, vocab)
-    flat = tf.reshape(allowed, [-1, vocab])
-    drawn = draw(
-        flat,
-        tf.reshape(uniforms, [-1]),
-        temperature=rules.temperature,
-        top_k=rules.top_k,
-        top_p=rules.top_p,
-    )
-    chosen = tf.gather(flat, drawn, batch_dims=1)
-    normaliser = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
-    # (rows * samples,) -> (rows, samples)
-    shape = tf.shape(uniforms)
-    return tf.reshape(drawn, shape), tf.reshape(chosen - normaliser, shape)
+        Returns:
+            ids, int32 (rows, samples), and their log probabilities under the model,
+            float32 (rows, samples), -inf where every token is forbidden.
+        """
+        logits = tf.cast(logits, tf.float32)
+        vocab = logits.shape[2] or tf.shape(logits)[2]
+        forbidden = self.constraints.forbidden(
+            inputs.sentence_constraints,
+            progress.sentences.hypotheses,
+            progress.length,
+            vocab,
+        )
+        allowed = tf.where(forbidden, NEVER, logits)
+        uniforms = tf.gather(inputs.uniforms, progress.length, axis=2)
+        # (rows, samples, vocab) -> (rows * samples, vocab)
+        flat = tf.reshape(allowed, [-1, vocab])
+        drawn = draw(
+            flat,
+            tf.reshape(uniforms, [-1]),
+            temperature=self.settings.temperature,
+            top_k=self.settings.top_k,
+            top_p=self.settings.top_p,
+        )
+        chosen = tf.gather(flat, drawn, batch_dims=1)
+        normaliser = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
+        # (rows * samples,) -> (rows, samples)
+        shape = tf.shape(uniforms)
+        return tf.reshape(drawn, shape), tf.reshape(chosen - normaliser, shape)
 
 
 def _sentences_of(unfinished: tf.Tensor) -> tf.Tensor:

@@ -7,16 +7,9 @@ the worst of the wanted finished hypotheses is at least that good for the best p
 wanted hypotheses are final.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-
-T2T, MARIAN, TRANSFORMERS, OPENNMT = ALGORITHMS = (
-    *("t2t", "marian"),
-    *("transformers", "opennmt"),
-)
-"""Whose rules a beam search follows; see `beam_search.beam_search`."""
 
 
 def length_penalty(length: Any, alpha: float) -> Any:
@@ -34,38 +27,14 @@ def length_penalty(length: Any, alpha: float) -> Any:
     return ((5 + length) / 6) ** alpha
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """How the log probability of a hypothesis becomes its score.
+def power_penalty(length: Any, alpha: float) -> Any:
+    """Computes length^alpha, the divisor in Marian's and Transformers' search.
 
-    It is divided by ((5 + n) / 6)^alpha, or in Marian's and Transformers' search by
-    n^alpha, of n symbols, EOS counted; Marian first takes `word_penalty` off for each.
-
-    Source: Marian's translator/history.h; Transformers' generation/utils.py.
+    Args and returns as `length_penalty`.
     """
-
-    alpha: float
-    algorithm: str = T2T
-    word_penalty: float = 0.0
-
-    def penalty(self, length: Any) -> Any:
-        """Returns the divisor, of a number, an array, or a tensor as float32."""
-        if self.algorithm in (T2T, OPENNMT):
-            return length_penalty(length, self.alpha)
-        if tf.is_tensor(length):
-            length = tf.cast(length, tf.float32)
-        return length**self.alpha
-
-    def score(self, log_prob: Any, length: Any) -> Any:
-        """Returns the score of a log probability, both numbers, arrays or tensors."""
-        if self.word_penalty:
-            words = tf.cast(length, tf.float32) if tf.is_tensor(length) else length
-            log_prob -= self.word_penalty * words
-        return log_prob / self.penalty(length)
-
-    def log_prob(self, score: Any, length: Any) -> Any:
-        """Returns the log probability of a score: numbers, or NumPy arrays."""
-        return score * self.penalty(length) + self.word_penalty * length
+    if tf.is_tensor(length):
+        length = tf.cast(length, tf.float32)
+    return length**alpha
 
 
 def sentences_done(
@@ -73,10 +42,8 @@ def sentences_done(
     limits: tf.Tensor,
     log_probs: tf.Tensor,
     scores: tf.Tensor,
-    *,
-    alpha: float,
+    penalties: tf.Tensor,
     nbest: int,
-    algorithm: str = T2T,
 ) -> tf.Tensor:
     """Decides for each sentence whether its `nbest` best are final: bool (batch,).
 
@@ -85,11 +52,10 @@ def sentences_done(
         limits: int32 (batch,), the most symbols of each sentence, EOS counted.
         log_probs: float32 (batch, beam), the unfinished hypotheses, best first.
         scores: float32 (batch, beam), the finished ones, normalised, best first.
-        alpha: exponent of the length penalty, at least 0.
+        penalties: float32 (batch,), the length penalty at the limits, alpha >= 0.
         nbest: how many hypotheses are wanted.
-        algorithm: whose length penalty it is.
     """
-    reachable = log_probs[:, 0] / Scoring(alpha, algorithm).penalty(limits)
+    reachable = log_probs[:, 0] / penalties
     return (length >= limits) | (scores[:, nbest - 1] >= reachable)
 
 
@@ -98,8 +64,7 @@ def batch_done_tensor2tensor(
     limits: tf.Tensor,
     log_probs: tf.Tensor,
     scores: tf.Tensor,
-    *,
-    alpha: float,
+    penalties: tf.Tensor,
     nbest: int,
 ) -> tf.Tensor:
     """Decides for the whole batch at once, as tensor2tensor does.
@@ -110,7 +75,7 @@ def batch_done_tensor2tensor(
 
     Args and returns as `sentences_done`; all elements are equal.
     """
-    reachable = log_probs[:, 0] / length_penalty(limits, alpha)
+    reachable = log_probs[:, 0] / penalties
     finished = scores[:, 0] if nbest == 1 else tf.reduce_min(scores)
     proven = tf.reduce_all(finished > reachable)
     return (length >= limits) | proven

@@ -13,7 +13,7 @@ from t2t_repro.system.dispatch import Dispatch
 
 def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
     """Returns each formula with what stands in for it on a "CPU" or a "GPU"."""
-    from t2t_repro.decoding import top_k
+    from t2t_repro.decoding import candidates
     from t2t_repro.fast import (
         cached_decoder,
         cross_entropy,
@@ -52,7 +52,7 @@ def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
         (functional.normalize, normalization.normalize),
         (functional.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
         (generate.generate, cached_decoder.generate_prepacked),
-        (top_k.top_k, top_k_of_chunks.top_k),
+        (candidates.top_k, top_k_of_chunks.top_k),
     ]
 
 

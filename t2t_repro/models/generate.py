@@ -1,12 +1,14 @@
-"""A search with models, as a translator runs it."""
+"""Decoding with models, as a translator runs it."""
 
 from collections.abc import Sequence
 
 import tensorflow as tf
 
+from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.decoding.lexical_constraints import Terms
+from t2t_repro.decoding.sampling import sample, sentence_keys
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
 from t2t_repro.models.transformer import Transformer
@@ -26,7 +28,7 @@ def as_one(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
 
 @dispatched
 def generate(
-    search: DecodingConfig,
+    config: DecodingConfig,
     decoder: ModelDecoder,
     inputs: tf.Tensor,
     prefixes: tf.Tensor | None = None,
@@ -36,12 +38,43 @@ def generate(
     """Finds the translations of encoded sentences.
 
     Args:
-        search: how.
-        decoder: of the search's number of hypotheses.
+        config: Settings of the search.
+        decoder: Decoder for `config.hypotheses` hypotheses per sentence.
         inputs: int32 (batch, source), ending in EOS, 0-padded.
-        prefixes: int32 (batch, prefix), 0-padded, what each begins with; or None.
-        width: of the result, where it has to be known; see `DecodingConfig.run`.
-        terms: what each must hold; or None.
+        prefixes: int32 (batch, prefix), 0-padded, the beginnings of the outputs; or
+            None.
+        width: Length of the result, at least that of any output; then no shape changes
+            from step to step, as XLA needs.
+        terms: Lexical constraints; only `config.never` can be combined with them.
+
+    Raises:
+        ValueError: A width is combined with sampling or `tensor2tensor_rules`, or
+            terms with other constraints, too.
     """
+    batch_wide, sampling = config.tensor2tensor_rules, config.sampling
+    others = prefixes is not None or config.min_length or config.no_repeat_ngram
+    if terms is not None and (sampling or batch_wide or others):
+        raise ValueError(
+            "terms cannot be combined with sampling, tensor2tensor_rules, prefixes, "
+            "min_length or no_repeat_ngram"
+        )
+    if width is not None and (sampling or batch_wide):
+        raise ValueError(
+            "width cannot be combined with sampling or tensor2tensor_rules"
+        )
     state = decoder.start(inputs)
-    return search.run(decoder, state, inputs, prefixes, width, terms)
+    limits = config.longest(tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32))
+    constraints = config.constraints(prefixes)
+    if sampling:
+        keys = sentence_keys(inputs)
+        return sample(decoder, state, config, limits, keys, constraints=constraints)
+    return beam_search(
+        decoder,
+        state,
+        config,
+        limits,
+        constraints=constraints,
+        terms=terms,
+        width=width,
+        compact_at=0.25 if width is None else None,
+    )

@@ -126,8 +126,8 @@ def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -
 def _use(hparams: HParams, max_input_length: int) -> str:
     factor, searched = hparams.decode_length_factor, ""
     times = "" if factor == 1 else f"{factor:g} times "
-    if hparams.search != "t2t":
-        searched = f", searched as {_SEARCHERS[hparams.search]} does"
+    if program := _SEARCHERS.get(hparams.search):
+        searched = f", searched as {program} does"
     return f"""\
 ## Use
 

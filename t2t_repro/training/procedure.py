@@ -309,7 +309,7 @@ def _average_and_score(
         "decode_extra_length": hparams.decode_extra_length,
         "test_fingerprint": test_fingerprint,
     }
-    if hparams.search != "t2t":
+    if hparams.search != HParams.search:
         names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
         wanted |= {name: getattr(hparams, name) for name in names}
     scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}

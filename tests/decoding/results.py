@@ -3,8 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests.decoding.toy_decoders import MemoryDecoder
 
 
@@ -15,18 +16,13 @@ def with_limits(
     limits: tf.Tensor,
     **settings: object,
 ) -> BeamSearchResult:
-    """Searches as `DecodingConfig.run` does, with limits of our choice."""
+    """Searches as `generate` does, with limits of our choice."""
     return beam_search(
         decoder,
         decoder.start(sources, search.beam_size),
-        batch_size=tf.shape(sources)[0],
-        beam_size=search.beam_size,
-        alpha=search.alpha,
-        max_lengths=limits,
-        nbest=search.nbest,
+        search,
+        limits,
         constraints=search.constraints(),
-        algorithm=search.algorithm,
-        word_penalty=search.word_penalty,
         **settings,
     )
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests.decoding.results import found, hypothesis
 from tests.decoding.toy_decoders import (
     EOS,
@@ -29,15 +31,12 @@ def traced(
 ) -> tf.types.experimental.PolymorphicFunction:
     """Returns the search traced once for all batch sizes and limits."""
 
-    def search(sources: tf.Tensor, max_lengths: tf.Tensor) -> BeamSearchResult:
+    def search(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
         return beam_search(
             decoder,
             decoder.start(sources, beam_size),
-            batch_size=tf.shape(sources)[0],
-            beam_size=beam_size,
-            alpha=0.6,
-            max_lengths=max_lengths,
-            nbest=nbest,
+            DecodingConfig(beam_size, alpha=0.6, nbest=nbest),
+            limits,
             compact_at=compact_at,
         )
 
@@ -128,11 +127,8 @@ def test_pad_is_never_produced_however_probable() -> None:
     result = beam_search(
         TableDecoder(),
         tf.constant(tables),
-        batch_size=6,
-        beam_size=3,
-        alpha=0.6,
-        max_lengths=tf.constant([8] * 6),
-        nbest=3,
+        DecodingConfig(3, alpha=0.6, nbest=3),
+        limits=tf.constant([8] * 6),
     )
     assert len(found(result)) >= 6
     for _, ids, _ in found(result):
@@ -150,10 +146,8 @@ def test_each_limit_holds_and_an_unfinished_hypothesis_is_scored_at_its_length()
     result = beam_search(
         TableDecoder(),
         tf.constant(np.stack([table] * 4)),
-        batch_size=4,
-        beam_size=1,
-        alpha=1.0,
-        max_lengths=tf.constant(limits),
+        DecodingConfig(1, alpha=1.0),
+        limits=tf.constant(limits),
     )
     assert [len(hypothesis(ids)) for ids in result.ids[:, 0]] == limits
     step = 2.0 - np.log(np.exp(2.0) + np.exp(1.0))
@@ -173,18 +167,3 @@ def test_eos_is_kept_and_only_pad_follows() -> None:
     assert len(ended) >= 8
     for ids in ended:
         assert ids.index(EOS) == len(ids) - 1
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"), [("beam_size", 0), ("nbest", 3), ("alpha", -0.1)]
-)
-def test_an_argument_out_of_range_is_named(argument: str, value: float) -> None:
-    arguments = {"beam_size": 2, "nbest": 1, "alpha": 0.6, argument: value}
-    with pytest.raises(ValueError, match=argument):
-        beam_search(
-            TableDecoder(),
-            tf.zeros([1, 4, 4]),
-            batch_size=1,
-            max_lengths=tf.constant([3]),
-            **arguments,
-        )

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import golden
 from tests.decoding.toy_decoders import MemoryDecoder, TableDecoder
 
@@ -26,12 +28,13 @@ def test_tensor2tensors_rules_give_its_hypotheses_and_scores(case: str) -> None:
     result = beam_search(
         TableDecoder(),
         tf.constant(tables),
-        batch_size=len(tables),
-        beam_size=beam_size,
-        alpha=float(alpha.removeprefix("alpha")),
-        max_lengths=tf.constant(int(length.removeprefix("len"))),
-        nbest=1 if stop == "early" else beam_size,
-        tensor2tensor_rules=True,
+        DecodingConfig(
+            beam_size,
+            alpha=float(alpha.removeprefix("alpha")),
+            nbest=1 if stop == "early" else beam_size,
+            tensor2tensor_rules=True,
+        ),
+        limits=tf.fill([len(tables)], int(length.removeprefix("len"))),
     )
     # Its ids begin with the start symbol.
     np.testing.assert_array_equal(result.ids, VECTORS[f"{case}/ids"][:, :, 1:])
@@ -56,10 +59,8 @@ class Searcher(tf.Module):
         result = beam_search(
             self.decoder,
             self.decoder.start(sources, 4),
-            batch_size=tf.shape(sources)[0],
-            beam_size=4,
-            alpha=0.6,
-            max_lengths=limits,
+            DecodingConfig(4, alpha=0.6),
+            limits,
         )
         return result._asdict()
 
@@ -83,10 +84,8 @@ def test_xla_compiles_the_search_when_the_sizes_are_fixed() -> None:
         return beam_search(
             TableDecoder(),
             tables,
-            batch_size=4,
-            beam_size=3,
-            alpha=0.6,
-            max_lengths=tf.constant([6, 8, 3, 7]),
+            DecodingConfig(3, alpha=0.6),
+            limits=tf.constant([6, 8, 3, 7]),
             compact_at=None,
             width=8,
         )

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import properties
 from tests.decoding.results import found, hypothesis
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL, MemoryDecoder
@@ -20,15 +22,12 @@ SOURCES = st.integers(1, 4).flatmap(
 def search_of(decoder: MemoryDecoder, beam_size: int, nbest: int):
     """Returns a search that is traced once for all sources and limits."""
 
-    def search(sources: tf.Tensor, max_lengths: tf.Tensor) -> BeamSearchResult:
+    def search(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
         return beam_search(
             decoder,
             decoder.start(sources, beam_size),
-            batch_size=tf.shape(sources)[0],
-            beam_size=beam_size,
-            alpha=0.6,
-            max_lengths=max_lengths,
-            nbest=nbest,
+            DecodingConfig(beam_size, alpha=0.6, nbest=nbest),
+            limits,
         )
 
     sources = tf.TensorSpec([None, 6], tf.float32)

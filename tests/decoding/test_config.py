@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding import config as search_module
-from t2t_repro.decoding.config import DecodingConfig, Sampling, sentence_keys
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.decode_loop import BeamSearchResult
+from t2t_repro.decoding.sampling import sentence_keys
+from t2t_repro.models import generate as generate_module
+from t2t_repro.models.generate import generate
 
 INPUTS = tf.constant([[5, 6, 7, 1], [5, 1, 0, 0]])
 
@@ -17,6 +19,34 @@ def test_a_list_holds_at_most_what_the_beam_does(nbest):
         DecodingConfig(beam_size=3, nbest=nbest)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beam_size": 0}, "beam_size is 0"),
+        ({"alpha": -0.1}, "alpha is -0.1"),
+        ({"sampling": Sampling(), "nbest": 0}, "nbest is 0"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        DecodingConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0.0}, "temperature is 0.0.*beam_size 1"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"top_k": -1}, "top_k is -1"),
+        ({"top_p": 0.0}, "top_p is 0.0"),
+        ({"top_p": 1.5}, "top_p is 1.5"),
+    ],
+)
+def test_a_setting_of_sampling_out_of_range_is_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Sampling(**settings)
+
+
 def test_samples_are_as_many_as_one_likes():
     search = DecodingConfig(beam_size=3, nbest=7, sampling=Sampling())
     assert (search.hypotheses, search.scoring.alpha) == (7, 0.0)
@@ -25,7 +55,7 @@ def test_samples_are_as_many_as_one_likes():
 
 
 def test_tensor2tensor_draws_nothing():
-    with pytest.raises(ValueError, match="not sampling"):
+    with pytest.raises(ValueError, match="requires beam search"):
         DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
 
 
@@ -33,17 +63,22 @@ def test_tensor2tensor_draws_nothing():
 def test_an_output_ends_at_its_own_input_length_and_the_extra(kind, monkeypatch):
     asked = []
 
-    def found(decoder, state, *, max_lengths, constraints, **settings):
+    def found(decoder, state, config, limits, *keys, constraints, **settings):
         asked.append(constraints)
-        scores = tf.cast(max_lengths, tf.float32)[:, None]
-        return BeamSearchResult(ids=max_lengths[:, None, None], scores=scores)
+        scores = tf.cast(limits, tf.float32)[:, None]
+        return BeamSearchResult(ids=limits[:, None, None], scores=scores)
 
-    monkeypatch.setattr(search_module, kind, found)
+    class Starting:
+        def start(self, inputs):
+            return ()
+
+    monkeypatch.setattr(generate_module, kind, found)
     sampling = Sampling() if kind == "sample" else None
     search = DecodingConfig(extra_length=2, sampling=sampling)
-    assert search.run(None, (), INPUTS).ids.numpy().tolist() == [[[6]], [[4]]]
+    limits = generate(search, Starting(), INPUTS).ids
+    assert limits.numpy().tolist() == [[[6]], [[4]]]
     search = DecodingConfig(min_length=3, no_repeat_ngram=2, sampling=sampling)
-    search.run(None, (), INPUTS, prefixes=INPUTS)
+    generate(search, Starting(), INPUTS, prefixes=INPUTS)
     assert asked[0] is None
     assert int(asked[1].min_lengths) == 3
     assert asked[1].no_repeat_ngram == 2

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.lexical_constraints import Terms
-from tests.decoding.results import hypothesis
+from t2t_repro.models.generate import generate
+from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
 
 Ids = tuple[int, ...]
@@ -33,10 +34,9 @@ def traced(decoder: MemoryDecoder, search: DecodingConfig):
     terms = Terms(tf.TensorSpec([None, None, None], tf.int32), marks, marks)
 
     def run(sources, terms):
-        # Inputs of one symbol, so that the limit is one more than the extra length.
-        inputs = tf.ones([tf.shape(sources)[0], 1], tf.int32)
-        state = decoder.start(sources, search.beam_size)
-        return search.run(decoder, state, inputs, terms=terms)
+        # Inputs of one token, so that the limit is one more than the extra length.
+        limits = tf.fill([tf.shape(sources)[0]], search.longest(1))
+        return with_limits(search, decoder, sources, limits, terms=terms)
 
     sources = tf.TensorSpec([None, 6], tf.float32)
     return tf.function(run, input_signature=[sources, terms], autograph=False)
@@ -135,8 +135,8 @@ def test_a_narrow_beam_meets_all_terms_that_have_room():
 def test_what_does_not_go_with_terms_is_refused(changes):
     terms = terms_of([[(2,)]], SMALL.vocab_size)
     search = DecodingConfig(2, extra_length=3, **changes)
-    with pytest.raises(ValueError, match="without other constraints"):
-        search.run(SMALL, None, tf.ones([1, 1], tf.int32), terms=terms)
+    with pytest.raises(ValueError, match="terms cannot be combined"):
+        generate(search, SMALL, tf.ones([1, 1], tf.int32), terms=terms)
     search = DecodingConfig(extra_length=3, sampling=Sampling())
-    with pytest.raises(ValueError, match="without other constraints"):
-        search.run(SMALL, None, tf.ones([1, 1], tf.int32), terms=terms)
+    with pytest.raises(ValueError, match="terms cannot be combined"):
+        generate(search, SMALL, tf.ones([1, 1], tf.int32), terms=terms)

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests.decoding.asked import SentenceInputs, greedy, tensors
@@ -47,11 +48,8 @@ def traced(
         return beam_search(
             decoder,
             decoder.start(sources, beam_size),
-            batch_size=tf.shape(sources)[0],
-            beam_size=beam_size,
-            alpha=0.6,
-            max_lengths=limits,
-            nbest=nbest,
+            DecodingConfig(beam_size, alpha=0.6, nbest=nbest),
+            limits,
             constraints=Constraints(least, prefixes, n),
             compact_at=compact_at,
         )
@@ -150,12 +148,16 @@ def search_tables(
     tables: np.ndarray, limit: int, **options: object
 ) -> BeamSearchResult:
     """Searches tables of logits, float32 (batch, vocab, vocab), with alpha 0."""
-    arguments = {"beam_size": 3, "alpha": 0.0, **options}
+    arguments = {
+        name: options.pop(name)
+        for name in ("constraints", "width", "compact_at")
+        if name in options
+    }
     return beam_search(
         TableDecoder(),
         tf.constant(tables),
-        batch_size=len(tables),
-        max_lengths=tf.constant([limit] * len(tables)),
+        DecodingConfig(**{"beam_size": 3, "alpha": 0.0, **options}),
+        limits=tf.constant([limit] * len(tables)),
         **arguments,
     )
 
@@ -304,7 +306,7 @@ def test_xla_compiles_the_constrained_search_when_the_sizes_are_fixed() -> None:
 def test_what_cannot_be_asked_is_named() -> None:
     with pytest.raises(ValueError, match="no_repeat_ngram is -1"):
         Constraints(no_repeat_ngram=-1)
-    with pytest.raises(ValueError, match="tensor2tensor's rules"):
+    with pytest.raises(ValueError, match="tensor2tensor_rules"):
         search_tables(
             random_tables(1, 4), 3, tensor2tensor_rules=True, constraints=Constraints()
         )

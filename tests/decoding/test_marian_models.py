@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.system.atomic_file import read_lines
 from tests.decoding.marian_decoder import MarianDecoder
-from tests.decoding.results import hypothesis
+from tests.decoding.results import hypothesis, with_limits
 
 ACTIVATIONS = {"a_opus": "swish", "b_relu_labels": "relu", "c_gelu_separate": "gelu"}
 # Both limits are those of the vectors' settings; Transformers counts the start symbol.
@@ -65,7 +65,8 @@ def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name
 
     @tf.function(autograph=False)
     def find(inputs):
-        return search.run(decoder, decoder.start(inputs, beam_size), inputs)
+        limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
+        return with_limits(search, decoder, inputs, limits)
 
     inputs = decoder.tokenizer.encode(tf.constant(expected["sources"])).to_tensor()
     found = find(inputs)
@@ -94,7 +95,8 @@ def test_a_thousand_lines_are_those_of_the_program(shared_dir, program):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def translate(texts):
         inputs = decoder.tokenizer.encode(texts).to_tensor()
-        found = search.run(decoder, decoder.start(inputs, 4), inputs)
+        limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
+        found = with_limits(search, decoder, inputs, limits)
         return decoder.tokenizer.target.decode(found.ids[:, 0])
 
     found = []

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
 from t2t_repro.decoding.config import DecodingConfig, Sampling
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests.decoding import plain_search
 from tests.decoding.results import hypothesis, with_limits
 from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
@@ -95,15 +95,7 @@ def test_a_wide_beam_finds_the_best_of_all(algorithm):
     search = DecodingConfig(81, 0.0, algorithm=algorithm)
     sources = SMALL.sources(len(LIMITS))
     limits = [min(limit, 4) for limit in LIMITS]
-    result = beam_search(
-        SMALL,
-        SMALL.start(sources, 81),
-        batch_size=len(limits),
-        beam_size=81,
-        alpha=0.0,
-        max_lengths=tf.constant(limits),
-        algorithm=algorithm,
-    )
+    result = with_limits(search, SMALL, sources, tf.constant(limits))
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
         (score, ids), *_ = SMALL.exhaustive(source, limit, 0.0)
         # What is cut, or whose end is forced, may be better than all that ends.
@@ -117,16 +109,7 @@ def test_a_wide_beam_finds_the_best_of_all(algorithm):
 def test_what_is_cut_competes_with_what_has_ended():
     sources = LARGER.sources(64, seed=5)
     search = DecodingConfig(3, 1.0, nbest=3, algorithm="marian")
-    result = beam_search(
-        LARGER,
-        LARGER.start(sources, 3),
-        batch_size=64,
-        beam_size=3,
-        alpha=1.0,
-        max_lengths=tf.fill([64], 3),
-        nbest=3,
-        algorithm="marian",
-    )
+    result = with_limits(search, LARGER, sources, tf.fill([64], 3))
     cut, ended = 0, 0
     for row, source in enumerate(sources):
         plain = expected(LARGER, source, 3, search)
@@ -161,15 +144,12 @@ def test_scores_and_log_probabilities_are_turned_into_each_other():
     assert drawn.score(-6.0, 4) == -6.0
 
 
-def test_other_rules_are_refused_where_they_do_not_belong():
-    with pytest.raises(ValueError, match="algorithm is marina"):
-        searched(
-            LARGER, LARGER.sources(len(LIMITS)), DecodingConfig(algorithm="marina")
-        )
-    with pytest.raises(ValueError, match="its own algorithm"):
-        searched(
-            LARGER,
-            LARGER.sources(len(LIMITS)),
-            DecodingConfig(algorithm="marian"),
-            tensor2tensor_rules=True,
-        )
+def test_an_unknown_algorithm_is_refused():
+    with pytest.raises(ValueError, match=r"algorithm is marina.*opennmt"):
+        DecodingConfig(algorithm="marina")
+
+
+@pytest.mark.parametrize("algorithm", ["marian", "transformers", "opennmt"])
+def test_tensor2tensor_rules_are_refused_with_another_algorithm(algorithm):
+    with pytest.raises(ValueError, match=f"requires algorithm t2t, not {algorithm}"):
+        DecodingConfig(algorithm=algorithm, tensor2tensor_rules=True)

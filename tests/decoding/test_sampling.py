@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.decoding.sampling import sample
@@ -17,61 +18,63 @@ from tests.decoding.asked import SentenceInputs, tensors
 from tests.decoding.results import found, hypothesis
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
 
-SEED = (3, 4)
 SPEC = [
     tf.TensorSpec([None, 6], tf.float32),
     tf.TensorSpec([None], tf.int32),
-    tf.TensorSpec([2], tf.int32),
     tf.TensorSpec([None], tf.int32),
 ]
 
 
 @cache
 def traced(
-    samples: int, compact_at: float | None = 0.25, top_k: int = 0, top_p: float = 1.0
+    samples: int,
+    compact_at: float | None = 0.25,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 3,
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns the sampling traced once for all batches, limits, seeds and keys."""
+    """Returns the sampling traced once for all batches, limits and keys."""
+    settings = Sampling(1.3, top_k, top_p, seed)
 
     def draw(
-        sources: tf.Tensor, limits: tf.Tensor, seed: tf.Tensor, keys: tf.Tensor
+        sources: tf.Tensor, limits: tf.Tensor, keys: tf.Tensor
     ) -> BeamSearchResult:
         return sample(
             LARGER,
             LARGER.start(sources, samples),
-            batch_size=tf.shape(sources)[0],
-            max_lengths=limits,
-            seed=seed,
-            keys=keys,
-            samples=samples,
-            temperature=1.3,
-            top_k=top_k,
-            top_p=top_p,
+            DecodingConfig(nbest=samples, sampling=settings),
+            limits,
+            keys,
             compact_at=compact_at,
         )
 
     return tf.function(draw, input_signature=SPEC)
 
 
-def batch(size: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int], np.ndarray]:
+def batch(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draws sources, limits and keys."""
     numbers = np.random.default_rng(6)
     limits = numbers.integers(0, 12, size=size).astype("int32")
     keys = numbers.integers(0, 2**31, size=size).astype("int32")
-    return LARGER.sources(size, seed=6), limits, SEED, keys
+    return LARGER.sources(size, seed=6), limits, keys
 
 
 def sample_tables(
-    tables: np.ndarray, limit: int, **options: object
+    tables: np.ndarray,
+    limit: int,
+    samples: int = 1,
+    constraints: Constraints | None = None,
+    **options: float,
 ) -> BeamSearchResult:
     """Draws from tables of logits, float32 (batch, vocab, vocab)."""
     rows = len(tables)
-    arguments = {"seed": SEED, "keys": tf.range(rows), **options}
     return sample(
         TableDecoder(),
         tf.constant(tables),
-        batch_size=rows,
-        max_lengths=tf.constant([limit] * rows),
-        **arguments,
+        DecodingConfig(nbest=samples, sampling=Sampling(seed=3, **options)),
+        limits=tf.constant([limit] * rows),
+        keys=tf.range(rows),
+        constraints=constraints,
     )
 
 
@@ -98,8 +101,8 @@ def test_translations_come_as_often_as_the_model_says() -> None:
 def test_the_score_is_the_log_probability_under_the_model(
     top_k: int, top_p: float
 ) -> None:
-    sources, limits, seed, keys = batch(16)
-    result = traced(4, top_k=top_k, top_p=top_p)(sources, limits, seed, keys)
+    sources, limits, keys = batch(16)
+    result = traced(4, top_k=top_k, top_p=top_p)(sources, limits, keys)
     assert len(found(result)) == 64
     for row, ids, score in found(result):
         assert len(ids) == limits[row] or EOS in ids
@@ -110,14 +113,14 @@ def test_the_score_is_the_log_probability_under_the_model(
 
 
 def test_neighbours_and_places_change_nothing() -> None:
-    sources, limits, seed, keys = batch(24)
+    sources, limits, keys = batch(24)
     draw = traced(4)
-    together = draw(sources, limits, seed, keys)
+    together = draw(sources, limits, keys)
     order = np.random.default_rng(0).permutation(24)
-    shuffled = draw(sources[order], limits[order], seed, keys[order])
+    shuffled = draw(sources[order], limits[order], keys[order])
     for place, row in enumerate(order):
         one = slice(row, row + 1)
-        alone = draw(sources[one], limits[one], seed, keys[one])
+        alone = draw(sources[one], limits[one], keys[one])
         for number in range(4):
             ids = hypothesis(together.ids[row, number])
             assert hypothesis(alone.ids[0, number]) == ids
@@ -136,15 +139,15 @@ def test_sentences_that_leave_early_or_late_have_the_same_results(
 
 
 def test_another_seed_key_or_sample_gives_another_translation() -> None:
-    sources, _, seed, keys = batch(24)
+    sources, _, keys = batch(24)
     limits = np.full(24, 10, "int32")
     draw = traced(4)
-    first = draw(sources, limits, seed, keys)
-    again = draw(sources, limits, seed, keys)
+    first = draw(sources, limits, keys)
+    again = draw(sources, limits, keys)
     np.testing.assert_array_equal(again.ids, first.ids)
     others = [
-        draw(sources, limits, (3, 5), keys),
-        draw(sources, limits, seed, keys + 1),
+        traced(4, seed=5)(sources, limits, keys),
+        draw(sources, limits, keys + 1),
     ]
     for other in others:
         same = [
@@ -157,8 +160,8 @@ def test_another_seed_key_or_sample_gives_another_translation() -> None:
 
 
 def test_the_most_probable_of_one_is_greedy_search() -> None:
-    sources, limits, seed, keys = batch(16)
-    result = traced(1, top_k=1)(sources, limits, seed, keys)
+    sources, limits, keys = batch(16)
+    result = traced(1, top_k=1)(sources, limits, keys)
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
         assert hypothesis(result.ids[row, 0]) == LARGER.greedy(source, limit)
 
@@ -188,11 +191,9 @@ def test_what_is_asked_holds_for_all_that_is_drawn() -> None:
     result = sample(
         LARGER,
         LARGER.start(sources, 4),
-        batch_size=24,
-        max_lengths=tf.constant(10),
-        seed=SEED,
+        DecodingConfig(nbest=4, sampling=Sampling(seed=3)),
+        limits=tf.fill([24], 10),
         keys=tf.range(24),
-        samples=4,
         constraints=tensors(asked, 2),
     )
     assert len(found(result)) == 96
@@ -230,7 +231,7 @@ def test_a_limit_of_nothing_gives_the_empty_translation() -> None:
 
 
 def test_an_empty_batch_has_an_empty_result() -> None:
-    result = traced(4)(np.zeros([0, 6], "float32"), [], SEED, [])
+    result = traced(4)(np.zeros([0, 6], "float32"), [], [])
     assert result.ids.shape == (0, 4, 0)
     assert result.scores.shape == (0, 4)
 
@@ -264,12 +265,9 @@ def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> N
     result = sample(
         decoder,
         decoder.start(inputs),
-        batch_size=2,
-        max_lengths=tf.constant([9, 6]),
-        seed=SEED,
+        DecodingConfig(nbest=3, sampling=Sampling(top_k=9, seed=3)),
+        limits=tf.constant([9, 6]),
         keys=tf.constant([0, 1]),
-        samples=3,
-        top_k=9,
     )
     assert len(found(result)) == 6
     for row, ids, score in found(result):
@@ -278,21 +276,3 @@ def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> N
         log_probs = tf.nn.log_softmax(logits).numpy()
         expected = sum(log_probs[place, symbol] for place, symbol in enumerate(ids))
         np.testing.assert_allclose(score, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value", "message"),
-    [
-        ("samples", 0, "samples is 0"),
-        ("temperature", 0.0, "temperature is 0.0.*beam_size 1"),
-        ("temperature", float("nan"), "temperature is nan"),
-        ("top_k", -1, "top_k is -1"),
-        ("top_p", 0.0, "top_p is 0.0"),
-        ("top_p", 1.5, "top_p is 1.5"),
-    ],
-)
-def test_an_argument_out_of_range_is_named(
-    argument: str, value: float, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        sample_tables(np.zeros([1, 4, 4], "float32"), 3, **{argument: value})

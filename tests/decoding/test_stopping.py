@@ -41,7 +41,7 @@ def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
         tf.constant([7]),
         log_probs=tf.constant([[-2.0, -3.0]]),
         scores=tf.constant([[best_finished, -9.0]]),
-        alpha=1.0,
+        penalties=tf.constant([2.0]),
         nbest=1,
     )
     assert bool(result[0]) is done
@@ -53,7 +53,7 @@ def test_the_limit_ends_a_sentence_and_not_its_neighbour() -> None:
         tf.constant([3, 4]),
         log_probs=tf.constant([[-2.0], [-2.0]]),
         scores=tf.constant([[-9.0], [-9.0]]),
-        alpha=1.0,
+        penalties=tf.constant([4 / 3, 1.5]),
         nbest=1,
     )
     np.testing.assert_array_equal(result, [True, False])
@@ -67,7 +67,7 @@ def test_nbest_waits_for_its_last_hypothesis() -> None:
                 tf.constant([7]),
                 log_probs=tf.constant([[-2.0, -3.0]]),
                 scores=tf.constant([[-0.5, -1.5]]),
-                alpha=1.0,
+                penalties=tf.constant([2.0]),
                 nbest=nbest,
             )[0]
         )
@@ -82,7 +82,7 @@ def test_tensor2tensors_batch_waits_for_its_slowest_sentence() -> None:
         tf.constant([7, 7]),
         log_probs=tf.constant([[-2.0], [-2.0]]),
         scores=tf.constant([[-0.5], [-1.5]]),
-        alpha=1.0,
+        penalties=tf.constant([2.0, 2.0]),
         nbest=1,
     )
     np.testing.assert_array_equal(result, [False, False])

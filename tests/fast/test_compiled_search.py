@@ -9,6 +9,7 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.fast import compiled_search
 from t2t_repro.fast.compiled_search import CompiledSearch
+from t2t_repro.models.generate import generate
 from t2t_repro.translation.translator import Translator
 from tests import tiny
 
@@ -97,5 +98,5 @@ def test_other_searches_are_not_compiled(models, changes):
     search = replace(SEARCH, **changes)
     with pytest.raises(ValueError, match="only beam search by its own rules"):
         CompiledSearch(models[:1], search)
-    with pytest.raises(ValueError, match="only beam search by its own rules"):
-        search.run(None, None, tf.constant([[5, 1]]), width=4)
+    with pytest.raises(ValueError, match="width cannot be combined"):
+        generate(search, None, tf.constant([[5, 1]]), width=4)

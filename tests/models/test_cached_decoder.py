@@ -12,6 +12,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.cached_decoder import KVCacheDecoder
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
+from t2t_repro.models.generate import generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import build_model
 from tests import golden
@@ -138,7 +139,7 @@ def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(
     search = DecodingConfig(beam_size, extra_length=20)
 
     def found(inputs):
-        return search.run(decoder, decoder.start(inputs), inputs)
+        return generate(search, decoder, inputs)
 
     spec = tf.TensorSpec([None, None], tf.int32)
     graph = tf.function(found, input_signature=[spec], autograph=False)
@@ -173,11 +174,8 @@ def search(arrays, decoder, **settings):
     return beam_search(
         decoder,
         decoder.start(inputs),
-        batch_size=rows,
-        beam_size=decoder.beam_size,
-        max_lengths=tf.fill([rows], limit),
-        tensor2tensor_rules=True,
-        **settings,
+        DecodingConfig(decoder.beam_size, tensor2tensor_rules=True, **settings),
+        limits=tf.fill([rows], limit),
     )
 
 

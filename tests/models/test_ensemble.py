@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder
@@ -44,11 +45,8 @@ def search(decoder):
         lambda inputs: beam_search(
             decoder,
             decoder.start(inputs),
-            batch_size=2,
-            beam_size=BEAM,
-            alpha=0.6,
-            max_lengths=tf.constant([9, 6]),
-            nbest=BEAM,
+            DecodingConfig(BEAM, alpha=0.6, nbest=BEAM),
+            limits=tf.constant([9, 6]),
         )
     )(tf.constant(INPUTS))
     return found.ids.numpy(), found.scores.numpy()

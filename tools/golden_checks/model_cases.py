@@ -10,7 +10,9 @@ import tensorflow as tf
 
 from golden_checks.sheet import Array, Sheet
 from golden_checks.t2t_variables import assign_from_t2t, to_t2t
-from t2t_repro.decoding.beam_search import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.t2t_hparams import to_hparams
 from t2t_repro.interop.variable_names import t2t_name
@@ -180,10 +182,6 @@ def _search(
     return beam_search(
         decoder,
         decoder.start(tf.constant(inputs)),
-        batch_size=len(inputs),
-        beam_size=beam,
-        alpha=alpha,
-        max_lengths=tf.constant(limit),
-        nbest=nbest,
-        tensor2tensor_rules=True,
+        DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True),
+        limits=tf.fill([len(inputs)], limit),
     )

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from golden_checks.sheet import Sheet
 from t2t_repro.decoding.beam_search import beam_search
+from t2t_repro.decoding.config import DecodingConfig
 
 SCORES = 1e-4
 _KEY = re.compile(r"beam(\d+)_len(\d+)_alpha([\d.]+)_(early|full)/ids")
@@ -51,12 +52,13 @@ def check(sheet: Sheet) -> None:
         result = beam_search(
             TableDecoder(),
             tables,
-            batch_size=tables.shape[0],
-            beam_size=beam,
-            alpha=float(found[3]),
-            max_lengths=tf.constant(int(found[2])),
-            nbest=1 if found[4] == "early" else beam,
-            tensor2tensor_rules=True,
+            DecodingConfig(
+                beam_size=beam,
+                alpha=float(found[3]),
+                nbest=1 if found[4] == "early" else beam,
+                tensor2tensor_rules=True,
+            ),
+            limits=tf.fill([tables.shape[0]], int(found[2])),
         )
         # tensor2tensor's ids begin with the start symbol, 0.
         ids = tf.pad(result.ids, [[0, 0], [0, 0], [1, 0]])

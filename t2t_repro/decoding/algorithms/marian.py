@@ -1,0 +1,51 @@
+"""Marian's beam search (translator/beam_search.cpp, history.h).
+
+The best `beam` candidates are followed, and each hypothesis that finishes leaves one
+place less in the beam. A hypothesis that is cut at the limit is a result like any
+other. The search continues until nothing is left to continue; the stop rule only skips
+steps that cannot change the n-best list.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from t2t_repro.decoding.algorithms.t2t import T2TSearch
+from t2t_repro.decoding.candidates import NEVER, Candidates
+from t2t_repro.decoding.decoder import PAD_ID
+from t2t_repro.decoding.stopping import power_penalty
+
+
+@dataclass(frozen=True)
+class MarianSearch(T2TSearch):
+    """Marian's search; the score is (log p - word_penalty * n) / n^alpha."""
+
+    @property
+    def num_candidates(self) -> int:
+        """Returns the beam size."""
+        return self.beam_size
+
+    def penalty(self, length: Any) -> Any:
+        """Computes length^alpha."""
+        return power_penalty(length, self.alpha)
+
+    def eligible(
+        self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
+    ) -> Candidates:
+        """Keeps as many candidates as there are unfinished hypotheses."""
+        rank = tf.range(tf.shape(ends)[1])
+        places = tf.math.count_nonzero(tf.equal(scores, NEVER), 1, True, tf.int32)
+        log_probs = tf.where(rank >= places, NEVER, candidates.log_probs)
+        return candidates._replace(log_probs=log_probs)
+
+    def finishing(
+        self, ends: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the candidates with EOS, and all candidates at the limit."""
+        return ends | (length >= limits)[:, None]
+
+    def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
+        """Returns the tokens of the candidates, which need not be EOS."""
+        old = tf.fill([tf.shape(chosen)[0], self.beam_size], PAD_ID)
+        return tf.gather(tf.concat([old, candidates.ids], 1), chosen, batch_dims=1)

@@ -1,0 +1,300 @@
+"""tensor2tensor's beam search (utils/beam_search.py:beam_search).
+
+Each step takes the 2 * beam best continuations of a sentence; the best `beam` of those
+without EOS stay alive, those with EOS compete for `beam` finished places by normalised
+score (paper section 6.1, Wu et al. 2016).
+
+# T2T: five things differ, so that a translation depends on its sentence only:
+each sentence has its own limit; its search ends by its own stop rule, and nothing
+changes after that; an unfinished hypothesis at the limit is scored as a finished one
+(tensor2tensor returns its plain log probability); PAD is never produced; with a beam
+of 1 only the single best continuation counts, which is greedy search.
+`BatchWideT2TSearch` restores the first four.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm, SentenceInputs
+from t2t_repro.decoding.candidates import NEVER, Candidates, best_candidates
+from t2t_repro.decoding.decode_loop import Progress
+from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
+from t2t_repro.decoding.stopping import batch_done_tensor2tensor, sentences_done
+
+
+class Beams(NamedTuple):
+    """The hypotheses of the sentences still in the batch.
+
+    Attributes:
+        last_ids: int32 (rows, beam), the last tokens of the unfinished hypotheses.
+        log_probs: float32 (rows, beam), of the unfinished hypotheses, best first; all
+            -inf once the sentence's search is over, so that nothing changes any more.
+        scores: float32 (rows, beam), of the finished hypotheses, best first; -inf where
+            there is none.
+        hypotheses: int32 (rows, 2 * beam, width), the unfinished, then the finished.
+    """
+
+    last_ids: tf.Tensor
+    log_probs: tf.Tensor
+    scores: tf.Tensor
+    hypotheses: tf.Tensor
+
+
+class _Results(NamedTuple):
+    """Hypotheses that compete for the result.
+
+    Attributes:
+        scores: float32 (rows, beam), -inf where there is none.
+        sources: int32 (rows, beam), the index into `Beams.hypotheses` of the hypothesis
+            that each continues or is.
+        endings: int32 (rows, beam), the token that was added; PAD for the old ones.
+    """
+
+    scores: tf.Tensor
+    sources: tf.Tensor
+    endings: tf.Tensor
+
+
+@dataclass(frozen=True)
+class T2TSearch(SearchAlgorithm):
+    """tensor2tensor's search, and the step that Marian's and Transformers' share.
+
+    These override `num_candidates`, `eligible`, `finishing`, `done`, and what happens
+    at the limit: `force_end`, `endings` or `cut_score`.
+    """
+
+    @property
+    def num_candidates(self) -> int:
+        """Continuations of a sentence that each step ranks.
+
+        They are 2 * beam, because up to `beam` of the best may end here. Greedy search
+        (beam 1) follows the single best: when that is EOS, nothing is left to continue.
+        """
+        return 1 if self.beam_size == 1 else 2 * self.beam_size
+
+    def eligible(
+        self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
+    ) -> Candidates:
+        """Gives -inf to the candidates that may neither continue nor finish.
+
+        Args:
+            candidates: Candidates of this step.
+            ends: bool (rows, candidates), whether they end in EOS.
+            scores: float32 (rows, beam), of the finished hypotheses.
+        """
+        return candidates
+
+    def finishing(
+        self, ends: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns which candidates compete for the result: bool (rows, candidates).
+
+        Args:
+            ends: bool (rows, candidates), whether they end in EOS.
+            length: int32 (), of the candidates.
+            limits: int32 (rows,).
+        """
+        return ends
+
+    def done(
+        self,
+        length: tf.Tensor,
+        limits: tf.Tensor,
+        log_probs: tf.Tensor,
+        scores: tf.Tensor,
+    ) -> tf.Tensor:
+        """Returns which sentences are done, bool (rows, 1); see `sentences_done`."""
+        if self.word_penalty:  # Scores may rise, so only exhaustion proves the end.
+            return (length >= limits)[:, None] | tf.equal(log_probs[:, :1], NEVER)
+        penalties = self.penalty(limits)
+        return sentences_done(length, limits, log_probs, scores, penalties, self.nbest)[
+            :, None
+        ]
+
+    def force_end(
+        self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the logits, changed where `length` is the limit of a sentence."""
+        return logits
+
+    def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
+        """Returns the tokens that were added to the results.
+
+        `chosen`, int32 (rows, beam), is below `beam` for an older result, which gets
+        PAD; from there on it counts the candidates.
+        """
+        return tf.where(chosen < self.beam_size, PAD_ID, EOS_ID)
+
+    def cut_score(self, log_probs: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+        """Computes the score of unfinished hypotheses at the limit."""
+        return self.score(log_probs, length)
+
+    def start(
+        self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
+    ) -> Progress:
+        """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
+        beam = self.beam_size
+        rows = tf.shape(inputs.limits)[0]
+        empty = tf.constant([[0.0] + [NEVER] * (beam - 1)])
+        open_ = (inputs.limits > 0)[:, None]
+        beams = Beams(
+            last_ids=tf.fill([rows, beam], PAD_ID),
+            log_probs=tf.where(open_, empty, NEVER),
+            scores=tf.where(open_, NEVER, empty),
+            hypotheses=tf.fill([rows, 2 * beam, width], PAD_ID),
+        )
+        searching = tf.math.count_nonzero(open_, dtype=tf.int32)
+        return Progress(tf.constant(0), searching, beams, state)
+
+    def step(
+        self, decoder: StepwiseDecoder, progress: Progress, inputs: SentenceInputs
+    ) -> Progress:
+        """Adds one token to every hypothesis."""
+        beams, beam = progress.sentences, self.beam_size
+        logits, state = decoder.step(beams.last_ids, progress.length, progress.state)
+        logits = self.force_end(logits, progress.length + 1, inputs.limits)
+        forbidden = self.forbidden(
+            inputs,
+            beams.hypotheses[:, :beam],
+            progress.length,
+            logits.shape[2] or tf.shape(logits)[2],
+        )
+        candidates = best_candidates(
+            logits, beams.log_probs, self.num_candidates, forbidden
+        )
+        ends = tf.equal(candidates.ids, EOS_ID)
+        candidates = self.eligible(candidates, ends, beams.scores)
+        log_probs, alive = tf.math.top_k(
+            tf.where(ends, NEVER, candidates.log_probs), beam
+        )
+        progress = progress._replace(state=state)
+        return self.advance(
+            decoder, progress, inputs, candidates, ends, log_probs, alive
+        )
+
+    def advance(
+        self,
+        decoder: StepwiseDecoder,
+        progress: Progress,
+        inputs: SentenceInputs,
+        candidates: Candidates,
+        ends: tf.Tensor,
+        log_probs: tf.Tensor,
+        alive: tf.Tensor,
+    ) -> Progress:
+        """Follows the chosen candidates, and lets those that end finish.
+
+        Args:
+            decoder: The decoder.
+            progress: Progress before the step, but with the decoder's state after it.
+            inputs: Inputs of these sentences.
+            candidates: Candidates of the step.
+            ends: bool (rows, candidates), whether they end in EOS.
+            log_probs: float32 (rows, beam), of the chosen candidates, best first.
+            alive: int32 (rows, beam), their indices among the candidates.
+        """
+        beams, column, length = progress.sentences, progress.length, progress.length + 1
+        parents = tf.gather(candidates.parents, alive, batch_dims=1)
+        ids = tf.gather(candidates.ids, alive, batch_dims=1)
+        ends = self.finishing(ends, length, inputs.limits)
+        finished = self._finish(beams.scores, candidates, ends, length)
+        done = self.done(length, inputs.limits, log_probs, finished.scores)
+        # Unfinished hypotheses are the result where none has finished in time.
+        cut = done & tf.equal(finished.scores[:, :1], NEVER)
+        unfinished = _Results(self.cut_score(log_probs, length), parents, ids)
+        both = zip(unfinished, finished, strict=True)
+        finished = _Results(*(tf.where(cut, *each) for each in both))
+        # (rows, 2 * beam, width), each copied from its source with one token more.
+        hypotheses = tf.gather(
+            beams.hypotheses,
+            tf.concat([parents, finished.sources], axis=1),
+            batch_dims=1,
+        )
+        added = tf.concat([ids, finished.endings], axis=1)[:, :, None]
+        here = tf.equal(tf.range(tf.shape(hypotheses)[2]), column)
+        return Progress(
+            length=length,
+            searching=tf.math.count_nonzero(~done, dtype=tf.int32),
+            sentences=Beams(
+                last_ids=ids,
+                log_probs=tf.where(done, NEVER, log_probs),
+                scores=finished.scores,
+                hypotheses=tf.where(here, added, hypotheses),
+            ),
+            state=(
+                decoder.select_beams(progress.state, parents)
+                if self.beam_size > 1
+                else progress.state
+            ),
+        )
+
+    def is_open(self, sentences: Beams) -> tf.Tensor:
+        """Returns which sentences are still searched: bool (rows,)."""
+        return tf.not_equal(sentences.log_probs[:, 0], NEVER)
+
+    def results(self, sentences: Beams) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the finished hypotheses and their scores."""
+        return sentences.hypotheses[:, self.beam_size :], sentences.scores
+
+    def _finish(
+        self,
+        scores: tf.Tensor,
+        candidates: Candidates,
+        ends: tf.Tensor,
+        length: tf.Tensor,
+    ) -> _Results:
+        """Lets the candidates that end compete with the finished hypotheses."""
+        beam = self.beam_size
+        ended = tf.where(ends, self.score(candidates.log_probs, length), NEVER)
+        scores, chosen = tf.math.top_k(tf.concat([scores, ended], axis=1), beam)
+        old = tf.broadcast_to(tf.range(beam, 2 * beam), [tf.shape(scores)[0], beam])
+        origin = tf.concat([old, candidates.parents], axis=1)
+        sources = tf.gather(origin, chosen, batch_dims=1)
+        return _Results(scores, sources, self.endings(candidates, chosen))
+
+
+@dataclass(frozen=True)
+class BatchWideT2TSearch(T2TSearch):
+    """tensor2tensor's search with one limit and one stop rule for the whole batch.
+
+    A translation may therefore depend on its neighbours in the batch. PAD is allowed,
+    and the score of an unfinished hypothesis is its plain log probability.
+    """
+
+    def __post_init__(self) -> None:
+        """Rejects constraints, which tensor2tensor does not have."""
+        if self.constraints:
+            raise ValueError("tensor2tensor_rules cannot be combined with constraints")
+
+    def limits(self, limits: tf.Tensor) -> tf.Tensor:
+        """Returns the largest limit for every sentence."""
+        longest = tf.reduce_max(tf.concat([limits, [0]], axis=0))
+        return tf.broadcast_to(longest, tf.shape(limits))
+
+    def forbidden(
+        self,
+        inputs: SentenceInputs,
+        hypotheses: tf.Tensor,
+        length: tf.Tensor,
+        vocab: int | tf.Tensor,
+    ) -> None:
+        """Forbids nothing."""
+
+    def done(
+        self,
+        length: tf.Tensor,
+        limits: tf.Tensor,
+        log_probs: tf.Tensor,
+        scores: tf.Tensor,
+    ) -> tf.Tensor:
+        """Returns bool (rows, 1), all equal; see `batch_done_tensor2tensor`."""
+        penalties = self.penalty(limits)
+        return batch_done_tensor2tensor(
+            length, limits, log_probs, scores, penalties, self.nbest
+        )[:, None]
+
+    def cut_score(self, log_probs: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+        """Returns the plain log probability."""
+        return log_probs
