@@ -6,7 +6,7 @@ from t2t_repro.decoding.algorithms.algorithm import SentenceInputs
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.constrained_search import ConstrainedSearch, TermInputs
 from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.decode_loop import BeamSearchResult, decode_batch
+from t2t_repro.decoding.decode_loop import BeamSearchResult, Method, Rows, decode_batch
 from t2t_repro.decoding.decoder import State, StepwiseDecoder
 from t2t_repro.decoding.lexical_constraints import Terms
 
@@ -46,17 +46,9 @@ def beam_search(
         limits = tf.minimum(limits, width)
     limits = algorithm.limits(limits)
     rows = constraints.sentence_constraints(tf.shape(limits)[0]) if constraints else ()
-    inputs = SentenceInputs(limits, rows)
-    if terms is None:
-        return decode_batch(
-            algorithm, decoder, state, inputs, limits, compact_at, width
-        )
-    return decode_batch(
-        ConstrainedSearch(algorithm.constrained, terms),
-        decoder,
-        state,
-        TermInputs(inputs, terms.ids),
-        limits,
-        compact_at,
-        width,
-    )
+    method: Method = algorithm
+    inputs: Rows = SentenceInputs(limits, rows)
+    if terms is not None:
+        method = ConstrainedSearch(algorithm.constrained, terms)
+        inputs = TermInputs(inputs, terms.ids)
+    return decode_batch(method, decoder, state, inputs, limits, compact_at, width)

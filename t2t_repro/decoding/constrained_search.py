@@ -58,35 +58,25 @@ class ConstrainedSearch:
     ) -> Progress:
         """Adds one token to every hypothesis."""
         beams, states = progress.sentences
-        terms = self.terms._replace(ids=inputs.ids)
         logits, state = decoder.step(beams.last_ids, progress.length, progress.state)
         candidates = self._candidates(logits, beams, states, inputs.ids)
         after = term_states.advance(
-            tf.nest.map_structure(
-                lambda each: tf.gather(each, candidates.parents, batch_dims=1), states
-            ),
-            terms,
+            _select(states, candidates.parents),
+            self.terms._replace(ids=inputs.ids),
             tf.gather(beams.last_ids, candidates.parents, batch_dims=1),
             candidates.ids,
         )
         ends = tf.equal(candidates.ids, EOS_ID)
-        log_probs, alive = _allocate_banks(
+        alive = _allocate_banks(
             tf.where(ends, NEVER, candidates.log_probs),
             term_states.covered(after, inputs.ids),
             self.algorithm.beam_size,
         )
+        progress = progress._replace(sentences=beams, state=state)
         progress = self.algorithm.advance(
-            decoder,
-            progress._replace(sentences=beams, state=state),
-            inputs.sentences,
-            candidates,
-            ends,
-            log_probs,
-            alive,
+            decoder, progress, inputs.sentences, candidates, alive
         )
-        after = tf.nest.map_structure(
-            lambda each: tf.gather(each, alive, batch_dims=1), after
-        )
+        after = _select(after, alive[1])
         return progress._replace(sentences=TermBeams(progress.sentences, after))
 
     def is_open(self, sentences: TermBeams) -> tf.Tensor:
@@ -133,6 +123,11 @@ class ConstrainedSearch:
         # (rows, beam, width) -> (rows, beam * width)
         flat = [rows, beam * width]
         return Candidates(*(tf.reshape(each, flat) for each in (totals, parents, ids_)))
+
+
+def _select(states: TermState, indices: tf.Tensor) -> TermState:
+    """Returns the states of some hypotheses or candidates, int32 (rows, n)."""
+    return TermState(*(tf.gather(each, indices, batch_dims=1) for each in states))
 
 
 def _allocate_banks(

@@ -1,44 +1,39 @@
-"""One symbol drawn from each row of logits, and the random numbers for it."""
+"""Draws one token from each row of logits, and the random numbers for it."""
 
 import tensorflow as tf
 
-from t2t_repro.decoding.candidates import top_k as largest
+from t2t_repro.decoding.candidates import top_k
+from t2t_repro.decoding.config import Sampling
 
 
-def draw(
-    logits: tf.Tensor,
-    uniforms: tf.Tensor,
-    *,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-) -> tf.Tensor:
+def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tensor:
     """Draws from softmax(logits / temperature), or from the head of it.
 
-    Inverse transform sampling: the symbol at which the cumulative probability passes
+    Inverse transform sampling: the token at which the cumulative probability passes
     the uniform number. Sums are float32: probabilities below 1e-6 are met only roughly.
+    `top_k` draws among the k most probable tokens (Fan et al. 2018, arXiv:1805.04833,
+    section 5.2), of equally probable ones among the lower ids. `top_p` draws among the
+    most probable whose probabilities, after temperature and top_k, first sum up to p
+    (Holtzman et al. 2020, arXiv:1904.09751, section 3.1); without top_k it sorts the
+    vocabulary.
 
     Args:
-        logits: float32 (rows, vocab), -inf for what is never drawn, unless all are.
+        logits: float32 (rows, vocab), -inf for tokens that are never drawn, unless all
+            are.
         uniforms: float32 (rows,), from [0, 1).
-        temperature: above 0.
-        top_k: draws among the k most probable (Fan et al. 2018, arXiv:1805.04833,
-            section 5.2), of equally probable ones among the lower ids; 0 for all.
-        top_p: draws among the most probable whose probabilities, after temperature
-            and top_k, first sum up to p (Holtzman et al. 2020, arXiv:1904.09751,
-            section 3.1); 1 for all. Without top_k it sorts the vocabulary.
+        settings: Temperature, top_k and top_p.
 
     Returns:
         int32 (rows,).
     """
-    if top_k == 0 and top_p == 1:
-        return _pick(tf.nn.softmax(logits / temperature), uniforms)
+    if settings.top_k == 0 and settings.top_p == 1:
+        return _pick(tf.nn.softmax(logits / settings.temperature), uniforms)
     vocab = logits.shape[1] or tf.shape(logits)[1]
-    head, ids = largest(logits, top_k or vocab)
-    probabilities = tf.nn.softmax(head / temperature)
-    if top_p < 1:
+    head, ids = top_k(logits, settings.top_k or vocab)
+    probabilities = tf.nn.softmax(head / settings.temperature)
+    if settings.top_p < 1:
         before = tf.cumsum(probabilities, axis=1, exclusive=True)
-        probabilities = tf.where(before < top_p, probabilities, 0.0)
+        probabilities = tf.where(before < settings.top_p, probabilities, 0.0)
     return tf.gather(ids, _pick(probabilities, uniforms), batch_dims=1)
 
 

@@ -42,7 +42,7 @@ def sample(
         decoder: Computes the logits of the next tokens.
         state: State of the decoder before the first step, for `config.nbest`
             hypotheses per sentence.
-        config: Settings, with `sampling`.
+        config: Settings, of which `sampling` and `nbest` are used.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
         keys: int32 (batch,), identify the sentences: the same seed, key and limit give
             the same random numbers.
@@ -50,17 +50,15 @@ def sample(
         compact_at: Finished sentences leave the batch when they are this share of it;
             None keeps them.
     """
-    if config.sampling is None:
-        raise ValueError("config has no sampling")
-    constraints = constraints or Constraints()
+    settings, constraints = config.sampling or Sampling(), constraints or Constraints()
     inputs = SamplingInputs(
         limits=limits,
         sentence_constraints=constraints.sentence_constraints(tf.shape(limits)[0]),
         uniforms=sentence_uniforms(
-            tf.constant([config.sampling.seed, 0]), keys, limits, config.nbest
+            tf.constant([settings.seed, 0]), keys, limits, config.nbest
         ),
     )
-    sampler = Sampler(config.sampling, config.nbest, constraints)
+    sampler = Sampler(settings, config.nbest, constraints)
     return decode_batch(sampler, decoder, state, inputs, limits, compact_at)
 
 
@@ -187,13 +185,7 @@ class Sampler:
         uniforms = tf.gather(inputs.uniforms, progress.length, axis=2)
         # (rows, samples, vocab) -> (rows * samples, vocab)
         flat = tf.reshape(allowed, [-1, vocab])
-        drawn = draw(
-            flat,
-            tf.reshape(uniforms, [-1]),
-            temperature=self.settings.temperature,
-            top_k=self.settings.top_k,
-            top_p=self.settings.top_p,
-        )
+        drawn = draw(flat, tf.reshape(uniforms, [-1]), self.settings)
         chosen = tf.gather(flat, drawn, batch_dims=1)
         normaliser = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
         # (rows * samples,) -> (rows, samples)

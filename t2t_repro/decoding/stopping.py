@@ -7,7 +7,7 @@ the worst of the wanted finished hypotheses is at least that good for the best p
 wanted hypotheses are final.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -37,35 +37,37 @@ def power_penalty(length: Any, alpha: float) -> Any:
     return length**alpha
 
 
-def sentences_done(
-    length: tf.Tensor,
-    limits: tf.Tensor,
-    log_probs: tf.Tensor,
-    scores: tf.Tensor,
-    penalties: tf.Tensor,
-    nbest: int,
-) -> tf.Tensor:
+class SearchStatus(NamedTuple):
+    """The tensors that a stop rule depends on.
+
+    Attributes:
+        length: int32 (), tokens generated so far.
+        limits: int32 (batch,), the maximum number of tokens, EOS included.
+        log_probs: float32 (batch, beam), of the unfinished hypotheses, best first.
+        scores: float32 (batch, beam), of the finished ones, normalised, best first.
+    """
+
+    length: tf.Tensor
+    limits: tf.Tensor
+    log_probs: tf.Tensor
+    scores: tf.Tensor
+
+
+def sentences_done(status: SearchStatus, penalties: tf.Tensor, nbest: int) -> tf.Tensor:
     """Decides for each sentence whether its `nbest` best are final: bool (batch,).
 
     Args:
-        length: int32 (), symbols generated so far.
-        limits: int32 (batch,), the most symbols of each sentence, EOS counted.
-        log_probs: float32 (batch, beam), the unfinished hypotheses, best first.
-        scores: float32 (batch, beam), the finished ones, normalised, best first.
+        status: The status of the search.
         penalties: float32 (batch,), the length penalty at the limits, alpha >= 0.
-        nbest: how many hypotheses are wanted.
+        nbest: Number of hypotheses to find.
     """
+    length, limits, log_probs, scores = status
     reachable = log_probs[:, 0] / penalties
     return (length >= limits) | (scores[:, nbest - 1] >= reachable)
 
 
 def batch_done_tensor2tensor(
-    length: tf.Tensor,
-    limits: tf.Tensor,
-    log_probs: tf.Tensor,
-    scores: tf.Tensor,
-    penalties: tf.Tensor,
-    nbest: int,
+    status: SearchStatus, penalties: tf.Tensor, nbest: int
 ) -> tf.Tensor:
     """Decides for the whole batch at once, as tensor2tensor does.
 
@@ -75,6 +77,7 @@ def batch_done_tensor2tensor(
 
     Args and returns as `sentences_done`; all elements are equal.
     """
+    length, limits, log_probs, scores = status
     reachable = log_probs[:, 0] / penalties
     finished = scores[:, 0] if nbest == 1 else tf.reduce_min(scores)
     proven = tf.reduce_all(finished > reachable)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.decoding.config import Sampling
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
 LOGITS = np.array([-np.inf, 0.3, 2.1, -1.2, 1.4, -np.inf, 0.9, -0.4, -np.inf])
@@ -39,9 +40,7 @@ def test_every_symbol_comes_as_often_as_its_probability_says(
     ids = draw(
         logits,
         tf.constant(GRID),
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
+        Sampling(temperature, top_k, top_p),
     )
     counts = np.bincount(ids, minlength=9)
     # Nothing outside the support, and of the rest at most one more or less.
@@ -51,12 +50,12 @@ def test_every_symbol_comes_as_often_as_its_probability_says(
 
 def test_the_smallest_and_the_largest_number_draw_what_is_possible() -> None:
     logits = tf.constant([LOGITS, LOGITS], tf.float32)
-    ids = draw(logits, tf.constant([0.0, 1 - 2.0**-23]))
+    ids = draw(logits, tf.constant([0.0, 1 - 2.0**-23]), Sampling())
     np.testing.assert_array_equal(ids, [1, 7])
 
 
 def test_of_equals_the_lower_symbols_are_kept() -> None:
-    ids = draw(tf.zeros([POINTS, 5]), tf.constant(GRID), top_k=2)
+    ids = draw(tf.zeros([POINTS, 5]), tf.constant(GRID), Sampling(top_k=2))
     np.testing.assert_array_equal(np.bincount(ids), [5000, 5000])
 
 
@@ -65,7 +64,7 @@ def test_a_whole_vocabulary_in_chunks_is_drawn_from_alike() -> None:
     logits = np.random.default_rng(4).normal(size=6000).astype("float32")
     best = np.argsort(-logits)[:40]
     ids = draw(
-        tf.broadcast_to(logits, [POINTS, 6000]), tf.constant(GRID), top_k=40
+        tf.broadcast_to(logits, [POINTS, 6000]), tf.constant(GRID), Sampling(top_k=40)
     ).numpy()
     assert set(ids.tolist()) == set(best.tolist())
     weights = np.exp(logits[best].astype("float64"))

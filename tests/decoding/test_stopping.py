@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.stopping import (
+    SearchStatus,
     batch_done_tensor2tensor,
     length_penalty,
     sentences_done,
@@ -37,10 +38,12 @@ def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
     best_finished: float, done: bool
 ) -> None:
     result = sentences_done(
-        tf.constant(3),
-        tf.constant([7]),
-        log_probs=tf.constant([[-2.0, -3.0]]),
-        scores=tf.constant([[best_finished, -9.0]]),
+        SearchStatus(
+            tf.constant(3),
+            tf.constant([7]),
+            log_probs=tf.constant([[-2.0, -3.0]]),
+            scores=tf.constant([[best_finished, -9.0]]),
+        ),
         penalties=tf.constant([2.0]),
         nbest=1,
     )
@@ -49,10 +52,12 @@ def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
 
 def test_the_limit_ends_a_sentence_and_not_its_neighbour() -> None:
     result = sentences_done(
-        tf.constant(3),
-        tf.constant([3, 4]),
-        log_probs=tf.constant([[-2.0], [-2.0]]),
-        scores=tf.constant([[-9.0], [-9.0]]),
+        SearchStatus(
+            tf.constant(3),
+            tf.constant([3, 4]),
+            log_probs=tf.constant([[-2.0], [-2.0]]),
+            scores=tf.constant([[-9.0], [-9.0]]),
+        ),
         penalties=tf.constant([4 / 3, 1.5]),
         nbest=1,
     )
@@ -63,10 +68,12 @@ def test_nbest_waits_for_its_last_hypothesis() -> None:
     done = [
         bool(
             sentences_done(
-                tf.constant(3),
-                tf.constant([7]),
-                log_probs=tf.constant([[-2.0, -3.0]]),
-                scores=tf.constant([[-0.5, -1.5]]),
+                SearchStatus(
+                    tf.constant(3),
+                    tf.constant([7]),
+                    log_probs=tf.constant([[-2.0, -3.0]]),
+                    scores=tf.constant([[-0.5, -1.5]]),
+                ),
                 penalties=tf.constant([2.0]),
                 nbest=nbest,
             )[0]
@@ -78,10 +85,12 @@ def test_nbest_waits_for_its_last_hypothesis() -> None:
 
 def test_tensor2tensors_batch_waits_for_its_slowest_sentence() -> None:
     result = batch_done_tensor2tensor(
-        tf.constant(3),
-        tf.constant([7, 7]),
-        log_probs=tf.constant([[-2.0], [-2.0]]),
-        scores=tf.constant([[-0.5], [-1.5]]),
+        SearchStatus(
+            tf.constant(3),
+            tf.constant([7, 7]),
+            log_probs=tf.constant([[-2.0], [-2.0]]),
+            scores=tf.constant([[-0.5], [-1.5]]),
+        ),
         penalties=tf.constant([2.0, 2.0]),
         nbest=1,
     )

@@ -21,7 +21,11 @@ from t2t_repro.decoding.algorithms.algorithm import SearchAlgorithm, SentenceInp
 from t2t_repro.decoding.candidates import NEVER, Candidates, best_candidates
 from t2t_repro.decoding.decode_loop import Progress
 from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
-from t2t_repro.decoding.stopping import batch_done_tensor2tensor, sentences_done
+from t2t_repro.decoding.stopping import (
+    SearchStatus,
+    batch_done_tensor2tensor,
+    sentences_done,
+)
 
 
 class Beams(NamedTuple):
@@ -98,20 +102,12 @@ class T2TSearch(SearchAlgorithm):
         """
         return ends
 
-    def done(
-        self,
-        length: tf.Tensor,
-        limits: tf.Tensor,
-        log_probs: tf.Tensor,
-        scores: tf.Tensor,
-    ) -> tf.Tensor:
-        """Returns which sentences are done, bool (rows, 1); see `sentences_done`."""
+    def done(self, status: SearchStatus) -> tf.Tensor:
+        """Returns which sentences are done: bool (rows,); see `sentences_done`."""
+        length, limits, log_probs, _ = status
         if self.word_penalty:  # Scores may rise, so only exhaustion proves the end.
-            return (length >= limits)[:, None] | tf.equal(log_probs[:, :1], NEVER)
-        penalties = self.penalty(limits)
-        return sentences_done(length, limits, log_probs, scores, penalties, self.nbest)[
-            :, None
-        ]
+            return (length >= limits) | tf.equal(log_probs[:, 0], NEVER)
+        return sentences_done(status, self.penalty(limits), self.nbest)
 
     def force_end(
         self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
@@ -166,13 +162,9 @@ class T2TSearch(SearchAlgorithm):
         )
         ends = tf.equal(candidates.ids, EOS_ID)
         candidates = self.eligible(candidates, ends, beams.scores)
-        log_probs, alive = tf.math.top_k(
-            tf.where(ends, NEVER, candidates.log_probs), beam
-        )
+        alive = tf.math.top_k(tf.where(ends, NEVER, candidates.log_probs), beam)
         progress = progress._replace(state=state)
-        return self.advance(
-            decoder, progress, inputs, candidates, ends, log_probs, alive
-        )
+        return self.advance(decoder, progress, inputs, candidates, alive)
 
     def advance(
         self,
@@ -180,9 +172,7 @@ class T2TSearch(SearchAlgorithm):
         progress: Progress,
         inputs: SentenceInputs,
         candidates: Candidates,
-        ends: tf.Tensor,
-        log_probs: tf.Tensor,
-        alive: tf.Tensor,
+        alive: tuple[tf.Tensor, tf.Tensor],
     ) -> Progress:
         """Follows the chosen candidates, and lets those that end finish.
 
@@ -191,16 +181,18 @@ class T2TSearch(SearchAlgorithm):
             progress: Progress before the step, but with the decoder's state after it.
             inputs: Inputs of these sentences.
             candidates: Candidates of the step.
-            ends: bool (rows, candidates), whether they end in EOS.
-            log_probs: float32 (rows, beam), of the chosen candidates, best first.
-            alive: int32 (rows, beam), their indices among the candidates.
+            alive: The candidates to follow, best first: their log probabilities,
+                float32 (rows, beam), and their indices, int32 (rows, beam).
         """
         beams, column, length = progress.sentences, progress.length, progress.length + 1
-        parents = tf.gather(candidates.parents, alive, batch_dims=1)
-        ids = tf.gather(candidates.ids, alive, batch_dims=1)
+        log_probs, chosen = alive
+        parents = tf.gather(candidates.parents, chosen, batch_dims=1)
+        ids = tf.gather(candidates.ids, chosen, batch_dims=1)
+        ends = tf.equal(candidates.ids, EOS_ID)
         ends = self.finishing(ends, length, inputs.limits)
         finished = self._finish(beams.scores, candidates, ends, length)
-        done = self.done(length, inputs.limits, log_probs, finished.scores)
+        status = SearchStatus(length, inputs.limits, log_probs, finished.scores)
+        done = self.done(status)[:, None]
         # Unfinished hypotheses are the result where none has finished in time.
         cut = done & tf.equal(finished.scores[:, :1], NEVER)
         unfinished = _Results(self.cut_score(log_probs, length), parents, ids)
@@ -282,18 +274,10 @@ class BatchWideT2TSearch(T2TSearch):
     ) -> None:
         """Forbids nothing."""
 
-    def done(
-        self,
-        length: tf.Tensor,
-        limits: tf.Tensor,
-        log_probs: tf.Tensor,
-        scores: tf.Tensor,
-    ) -> tf.Tensor:
-        """Returns bool (rows, 1), all equal; see `batch_done_tensor2tensor`."""
-        penalties = self.penalty(limits)
-        return batch_done_tensor2tensor(
-            length, limits, log_probs, scores, penalties, self.nbest
-        )[:, None]
+    def done(self, status: SearchStatus) -> tf.Tensor:
+        """Returns bool (rows,), all equal; see `batch_done_tensor2tensor`."""
+        penalties = self.penalty(status.limits)
+        return batch_done_tensor2tensor(status, penalties, self.nbest)
 
     def cut_score(self, log_probs: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
         """Returns the plain log probability."""

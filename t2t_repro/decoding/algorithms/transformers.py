@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.algorithms.t2t import T2TSearch
 from t2t_repro.decoding.candidates import NEVER, Candidates, only_eos
-from t2t_repro.decoding.stopping import power_penalty
+from t2t_repro.decoding.stopping import SearchStatus, power_penalty
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,13 @@ class TransformersSearch(T2TSearch):
         log_probs = tf.where(dropped, NEVER, candidates.log_probs)
         return candidates._replace(log_probs=log_probs)
 
-    def done(
-        self,
-        length: tf.Tensor,
-        limits: tf.Tensor,
-        log_probs: tf.Tensor,
-        scores: tf.Tensor,
-    ) -> tf.Tensor:
+    def done(self, status: SearchStatus) -> tf.Tensor:
         """Compares the worst of a full beam with the best unfinished as it is now."""
         if self.word_penalty:
-            return super().done(length, limits, log_probs, scores)
-        reachable = log_probs[:, :1] / self.penalty(length)
-        return (length >= limits)[:, None] | (scores[:, -1:] >= reachable)
+            return super().done(status)
+        length, limits, log_probs, scores = status
+        reachable = log_probs[:, 0] / self.penalty(length)
+        return (length >= limits) | (scores[:, -1] >= reachable)
 
     def force_end(
         self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
