@@ -1,4 +1,4 @@
-"""Searches for the best translation, or draws some; knows a step function, no model.
+"""Beam search and sampling over the step function of any decoder.
 
-`DecodingConfig.run` is graph code: it works in a `tf.function` and in a SavedModel.
+Both are graph code: they work in a `tf.function` and in a SavedModel.
 """

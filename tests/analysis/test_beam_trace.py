@@ -45,13 +45,18 @@ def log_prob(model, source, ids):
 
 
 @pytest.mark.parametrize(
-    ("beam_size", "alpha", "extra_length"),
-    [(1, 0.6, 5), (4, 0.6, 5), (3, 2.0, 1)],
+    ("beam_size", "alpha", "extra_length", "algorithm"),
+    [
+        (1, 0.6, 5, "t2t"),
+        (4, 0.6, 5, "t2t"),
+        (3, 2.0, 1, "t2t"),
+        *((4, 0.6, 5, name) for name in ("marian", "transformers", "opennmt")),
+    ],
 )
 def test_it_finds_what_the_translator_finds(
-    model, tokenizer, beam_size, alpha, extra_length
+    model, tokenizer, beam_size, alpha, extra_length, algorithm
 ):
-    search = DecodingConfig(beam_size, alpha, extra_length)
+    search = DecodingConfig(beam_size, alpha, extra_length, algorithm=algorithm)
     translator = Translator(model, tokenizer, search)
     decoder = CachedDecoder(model, beam_size)
     for text in TEXTS:
