@@ -1,4 +1,4 @@
-"""What a beam search kept at every step, and what it found."""
+"""Records the hypotheses of a beam search at every step, and its results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ids = tuple[int, ...]
 class Hypothesis(NamedTuple):
     """The beginning of a translation, or a whole one, which ends in EOS."""
 
-    ids: Ids  # Its symbols.
+    ids: Ids  # Its tokens.
     log_prob: float  # Natural logarithm of its probability.
     score: float  # `log_prob` over the length penalty.
 
@@ -28,7 +28,7 @@ class Hypothesis(NamedTuple):
 class BeamStep(NamedTuple):
     """The hypotheses after a step of the search, best first."""
 
-    # Those that may be continued; they have a symbol for each step.
+    # Those that may be continued; they have a token for each step.
     alive: tuple[Hypothesis, ...]
     # Those that took EOS in this step and are among the best finished.
     ended: tuple[Hypothesis, ...]
@@ -37,8 +37,8 @@ class BeamStep(NamedTuple):
 class BeamTrace(NamedTuple):
     """A beam search of one sentence."""
 
-    steps: tuple[BeamStep, ...]  # One for each symbol of the longest hypothesis.
-    # Best first. One that is cut at the sentence's limit has no EOS.
+    steps: tuple[BeamStep, ...]  # One for each token of the longest hypothesis.
+    # Best first. Hypotheses cut at the sentence's limit have no EOS.
     results: tuple[Hypothesis, ...]
 
 
@@ -97,7 +97,7 @@ class _Recorder:
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
-        """Scores the next symbols, as `Decoder.step`."""
+        """Scores the next tokens, as `Decoder.step`."""
         logits, state = self._decoder.step(ids, index, state)
         self.log_probs = tf.nn.log_softmax(logits)[0].numpy()
         return logits, state

@@ -36,7 +36,7 @@ def beam_search(
         width: Static length of the result, which also bounds the limits, for XLA;
             None: the number of steps taken.
         compact_at: Finished sentences leave the batch when they are this share of it;
-            None keeps them, for a decoder or a compiler (XLA) that needs one size.
+            None keeps them, because XLA and some decoders need a constant size.
 
     Raises:
         ValueError: Constraints are combined with `tensor2tensor_rules`.

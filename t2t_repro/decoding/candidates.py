@@ -1,4 +1,4 @@
-"""The best continuations of a sentence's hypotheses by one symbol."""
+"""The best continuations of a sentence's hypotheses by one token."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from t2t_repro.decoding.decoder import EOS_ID
 from t2t_repro.system.dispatch import dispatched
 
 NEVER = float("-inf")
-"""The log probability of what must not, or does not, exist."""
+"""The log probability of forbidden tokens and missing hypotheses."""
 
 
 @dispatched
@@ -50,7 +50,7 @@ class Candidates(NamedTuple):
     Attributes:
         log_probs: float32 (batch, candidates), of the whole hypothesis.
         parents: int32 (batch, candidates), the hypothesis that is continued.
-        ids: int32 (batch, candidates), the symbol that is added.
+        ids: int32 (batch, candidates), the token that is added.
     """
 
     log_probs: tf.Tensor
@@ -63,8 +63,8 @@ def best_candidates(
 ) -> Candidates:
     """Picks the `count` best continuations of each sentence.
 
-    They are among the `count` best of each hypothesis, found on the raw logits. Of
-    equally good ones the lower hypothesis, then the lower id, comes first.
+    They are among the `count` best of each hypothesis, found on the raw logits. Ties
+    are broken by the lower hypothesis, then by the lower id.
 
     # T2T: beam_search.py:grow_topk sorts log probabilities divided by the penalty; all
     hypotheses of a step share it, so that the order is the same but for rounding.
@@ -94,7 +94,7 @@ def best_candidates(
     step_log_probs = best - tf.reduce_max(best, axis=1, keepdims=True)
     step_log_probs += tf.math.log(largest)
     if forbidden is not None:
-        # (batch, n) -> (batch * beam, 1, n), beside ids of (batch * beam, k, 1)
+        # (batch, n) -> (batch * beam, 1, n), compared with ids of (batch * beam, k, 1)
         unwanted = tf.repeat(forbidden, beam, axis=0)[:, None]
         never = tf.reduce_any(tf.equal(ids[:, :, None], unwanted), axis=2)
         step_log_probs = tf.where(never, NEVER, step_log_probs)
@@ -104,9 +104,9 @@ def best_candidates(
 def best_allowed_candidates(
     logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor
 ) -> Candidates:
-    """As `best_candidates`, but for many forbidden symbols.
+    """As `best_candidates`, but for many forbidden tokens.
 
-    The best allowed one may be too improbable for softmax, hence log-sum-exp here.
+    The best allowed one may be too improbable for softmax, so this uses log-sum-exp.
 
     Args:
         logits: float (batch, beam, vocab).
@@ -135,7 +135,7 @@ def _merge_beams(
 ) -> Candidates:
     """Joins the best of each hypothesis to the best of each sentence.
 
-    step_log_probs (of the symbol alone) and ids: (batch * beam, k).
+    step_log_probs (of the token only) and ids: (batch * beam, k).
     """
     k = ids.shape[1] or tf.shape(ids)[1]
     # (batch * beam, k) -> (batch, beam, k) -> (batch, beam * k)

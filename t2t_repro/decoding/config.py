@@ -35,8 +35,8 @@ class Sampling:
         """Rejects values out of range."""
         if not self.temperature > 0:
             raise ValueError(
-                f"temperature is {self.temperature}, must be above 0; for the most "
-                "probable token at each step search with beam_size 1"
+                f"temperature is {self.temperature}, must be above 0; use "
+                "beam_size 1 without sampling for the most probable token at each step"
             )
         if self.top_k < 0:
             raise ValueError(f"top_k is {self.top_k}, must be 0 (all) or more")

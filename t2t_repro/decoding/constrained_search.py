@@ -1,6 +1,6 @@
 """Beam search whose outputs hold given terms (Post & Vilar 2018, arXiv:1804.06609).
 
-The places of a beam are dealt to hypotheses by how many symbols of terms they have:
+The places of a beam are dealt to hypotheses by how many tokens of terms they have:
 one to the best of each number in turn, the greatest first, then one to the second best,
 and so on. An output may end only when it has all. (Hokamp & Liu 2017, arXiv:1704.07138,
 keep a whole beam for each number.)
@@ -38,8 +38,8 @@ class TermInputs(NamedTuple):
 class ConstrainedSearch:
     """Beam search for outputs that hold their terms: a `Method` of `decode_batch`.
 
-    `algorithm` is the search without terms. Of its constraints only `never` has an
-    effect, and candidates are chosen in the same way whatever the algorithm.
+    `algorithm` is the search without terms. The only constraint with an
+    effect is `never`, and candidates are chosen in the same way whatever the algorithm.
     """
 
     algorithm: T2TSearch
@@ -94,11 +94,11 @@ class ConstrainedSearch:
         beam, constraints = self.algorithm.beam_size, self.algorithm.constraints
         vocab = logits.shape[2] or tf.shape(logits)[2]
         log_probs = tf.nn.log_softmax(tf.cast(logits, tf.float32))
-        symbols = tf.range(vocab)
+        tokens = tf.range(vocab)
         never = (PAD_ID, *(constraints.never if constraints else ()))
-        forbidden = tf.reduce_any(tf.equal(symbols[:, None], never), axis=1)
+        forbidden = tf.reduce_any(tf.equal(tokens[:, None], never), axis=1)
         all_met = tf.reduce_all(term_states.met_if_it_ended(states, ids), axis=2)
-        early = tf.equal(symbols, EOS_ID) & ~all_met[:, :, None]
+        early = tf.equal(tokens, EOS_ID) & ~all_met[:, :, None]
         allowed = tf.where(forbidden | early, NEVER, log_probs)
         # (rows, beam, vocab) -> (rows * beam, vocab)
         best, found = top_k(tf.reshape(allowed, [-1, vocab]), 2 * beam)
@@ -108,7 +108,7 @@ class ConstrainedSearch:
         # What brings a term forward, and the end after all, are candidates however
         # improbable.
         end = tf.where(all_met, EOS_ID, PAD_ID)[:, :, None]
-        wanted = tf.concat([term_states.next_symbols(states, ids), end], axis=2)
+        wanted = tf.concat([term_states.next_tokens(states, ids), end], axis=2)
         twice = tf.reduce_any(tf.equal(wanted[..., None], found[:, :, None]), axis=3)
         same = tf.equal(wanted[..., None], wanted[:, :, None])
         earlier = tf.linalg.band_part(tf.ones_like(same[0, 0], tf.int32), -1, 0)
@@ -137,7 +137,7 @@ def _allocate_banks(
 
     Args:
         scores: float32 (rows, candidates), -inf for none.
-        banks: int32 (rows, candidates), symbols of terms.
+        banks: int32 (rows, candidates), tokens of terms.
         beam: how many places.
 
     Returns:

@@ -1,6 +1,6 @@
-"""What a hypothesis must be: each constraint forbids symbols at the next place.
+"""Decoding constraints: each one masks tokens at the next position.
 
-A forbidden symbol keeps its share of the probability, so that scores stay the model's
+A forbidden token keeps its share of the probability, so that scores stay the model's
 own log probabilities.
 """
 
@@ -27,21 +27,22 @@ class SentenceConstraints(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What is asked of the hypotheses of a batch, beside their greatest length.
+    """The constraints on the hypotheses of a batch, besides their maximum length.
 
     A prefix is followed even where it ends too early or repeats an n-gram.
 
     Attributes:
-        min_lengths: int32 (batch,) or (), the least symbols of each sentence, EOS
+        min_lengths: int32 (batch,) or (), the least tokens of each sentence, EOS
             counted, up to the sentence's limit; None: no least length.
         prefixes: int32 (batch, prefix), padded with PAD: how every hypothesis begins;
             the score is that of the whole. A prefix that ends in EOS is itself the
             result; one longer than the limit is cut there; one with an id outside the
             vocabulary leaves no hypothesis. None: no prefixes.
-        no_repeat_ngram: n, or 0 for none: no hypothesis has the same n symbols in a row
+        no_repeat_ngram: n, or 0 for none: no hypothesis has the same n tokens in a row
             twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304, section
-            2.5, with n = 3). One that nothing may follow is lost.
-        never: symbols that never come, but where a prefix has them.
+            2.5, with n = 3). A hypothesis with no allowed
+            continuation is dropped.
+        never: tokens that never come, but where a prefix has them.
     """
 
     min_lengths: tf.Tensor | None = None
@@ -56,7 +57,7 @@ class Constraints:
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
 
     def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
-        """Returns the constraints of each sentence; those not asked for ask nothing."""
+        """Returns the constraints of each sentence, with neutral values for None."""
         least = 0 if self.min_lengths is None else self.min_lengths
         free = tf.fill([batch_size, 1], PAD_ID)
         prefixes = free
@@ -68,14 +69,14 @@ class Constraints:
         )
 
     @property
-    def only_symbols(self) -> bool:
-        """Whether few symbols are forbidden, and the same to all hypotheses."""
+    def only_tokens(self) -> bool:
+        """Whether few tokens are forbidden, and the same to all hypotheses."""
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
         self, sentence_constraints: SentenceConstraints, length: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the symbols that may not come next if `only_symbols`.
+        """Returns the tokens that may not come next if `only_tokens`.
 
         They are int32 (rows, 2 and more): PAD, EOS where `length`, int32 (), is too
         short, and those of `never`.
@@ -92,7 +93,7 @@ class Constraints:
         length: tf.Tensor,
         vocab: int | tf.Tensor,
     ) -> tf.Tensor:
-        """Marks the symbols that may not come next; PAD never may.
+        """Marks the tokens that may not come next; PAD never may.
 
         Args:
             sentence_constraints: of these sentences.
@@ -104,11 +105,11 @@ class Constraints:
             bool (rows, beam, vocab), or (rows, 1, vocab) where the same holds for all
             hypotheses of a sentence.
         """
-        symbols = tf.range(vocab)
+        tokens = tf.range(vocab)
         early = (length + 1 < sentence_constraints.min_lengths)[:, None, None]
-        forbidden = tf.equal(symbols, PAD_ID) | (early & tf.equal(symbols, EOS_ID))
+        forbidden = tf.equal(tokens, PAD_ID) | (early & tf.equal(tokens, EOS_ID))
         for other in self.never:
-            forbidden |= tf.equal(symbols, other)
+            forbidden |= tf.equal(tokens, other)
         if self.no_repeat_ngram:
             ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram)
             forbidden |= _any_of(ends, vocab)
@@ -118,18 +119,18 @@ class Constraints:
             :, None, None
         ]
         free = tf.equal(prescribed, PAD_ID)
-        return tf.where(free, forbidden, tf.not_equal(symbols, prescribed))
+        return tf.where(free, forbidden, tf.not_equal(tokens, prescribed))
 
 
 def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Tensor:
-    """Finds the symbols that would repeat an n-gram of hypotheses (rows, beam, width).
+    """Finds the tokens that would repeat an n-gram of hypotheses (rows, beam, width).
 
-    Returns int32 (rows, beam, width): at place s the symbol that ended the n-gram from
-    s, if that began with the n - 1 symbols that the hypothesis now ends in, else PAD.
+    Returns int32 (rows, beam, width): at place s the token that ended the n-gram from
+    s, if that began with the n - 1 tokens that the hypothesis now ends in, else PAD.
     """
     starts = tf.range(tf.shape(hypotheses)[2])
     # Sizes do not depend on `length`, so that XLA can compile it. While there are
-    # fewer than n - 1 symbols no start is valid, and what is read does not matter.
+    # fewer than n - 1 tokens no start is valid, and the values do not matter.
     recent = tf.maximum(length - n + 1 + tf.range(n - 1), 0)
     recent = tf.gather(hypotheses, recent, axis=2)
     repeats = starts + n <= length
@@ -140,7 +141,7 @@ def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Ten
 
 
 def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
-    """Marks the symbols that occur: (rows, beam, n) -> bool (rows, beam, vocab)."""
+    """Marks the tokens that occur: (rows, beam, n) -> bool (rows, beam, vocab)."""
     rows, beam, n = tf.unstack(tf.shape(ids))
     # (rows, beam, n) -> (rows * beam * n, 1), places in a table (rows * beam, vocab)
     table = tf.range(rows * beam)[:, None] * vocab + tf.reshape(ids, [-1, n])

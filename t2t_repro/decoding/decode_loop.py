@@ -18,7 +18,7 @@ Rows: TypeAlias = Any
 
 
 class BeamSearchResult(NamedTuple):
-    """The hypotheses of each sentence: best first, or as they were drawn.
+    """The hypotheses of each sentence: best first, or in the order of drawing.
 
     Attributes:
         ids: int32 (batch, beam, length), ending in EOS unless cut at the limit, padded
@@ -75,7 +75,7 @@ class Method(Protocol):
     def results(self, sentences: Rows) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns ids, int32 (rows, beam, width), and scores, float32 (rows, beam).
 
-        The score is -inf where there is no hypothesis.
+        The score is -inf where the beam has no hypothesis.
         """
         ...
 

@@ -1,11 +1,11 @@
-"""What a search needs of a model: one step, and two ways to rearrange its state."""
+"""The interface between a search and a model: the step function and its state."""
 
 from typing import Any, Protocol, TypeAlias
 
 import tensorflow as tf
 
 PAD_ID = 0
-"""Pads hypotheses and stands before their first token; never produced."""
+"""Pads hypotheses and precedes their first token; never produced."""
 EOS_ID = 1
 """Ends a hypothesis."""
 
@@ -23,7 +23,7 @@ class StepwiseDecoder(Protocol):
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
-        """Scores the symbols that may follow.
+        """Scores the tokens that may follow.
 
         Args:
             ids: int32 (batch, beam), the token that each hypothesis ends in; PAD at
@@ -44,8 +44,8 @@ class StepwiseDecoder(Protocol):
 
         Args:
             state: as returned by `step`.
-            parents: int32 (batch, beam), for each new hypothesis the old one that it
-                continues; one old hypothesis may have several heirs, or none.
+            parents: int32 (batch, beam), the old hypothesis that each new one
+                continues; several may continue the same one.
         """
         ...
 

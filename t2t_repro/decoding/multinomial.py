@@ -40,8 +40,8 @@ def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tenso
 def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
     """Picks a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
 
-    Rows need not sum up to 1. What has probability 0 is never picked, not even where a
-    device adds up in parallel and the sums do not quite ascend.
+    Rows need not sum up to 1. A column of probability 0 is never picked, not even
+    where a device adds in parallel and the sums do not quite ascend.
     """
     possible = probabilities > 0
     sums = tf.where(possible, tf.cumsum(probabilities, axis=1), 0.0)
@@ -55,9 +55,9 @@ def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
 def sentence_uniforms(
     seed: tf.Tensor, keys: tf.Tensor, limits: tf.Tensor, samples: int
 ) -> tf.Tensor:
-    """Draws the random numbers of each sentence with a generator of its own.
+    """Draws the random numbers of each sentence with its own generator.
 
-    They depend on the seed, the sentence's key and limit, and `samples` alone (Philox,
+    They depend only on the seed, the sentence's key and limit, and `samples` (Philox,
     the same on every device).
 
     Args:

@@ -18,7 +18,7 @@ def length_penalty(length: Any, alpha: float) -> Any:
     Paper section 6.1 after Wu et al. 2016 (arXiv:1609.08144), equation 14.
 
     Args:
-        length: generated symbols, EOS counted: a number, an array, or a tensor, which
+        length: generated tokens, EOS counted: a number, an array, or a tensor, which
             gives float32 of its shape.
         alpha: 0 for plain log probabilities; larger ones favour long translations.
     """
@@ -71,9 +71,9 @@ def batch_done_tensor2tensor(
 ) -> tf.Tensor:
     """Decides for the whole batch at once, as tensor2tensor does.
 
-    # T2T: all sentences go on until the last is done, which can change the others'
+    # T2T: all sentences continue until the last is done, which can change the others'
     results; for n-best the worst finished score of the whole batch is compared
-    (beam_search.py:_is_not_finished), hence its n-best is several times slower.
+    (beam_search.py:_is_not_finished), so its n-best is several times slower.
 
     Args and returns as `sentences_done`; all elements are equal.
     """

@@ -17,12 +17,12 @@ from t2t_repro.system.dispatch import dispatched
 
 @dispatched
 def decoder_of(model: Transformer, beam_size: int) -> ModelDecoder:
-    """Returns what a search steps through, for `beam_size` hypotheses a sentence."""
+    """Returns the decoder of a model, for `beam_size` hypotheses per sentence."""
     return CachedDecoder(model, beam_size)
 
 
 def as_one(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
-    """Returns the one decoder that there is, or several as one."""
+    """Returns the only decoder, or an ensemble of several."""
     return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)
 
 

@@ -1,4 +1,4 @@
-"""One value says how translations are found."""
+"""The settings of decoding, and the call that applies them."""
 
 import numpy as np
 import pytest

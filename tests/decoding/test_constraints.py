@@ -192,9 +192,9 @@ def test_least_lengths_alone_are_the_quick_way_to_the_same(beam_size: int) -> No
     tables[:, :, EOS] += 2  # Most would like to end at once.
     least = tf.constant([0, 1, 2, 3, 4, 5, 6, 9])
     quick = Constraints(least)
-    assert quick.only_symbols
+    assert quick.only_tokens
     slow = Constraints(least, tf.zeros([8, 0], tf.int32))
-    assert not slow.only_symbols
+    assert not slow.only_tokens
     result, expected = (
         search_tables(tables, 8, beam_size=beam_size, nbest=beam_size, constraints=c)
         for c in (quick, slow)

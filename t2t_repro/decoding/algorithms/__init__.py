@@ -18,7 +18,7 @@ def algorithm_class(
             treats a batch exactly as tensor2tensor does.
 
     Raises:
-        ValueError: There is no such algorithm, or another one than "t2t" is combined
+        ValueError: The name is unknown, or another algorithm than "t2t" is combined
             with `tensor2tensor_rules`.
     """
     classes: dict[str, type[SearchAlgorithm]] = {

@@ -67,7 +67,7 @@ class SearchAlgorithm(Method):
         return self
 
     def limits(self, limits: tf.Tensor) -> tf.Tensor:
-        """Returns the limits of the search, int32 (batch,), for those asked for."""
+        """Returns the limits that the search uses, int32 (batch,) as the given."""
         return limits
 
     def forbidden(
@@ -88,6 +88,6 @@ class SearchAlgorithm(Method):
         if self.constraints is None:
             return tf.fill([tf.shape(hypotheses)[0], 1], PAD_ID)
         rows = inputs.sentence_constraints
-        if self.constraints.only_symbols:
+        if self.constraints.only_tokens:
             return self.constraints.forbidden_ids(rows, length)
         return self.constraints.forbidden(rows, hypotheses, length, vocab)

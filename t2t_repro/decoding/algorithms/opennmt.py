@@ -1,16 +1,15 @@
 """OpenNMT-tf's beam search: finished hypotheses keep their place in the beam.
 
 A beam holds finished and unfinished hypotheses, and each step keeps the best `beam` of
-all: of the continuations, and of the finished ones as they are. A sentence is done when
-its whole beam has finished, or at its limit, where unfinished hypotheses are results,
-too.
+all: of the continuations and the unchanged finished ones. A sentence is done when its
+whole beam has finished, or at its limit, where unfinished hypotheses are results, too.
 
 Three things follow OpenNMT-tf to the letter (utils/decoding.py:BeamSearch and
 dynamic_decode). A finished hypothesis of n tokens is compared by the length penalty of
-n + 1. One that has moved to another place of the beam is compared by the log
-probability that its new place had before. And the results are in the order of the
-beam. But scores are those of the hypotheses, and a sentence that is done does not
-change, as if each were alone in its batch.
+n + 1. A finished hypothesis that has moved to another place of the beam is compared by
+the log probability that its new place had before. And the results are in the order of
+the beam. But scores are those of the hypotheses, and a sentence that is done does not
+change, as in a batch of one sentence.
 """
 
 from dataclasses import dataclass
@@ -53,7 +52,7 @@ class OpenNMTSearch(SearchAlgorithm):
 
     @property
     def constrained(self) -> T2TSearch:
-        """tensor2tensor's search, for OpenNMT-tf has no lexical constraints."""
+        """tensor2tensor's search: OpenNMT-tf has no lexical constraints."""
         return T2TSearch(
             self.beam_size, self.alpha, self.nbest, self.word_penalty, self.constraints
         )

@@ -32,7 +32,7 @@ class TransformersSearch(T2TSearch):
         return candidates._replace(log_probs=log_probs)
 
     def done(self, status: SearchStatus) -> tf.Tensor:
-        """Compares the worst of a full beam with the best unfinished as it is now."""
+        """Compares the worst of a full beam with the best unfinished hypothesis."""
         if self.word_penalty:
             return super().done(status)
         length, limits, log_probs, scores = status
