@@ -126,7 +126,7 @@ def decode_batch(
 
     def phase(batch: _Batch) -> tuple[_Batch]:
         """Steps until enough sentences are done to compact the batch."""
-        progress, stop_at = batch.progress, tf.constant(0)
+        stop_at = 0
         if compact_at is not None:
             rows = tf.shape(batch.places)[0]
             leaving = tf.math.ceil(compact_at * tf.cast(rows, tf.float32))
@@ -135,8 +135,8 @@ def decode_batch(
         (progress,) = tf.while_loop(
             lambda progress: progress.searching > stop_at,
             lambda progress: (method.step(decoder, progress, batch.inputs),),
-            (progress,),
-            shape_invariants=(_shapes(progress),),
+            (batch.progress,),
+            shape_invariants=(_shapes(batch.progress),),
         )
         batch = batch._replace(progress=progress)
         return (batch if compact_at is None else _compact(method, decoder, batch),)
