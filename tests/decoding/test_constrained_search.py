@@ -104,7 +104,8 @@ def test_a_wide_beam_finds_the_best_of_all_that_hold_the_terms(alpha, joins, joi
             np.testing.assert_allclose(result.scores[row, place], score, atol=1e-5)
 
 
-def test_a_narrow_beam_meets_all_terms_that_have_room():
+@pytest.mark.parametrize("algorithm", ["t2t", "opennmt"])
+def test_a_narrow_beam_meets_all_terms_that_have_room(algorithm):
     generator = np.random.default_rng(3)
     asked = [
         [
@@ -114,7 +115,7 @@ def test_a_narrow_beam_meets_all_terms_that_have_room():
         for _ in range(64)
     ]
     sources = LARGER.sources(64)
-    search = DecodingConfig(5, 0.6, extra_length=19)
+    search = DecodingConfig(5, 0.6, extra_length=19, algorithm=algorithm)
     assert search.longest(1) == 20
     terms = terms_of(asked, LARGER.vocab_size)
     result = traced(LARGER, search)(sources, terms)
