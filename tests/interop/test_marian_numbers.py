@@ -135,7 +135,7 @@ def found_by(vectors, search, lines):
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)])
     def find(inputs):
-        result = generate.find(search, decoder, inputs)
+        result = generate.generate(search, decoder, inputs)
         return result.ids, result.scores
 
     for number in lines:

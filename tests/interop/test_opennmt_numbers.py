@@ -83,7 +83,7 @@ def test_all_hypotheses_of_a_search(vectors, formulas, name):
 
     @tf.function(autograph=False)
     def find(inputs):
-        return generate.find(search, decoder, inputs)
+        return generate.generate(search, decoder, inputs)
 
     found = find(tf.constant(sources)).ids.numpy()
     lengths = set()
