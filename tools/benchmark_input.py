@@ -96,6 +96,7 @@ def read(args: Namespace, folder: Path) -> dict[str, Any]:
     """Reads batches of the prepared text as fast as they come."""
     from t2t_repro import problems
     from t2t_repro.batches import pipeline
+    from t2t_repro.batches.packed_batch import rectangle
     from t2t_repro.data.prepared_data import prepare
     from t2t_repro.training.procedure import batching_of
 
@@ -111,10 +112,12 @@ def read(args: Namespace, folder: Path) -> dict[str, Any]:
     began = time.perf_counter()
     for _ in range(args.batches):
         batch = next(batches)
-        target = int(np.count_nonzero(batch["targets"]))
-        tokens += target
-        both += target + int(np.count_nonzero(batch["inputs"]))
-        positions += int(np.size(batch["inputs"]) + np.size(batch["targets"]))
+        for number in range(len(batch["inputs"])):
+            inputs, targets = rectangle(batch, number)
+            target = int(np.count_nonzero(targets))
+            tokens += target
+            both += target + int(np.count_nonzero(inputs))
+            positions += int(np.size(inputs) + np.size(targets))
     seconds = time.perf_counter() - began
     return {
         "batches": args.batches,

@@ -1,10 +1,9 @@
-"""A batch made of parts: rectangles of different shapes, laid flat one after another.
+"""A batch of several micro-batches as one element of a tf.data pipeline.
 
-A dictionary: `inputs` and `targets` int32 (ids,), row after row and part after part,
-padded with 0 within each part; `shapes` int32 (parts, 3), rows, source width and
-target width of each part; `token_ratio` float32 (), the ratio of non-padding tokens to
-positions.
-Where several processes train together, parts that another one computes have no rows.
+A dictionary: `inputs` and `targets` string (micro-batches,), each a serialized
+rectangle int32 (rows, length), padded with 0; `token_ratio` float32 (), the ratio of
+non-padding tokens to positions. Where several processes train together, the
+micro-batches of the other ones are empty strings.
 """
 
 from collections.abc import Mapping
@@ -14,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-Parts = dict[str, npt.NDArray[Any]]
+PackedBatch = dict[str, npt.NDArray[Any]]
 
+# Batches have different numbers of micro-batches, of different shapes, and the update
+# must be traced once: its argument has one type. A RaggedTensor has one as well, but
+# reading a rectangle out of it takes twice as long.
 SIGNATURE = {
-    "inputs": tf.TensorSpec([None], tf.int32),
-    "targets": tf.TensorSpec([None], tf.int32),
-    "shapes": tf.TensorSpec([None, 3], tf.int32),
+    "inputs": tf.TensorSpec([None], tf.string),
+    "targets": tf.TensorSpec([None], tf.string),
     "token_ratio": tf.TensorSpec([], tf.float32),
 }
 
@@ -30,31 +31,36 @@ BATCH_SIGNATURE = (
 """A rectangle: `inputs` (rows, source) and `targets` (rows, target)."""
 
 
-def pack(*rectangles: Mapping[str, Any], token_ratio: float | None = None) -> Parts:
+def pack(
+    *rectangles: Mapping[str, Any] | None, token_ratio: float | None = None
+) -> PackedBatch:
     """Makes a batch of rectangles of `inputs` (rows, source), `targets` likewise.
 
-    `token_ratio` is counted unless it is given.
+    None is a micro-batch of another process. `token_ratio` is counted unless it is
+    given.
     """
-    sides = [
-        [np.asarray(r[side], np.int32) for r in rectangles]
+    sides = {
+        side: [None if r is None else np.asarray(r[side], np.int32) for r in rectangles]
         for side in ("inputs", "targets")
-    ]
-    shapes = [(*i.shape, t.shape[1]) for i, t in zip(*sides, strict=True)]
-    inputs, targets = (np.concatenate([a.ravel() for a in side]) for side in sides)
-    if token_ratio is None:
-        symbols = np.count_nonzero(inputs) + np.count_nonzero(targets)
-        token_ratio = token_ratio_of(int(symbols), inputs.size + targets.size)
-    return {
-        "inputs": inputs,
-        "targets": targets,
-        "shapes": np.array(shapes, np.int32),
-        "token_ratio": np.array(token_ratio, np.float32),
     }
+    if token_ratio is None:
+        ids = [each for side in sides.values() for each in side if each is not None]
+        tokens = sum(int(np.count_nonzero(each)) for each in ids)
+        token_ratio = token_ratio_of(tokens, sum(each.size for each in ids))
+    packed: PackedBatch = {
+        name: np.array([_serialized(ids) for ids in side], object)
+        for name, side in sides.items()
+    }
+    return packed | {"token_ratio": np.array(token_ratio, np.float32)}
 
 
-def token_ratio_of(symbols: int, positions: int) -> float:
-    """Returns the share of positions that hold a symbol, rounded as float32."""
-    return float(np.float32(symbols) / np.float32(positions))
+def _serialized(ids: npt.NDArray[np.int32] | None) -> bytes:
+    return b"" if ids is None else tf.make_tensor_proto(ids).SerializeToString()
+
+
+def token_ratio_of(tokens: int, positions: int) -> float:
+    """Returns the ratio of non-padding tokens to positions, rounded as float32."""
+    return float(np.float32(tokens) / np.float32(positions))
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:
@@ -67,16 +73,13 @@ def parts_of(replicas: range, of: int, parts: int) -> set[int]:
 
 
 def rectangle(
-    batch: Mapping[str, Any], part: tf.Tensor | int
+    batch: Mapping[str, Any], number: tf.Tensor | int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the `inputs` (rows, source) and `targets` (rows, target) of a part."""
-    rows = batch["shapes"][:, 0]
-
-    def side(name: str, column: int) -> tf.Tensor:
-        widths = batch["shapes"][:, column]
-        sizes = rows * widths
-        start = tf.reduce_sum(sizes[:part])
-        ids = batch[name][start : start + sizes[part]]
-        return tf.reshape(ids, [rows[part], widths[part]])
-
-    return side("inputs", 1), side("targets", 2)
+    """Returns `inputs` (rows, source) and `targets` (rows, target) of a micro-batch."""
+    with tf.device("CPU:0"):  # No other device reads strings.
+        sides = (
+            tf.io.parse_tensor(tf.convert_to_tensor(batch[side])[number], tf.int32)
+            for side in ("inputs", "targets")
+        )
+        inputs, targets = map(tf.ensure_shape, sides, [[None, None]] * 2)
+    return inputs, targets

@@ -1,8 +1,9 @@
 """The tf.data pipeline: padded batches from encoded pairs, from any step on."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +14,12 @@ from t2t_repro.batches.batching import (
     plan_epoch,
     plan_evaluation,
 )
-from t2t_repro.batches.packed_batch import SIGNATURE, pack, rectangle, token_ratio_of
+from t2t_repro.batches.packed_batch import (
+    BATCH_SIGNATURE,
+    SIGNATURE,
+    pack,
+    token_ratio_of,
+)
 from t2t_repro.data.encoded_pairs import EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
@@ -40,7 +46,7 @@ def batches(
     start_step: int = 0,
     own: OwnParts = range,
 ) -> tf.data.Dataset:
-    """Returns a training's batches, laid flat (`packed_batch.SIGNATURE`), without end.
+    """Returns a training's batches (`packed_batch.SIGNATURE`), without end.
 
     The batch of a step is a function of the arguments and the step alone: a training
     that resumes passes its number of finished steps as `start_step`. Every epoch has
@@ -65,7 +71,21 @@ def batches(
                 yield from _batch_places(plan, first)
                 plan, first = following.result(), 0
 
-    return _gathered(pairs, places, own)
+    def read(
+        indices: IntArray, counts: IntArray, shapes: IntArray
+    ) -> Mapping[str, Any]:
+        members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
+        rectangles = [
+            pairs.gather(members[number], (rows, source, target))
+            if number in ours
+            else None
+            for number, (rows, source, target) in enumerate(shapes.tolist())
+        ]
+        tokens = int(pairs.lengths[indices].sum(dtype=np.int64))
+        positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
+        return pack(*rectangles, token_ratio=token_ratio_of(tokens, positions))
+
+    return _read_ahead(places, read, SIGNATURE)
 
 
 def eval_batches(
@@ -79,16 +99,18 @@ def eval_batches(
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
-    count = len(range(process, plan.batches, of))
+    def read(
+        indices: IntArray, counts: IntArray, shapes: IntArray
+    ) -> Mapping[str, Any]:
+        rows, source, target = shapes[0].tolist()
+        return pairs.gather(indices, (rows, source, target))
 
-    def only_part(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        inputs, targets = rectangle(batch, 0)
-        return {"inputs": inputs, "targets": targets}
-
-    return (
-        _gathered(pairs, lambda: islice(_batch_places(plan), process, None, of), range)
-        .map(only_part)
-        .apply(tf.data.experimental.assert_cardinality(count))
+    return _read_ahead(
+        lambda: islice(_batch_places(plan), process, None, of),
+        read,
+        dict(zip(("inputs", "targets"), BATCH_SIGNATURE, strict=True)),
+    ).apply(
+        tf.data.experimental.assert_cardinality(len(range(process, plan.batches, of)))
     )
 
 
@@ -108,30 +130,23 @@ def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
         yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]
 
 
-def _gathered(
-    pairs: EncodedPairs, places: Callable[[], Iterator[_Place]], own: OwnParts
+def _read_ahead(
+    places: Callable[[], Iterator[_Place]],
+    read: Callable[[IntArray, IntArray, IntArray], Mapping[str, Any]],
+    signature: Mapping[str, tf.TensorSpec],
 ) -> tf.data.Dataset:
     """Reads the batches ahead of their use, several at once, in order."""
 
-    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> list[np.ndarray]:
-        members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
-        rectangles = [
-            pairs.gather(members[part], (rows, *widths))
-            if part in ours
-            else pairs.gather(members[part][:0], (0, *widths))
-            for part, (rows, *widths) in enumerate(shapes.tolist())
-        ]
-        symbols = int(pairs.lengths[indices].sum(dtype=np.int64))
-        positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
-        batch = pack(*rectangles, token_ratio=token_ratio_of(symbols, positions))
-        return [batch[name] for name in SIGNATURE]
+    def values(*place: IntArray) -> list[Any]:
+        batch = read(*place)
+        return [batch[name] for name in signature]
 
     def element(*place: tf.Tensor) -> dict[str, tf.Tensor]:
-        types = [spec.dtype for spec in SIGNATURE.values()]
-        batch = tf.numpy_function(read, place, types, stateful=False)
+        types = [spec.dtype for spec in signature.values()]
+        batch = tf.numpy_function(values, place, types, stateful=False)
         return {
             name: tf.ensure_shape(value, spec.shape)
-            for (name, spec), value in zip(SIGNATURE.items(), batch, strict=True)
+            for (name, spec), value in zip(signature.items(), batch, strict=True)
         }
 
     return (

@@ -17,6 +17,7 @@ def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
     from t2t_repro.fast import (
         cached_decoder,
         cross_entropy,
+        lanes,
         normalization,
         quantization,
         shared_trace,
@@ -26,7 +27,7 @@ def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
     )
     from t2t_repro.fast import local_attention as fast_local_attention
     from t2t_repro.layers import dropout, functional, local_attention
-    from t2t_repro.models import generate
+    from t2t_repro.models import generate, halves
 
     on_both: list[tuple[Dispatch[..., Any], Any]] = [
         (functional.linear, small_batch_matmul.linear),
@@ -52,6 +53,7 @@ def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
         (functional.normalize, normalization.normalize),
         (functional.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
         (generate.generate, cached_decoder.generate_prepacked),
+        (halves.sum_over_halves, lanes.sum_in_lanes),
         (candidates.top_k, top_k_of_chunks.top_k),
     ]
 

@@ -24,7 +24,8 @@ def dropout_seed(seed: Tensor) -> Iterator[None]:
     the batch, the same update draws the same masks after a restart.
 
     Args:
-        seed: int32 (2,). Each layer draws other numbers, by its path.
+        seed: int32 (2,). Each layer draws other numbers, by its path. Or int32
+            (parts, 2): a seed for each of so many equal parts of the batch, static.
     """
     token = _given.set(seed)
     try:
@@ -39,7 +40,7 @@ def given_seed() -> Tensor | None:
 
 
 def salted(seed: Tensor, salt: int) -> Tensor:
-    """Makes one seed of another, int32 (2,)."""
+    """Makes one seed of another, int32 (2,) or (parts, 2)."""
     return ops.bitwise_xor(seed, ops.convert_to_tensor([0, salt], "int32"))
 
 
@@ -76,6 +77,14 @@ def uniform(shape: Shape, seed: Tensor) -> Tensor:
     return keras.random.uniform(shape, dtype="float32", seed=_Seed(seed))
 
 
+def _draw(shape: Shape, seed: Tensor) -> Tensor:
+    """Draws by one seed, or each part of the first axis by a seed of its own."""
+    if len(seed.shape) == 1:
+        return uniform(shape, seed)
+    part = (shape[0] // seed.shape[0], *shape[1:])
+    return ops.concatenate([uniform(part, own) for own in ops.unstack(seed)])
+
+
 @keras.saving.register_keras_serializable("t2t_repro")
 class Dropout(keras.layers.Dropout):
     """Dropout (paper section 5.4): Keras' own, except inside `dropout_seed`."""
@@ -98,5 +107,5 @@ class Dropout(keras.layers.Dropout):
         own = salted(seed, salt_of(self.path or self.name))
         # keras.random.dropout draws in the type of the inputs: bfloat16 has 128 numbers
         # from 0 to 1, so that of a tenth it would drop 13/128.
-        drawn = uniform(ops.shape(inputs), own)
+        drawn = _draw(ops.shape(inputs), own)
         return ops.where(drawn >= self.rate, inputs * (1.0 / (1.0 - self.rate)), 0)

@@ -22,7 +22,6 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training.monitor import Monitor, Unreported
 from t2t_repro.training.profiler import Profile
 from t2t_repro.training.step import StepResult, TrainStep
-from t2t_repro.training.strategy import lanes
 from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
@@ -55,7 +54,7 @@ class TrainingLoop:
         self.accumulates = hparams.tokens_per_part < hparams.tokens_per_batch
         self.weights = named_variables(model)
         with strategy.scope():
-            step = TrainStep(model, hparams, self.accumulates, lanes())
+            step = TrainStep(model, hparams, self.accumulates)
         self.state = step.state()
         self.workers = Workers(strategy)
         self.step = 0

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import BATCH_SIGNATURE, rectangle
+from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
@@ -34,18 +35,15 @@ class TrainStep:
 
     The sum is divided once, by the token count over all replicas and parts, so that the
     result does not depend on how the batch was cut. Create it inside the strategy's
-    scope, with a built model. `accumulate` says whether batches have several parts;
-    `lanes`, into how many cuts of equal rows a device divides its work.
+    scope, with a built model. `accumulate` says whether batches have several
+    micro-batches.
     """
 
-    def __init__(
-        self, model: Transformer, hparams: HParams, accumulate: bool, lanes: int = 1
-    ) -> None:
+    def __init__(self, model: Transformer, hparams: HParams, accumulate: bool) -> None:
         hparams = hparams.resolve_auto()
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate
-        self.lanes = lanes
         self._variables = [v.value for v in named_variables(model).values()]
         self.optimizer = Adam(
             named_variables(model),
@@ -60,12 +58,11 @@ class TrainStep:
             hparams.learning_rate_scale,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
-        # A function of its own is traced once for all lanes, and, as it is not inlined,
-        # the graph of the update does not grow with them. XLA gets it alone: the update
-        # has fixed shapes and is one kernel a variable as it is.
+        # A function of its own is traced once for both halves, and, as it is not
+        # inlined, the graph of the update does not grow with them. XLA gets it alone:
+        # the update has fixed shapes and is one kernel a variable as it is.
         self._differentiate = tf.function(
             self._gradients,
-            input_signature=[*BATCH_SIGNATURE, tf.TensorSpec([2], tf.int32)],
             jit_compile=hparams.xla or None,
             autograph=False,
             experimental_attributes={"_noinline": True},
@@ -138,18 +135,11 @@ class TrainStep:
         piece: tf.Tensor,
         cuts: tf.Tensor | int,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Like `_gradients`, of one piece; every part is cut into `cuts` of them."""
-        part, cut = piece // cuts, piece % cuts
-        sides = rectangle(batch, part)
-        found = []
-        for lane in range(self.lanes):
-            own, of = cut * self.lanes + lane, cuts * self.lanes
-            inputs, targets = (_rows(side, own, of) for side in sides)
-            seed = self._dropout_seed(step, part + own * 10_007)
-            found.append(self._differentiate(inputs, targets, seed))
-        if self.lanes == 1:
-            return found[0]
-        return tf.nest.map_structure(lambda *lanes: tf.add_n(lanes), *found)
+        """Like `_gradients`, of one piece; a micro-batch is cut into `cuts` of them."""
+        number, cut = piece // cuts, piece % cuts
+        inputs, targets = (_rows(side, cut, cuts) for side in rectangle(batch, number))
+        seeds = self._dropout_seeds(step, number, cut)
+        return sum_over_halves(self._differentiate, inputs, targets, seeds)
 
     def _accumulated(
         self,
@@ -162,7 +152,7 @@ class TrainStep:
 
         Replicas take whole parts, which keep them busy; too few are cut by rows.
         """
-        parts = tf.shape(batch["shapes"])[0]
+        parts = tf.shape(batch["inputs"])[0]
         cuts = tf.maximum(replicas // parts, 1)
 
         def add_piece(
@@ -181,18 +171,26 @@ class TrainStep:
         )
         return total, tokens, gradients
 
-    def _dropout_seed(self, step: tf.Tensor, piece: tf.Tensor) -> tf.Tensor:
-        """Makes a seed, int32 (2,); an uncut part has the same on whichever replica."""
+    def _dropout_seeds(
+        self, step: tf.Tensor, number: tf.Tensor, cut: tf.Tensor
+    ) -> tf.Tensor:
+        """Makes a seed for each half of a piece, int32 (2, 2).
+
+        An uncut micro-batch has the same seeds on whichever replica.
+        """
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
-        return tf.stack([step, run + piece])
+        halves = cut * HALVES + tf.range(HALVES)
+        own = run + number + halves * 10_007
+        return tf.stack([tf.fill([HALVES], step), own], axis=1)
 
 
 def _rows(side: tf.Tensor, cut: tf.Tensor, cuts: tf.Tensor | int) -> tf.Tensor:
-    """Returns one of so many equal cuts of a part's side, int32 (rows, length).
+    """Returns one of so many equal cuts of a rectangle, int32 (rows, length).
 
-    Filler rows, all zeros, add nothing to sums; all cuts have the same static shape.
+    The number of rows is even. Filler rows, all zeros, add nothing to sums; all cuts
+    have the same shape.
     """
-    rows = tf.shape(side)[0]
-    each = (rows + cuts - 1) // cuts
+    rows, halves = tf.shape(side)[0], cuts * HALVES
+    each = (rows + halves - 1) // halves * HALVES
     whole = tf.pad(side, [[0, each * cuts - rows], [0, 0]])
     return whole[cut * each : (cut + 1) * each]

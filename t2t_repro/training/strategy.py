@@ -1,12 +1,11 @@
 """Where a training runs: one device, the devices of a machine, or many machines."""
 
-import contextlib
 import json
 import os
 
 import tensorflow as tf
 
-from t2t_repro.system.cores import usable_cores
+from t2t_repro.fast.lanes import divide_cores
 from t2t_repro.system.errors import UserError
 
 _TF_CONFIG = (
@@ -15,7 +14,6 @@ _TF_CONFIG = (
 
 NAMES = ("auto", "one_device", "mirrored", "multi_worker")
 
-_CPU_LANES = 2
 # 88 MB of gradients between two processes on one machine: 0.8 times one pack's time,
 # and so with packs of 1 to 16 MiB.
 _RING_PACK_BYTES = 4 * 2**20
@@ -40,8 +38,8 @@ def choose(
     if name in ("auto", "multi_worker"):
         _take_cluster_from_slurm()
     gpus = tf.config.list_physical_devices("GPU")
-    if not gpus and not xla:
-        _give_each_lane_cores()
+    if not xla:
+        divide_cores()
     if name == "auto":
         name = _automatic(len(gpus))
     if replicas < 0 or (replicas > 1 and name != "mirrored"):
@@ -60,15 +58,6 @@ def choose(
     if name == "mirrored":
         return _mirrored(len(gpus), replicas)
     return tf.distribute.get_strategy()
-
-
-def lanes() -> int:
-    """Returns into how many cuts a device divides what it computes side by side.
-
-    On a CPU two: the cores wait for each other once, not after each operation. Always
-    two, so that dropout's masks do not depend on the number of cores.
-    """
-    return 1 if tf.config.list_physical_devices("GPU") else _CPU_LANES
 
 
 def describe(strategy: tf.distribute.Strategy) -> str:
@@ -98,14 +87,6 @@ def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Says whether this process writes."""
     return process_of(strategy)[0] == 0
-
-
-def _give_each_lane_cores() -> None:
-    """Divides the cores among the lanes, unless TensorFlow has computed something."""
-    with contextlib.suppress(RuntimeError):
-        tf.config.threading.set_intra_op_parallelism_threads(
-            max(1, usable_cores() // _CPU_LANES)
-        )
 
 
 def _communication(

@@ -23,6 +23,7 @@ import pytest
 from t2t_repro import datagen
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig, plan_epoch
+from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.data.encoded_pairs import EncodedPairs
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "data_order"
@@ -66,12 +67,11 @@ def marked(lengths):
 
 def parts_of(batch):
     """Writes a batch that the training reads as the files do."""
-    parts, begin = [], 0
-    for rows, source, target in batch["shapes"].tolist():
-        ids = batch["inputs"][begin : begin + rows * source].reshape(rows, source)
-        begin += rows * source
-        numbers = [first - 2 for first in ids[:, 0].tolist() if first]
-        parts.append([[rows, source, target], numbers])
+    parts = []
+    for number in range(len(batch["inputs"])):
+        inputs, targets = (side.numpy() for side in rectangle(batch, number))
+        numbers = [first - 2 for first in inputs[:, 0].tolist() if first]
+        parts.append([[*inputs.shape, targets.shape[1]], numbers])
     return parts
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import SIGNATURE, pack, parts_of, rectangle
 
@@ -11,23 +12,30 @@ RECTANGLES = (
 )
 
 
-def test_parts_are_laid_flat_one_after_another():
+def test_a_batch_has_the_type_that_an_update_is_traced_for():
     batch = pack(*RECTANGLES)
-    assert batch["inputs"].tolist() == [2, 3, 1, 4, 1, 0, 1]
-    assert batch["targets"].tolist() == [5, 1, 6, 1, 7, 8, 9, 1]
-    assert batch["shapes"].tolist() == [[2, 3, 2], [1, 1, 4]]
     assert batch.keys() == SIGNATURE.keys()
     for name, array in batch.items():
-        assert array.dtype == SIGNATURE[name].dtype.as_numpy_dtype
+        value = tf.convert_to_tensor(array)
+        assert SIGNATURE[name].is_compatible_with(value), name
     assert batch["token_ratio"] == np.float32(14 / 15)
 
 
-def test_each_part_is_found_again():
+def test_each_micro_batch_is_found_again():
     batch = pack(*RECTANGLES)
     for number, wanted in enumerate(RECTANGLES):
         inputs, targets = rectangle(batch, number)
         assert inputs.numpy().tolist() == wanted["inputs"]
         assert targets.numpy().tolist() == wanted["targets"]
+
+
+def test_a_micro_batch_of_another_process_is_left_out_and_cannot_be_read():
+    batch = pack(None, RECTANGLES[0], token_ratio=0.5)
+    assert batch["inputs"][0] == batch["targets"][0] == b""
+    assert rectangle(batch, 1)[0].numpy().tolist() == RECTANGLES[0]["inputs"]
+    assert batch["token_ratio"] == 0.5
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        rectangle(batch, 0)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7, 8])

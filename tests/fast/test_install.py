@@ -59,12 +59,12 @@ def test_loss_and_gradients_of_a_part_are_those_of_the_formulas(device, xla):
     hparams = toy.HPARAMS.replace(num_layers=2, **off)
     model = toy.model(hparams)
     batch = toy.rectangle(0)
-    seed = tf.constant([1, 2])
+    seeds = tf.constant([[1, 2], [3, 4]])
 
     def computed(**changes):
         step = TrainStep(model, hparams.replace(**changes), accumulate=False)
         total, tokens, gradients = step._differentiate(
-            batch["inputs"], batch["targets"], seed
+            batch["inputs"], batch["targets"], seeds
         )
         return [total, tokens, *gradients]
 

@@ -89,6 +89,17 @@ def test_the_numbers_drawn_are_those_of_the_seed_and_the_checksum_of_the_path():
     np.testing.assert_array_equal(found != 0, drawn >= 0.3)
 
 
+def test_each_half_of_a_batch_draws_by_a_seed_of_its_own():
+    """The first axis may have a row for a sentence or for each position."""
+    layer = Dropout(0.5, name="a")
+    for shape in ((6, 5, 4), (30, 4)):
+        found = drop(layer, np.ones(shape, "float32"), [1, 2], [3, 4])
+        half = np.ones((shape[0] // 2, *shape[1:]), "float32")
+        expected = [drop(layer, half, 1, 2), drop(layer, half, 3, 4)]
+        np.testing.assert_array_equal(found, np.concatenate(expected))
+        assert not np.array_equal(*expected)
+
+
 def test_the_innermost_seed_counts_and_ends_with_its_block():
     x = np.ones(1000, "float32")
     layer = Dropout(0.5, name="a")

@@ -17,6 +17,8 @@ UPDATES = """
 import hashlib, json, sys
 import tensorflow as tf
 from t2t_repro import fast
+from t2t_repro.batches.packed_batch import rectangle
+from t2t_repro.models.halves import HALVES
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 from tests.training import toy
@@ -24,8 +26,8 @@ from tests.training import toy
 replicas, xla, deterministic = json.loads(sys.argv[1])
 if deterministic:
     tf.config.experimental.enable_op_determinism()
-chosen = strategy.choose("mirrored" if replicas > 1 else "one_device", replicas)
 fast.install()
+chosen = strategy.choose("mirrored" if replicas > 1 else "one_device", replicas)
 hparams = toy.HPARAMS.replace(xla=xla, max_tokens_per_device=16)
 with chosen.scope():
     model = toy.model(hparams)
@@ -35,9 +37,10 @@ for step in range(40):
     loss = loop._update(batches[step % len(batches)], tf.constant(step))[0]
 pairs = set()
 for batch in batches:
-    for part, (rows, source, target) in enumerate(batch["shapes"].tolist()):
-        rows = -(-rows // strategy.lanes())
-        pairs.add((part % replicas, rows, source, target))
+    for part in range(len(batch["inputs"])):
+        inputs, targets = rectangle(batch, part)
+        rows = -(-len(inputs) // HALVES)
+        pairs.add((part % replicas, rows, inputs.shape[1], targets.shape[1]))
 bits = b"".join(weight.numpy().tobytes() for weight in loop.weights.values())
 digest = hashlib.sha256(bits).hexdigest()
 print(json.dumps([float(loss), digest, sorted(pairs)]))

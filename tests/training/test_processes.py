@@ -54,7 +54,7 @@ def train(path):
         own = loop.workers.own_parts
         for batch in pipeline.batches(pairs(), config, 1, step, own):
             gathered.append(
-                [int(np.count_nonzero(batch["shapes"][:, 0])), len(batch["shapes"])]
+                [int(np.count_nonzero(batch["inputs"])), len(batch["inputs"])]
             )
             yield batch
 

@@ -1,6 +1,7 @@
 """The update agrees with tensor2tensor's and does not depend on how it is cut."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tensorflow as tf
 from golden_checks.t2t_variables import assign_from_t2t
 
 from t2t_repro.batches import packed_batch
-from t2t_repro.batches.packed_batch import pack
+from t2t_repro.batches.packed_batch import pack, rectangle
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.step import TrainStep
 from tests import golden
@@ -71,15 +72,16 @@ def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, rows):
 
 
 @cache
-def one_update(parts, lanes):
+def one_update(parts):
     """Makes an update of five rows; returns its results, and all that it left."""
     hparams = toy.HPARAMS.replace(
         dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, adam_beta1=0.0
     )
     model = toy.model(hparams)
-    step = TrainStep(model, hparams, parts > 1, lanes)
+    step = TrainStep(model, hparams, parts > 1)
     batch = toy.batch(0, parts)
-    assert len(np.unique(batch["shapes"], axis=0)) > 1 or parts == 1
+    shapes = {tuple(rectangle(batch, part)[0].shape) for part in range(parts)}
+    assert len(shapes) > 1 or parts == 1
     loss, tokens, _, norm, rate = step.replica_step(batch, tf.constant(0))
     # With beta1 = 0, Adam's first moment is the gradient itself.
     state = {n: v.numpy() for n, v in named_variables(model).items()}
@@ -87,61 +89,48 @@ def one_update(parts, lanes):
     return [loss, tokens, norm, rate], state
 
 
-@pytest.mark.parametrize(
-    ("parts", "lanes"), [(2, 1), (3, 1), (5, 1), (1, 2), (1, 3), (2, 2), (2, 3)]
-)
-def test_however_a_batch_is_cut_the_update_is_the_same(parts, lanes):
-    """Rows of eight positions; or parts, each as wide as it must; in lanes or not.
-
-    Two lanes have three and two rows, three have two and one.
-    """
-    results, state = one_update(parts, lanes)
-    # Lanes are compared with one lane and the same parts, and more closely.
-    expected, whole = one_update(parts if lanes > 1 else 1, 1)
-    most = 1e-6 if lanes > 1 else 1e-5
+@pytest.mark.parametrize("parts", [2, 3, 5])
+def test_however_a_batch_is_cut_the_update_is_the_same(parts):
+    """Rows of eight positions; or parts, each as wide as it must be."""
+    results, state = one_update(parts)
+    expected, whole = one_update(1)
     np.testing.assert_allclose(results, expected, rtol=1e-5)
     for name, value in whole.items():
-        np.testing.assert_allclose(state[name], value, atol=most, err_msg=name)
+        np.testing.assert_allclose(state[name], value, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize(
     ("shapes", "replicas", "expected"),
     [
         # Whole parts in turn, the same masks wherever they are computed.
-        ([1, 2, 3], 1, [[(0, 1), (1, 2), (2, 3)]]),
-        ([1, 2, 3], 2, [[(0, 1), (2, 3)], [(1, 2)]]),
+        ([1, 2, 3], 1, [[(0, 2), (1, 2), (2, 4)]]),
+        ([1, 2, 3], 2, [[(0, 2), (2, 4)], [(1, 2)]]),
         # Five replicas for two parts: each part is cut in two, one replica is idle.
-        ([4, 3], 5, [[(0, 2)], [(10_007, 2)], [(1, 2)], [(10_008, 2)], []]),
-        # A part of one row for two replicas: one has a filler row.
-        ([1], 2, [[(0, 1)], [(10_007, 1)]]),
+        ([4, 3], 5, [[(0, 2)], [(20_014, 2)], [(1, 2)], [(20_015, 2)], []]),
+        # A part of one row for two replicas: one has filler rows only.
+        ([1], 2, [[(0, 2)], [(20_014, 2)]]),
+        # Seven rows in four halves of two; the last one has a filler row.
+        ([7], 2, [[(0, 4)], [(20_014, 4)]]),
     ],
 )
 def test_replicas_take_whole_parts_where_there_are_enough(
     monkeypatch, shapes, replicas, expected
 ):
-    """What a replica computes: dropout's seed beyond the run's, and rows."""
+    """What a replica computes: dropout's first seed beyond the run's, and rows."""
     step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
     batch = pack(*(toy.rectangle(rows, rows) for rows in shapes))
     assert what_replicas_compute(monkeypatch, step, batch, replicas) == expected
 
 
-def test_every_lane_of_every_replica_has_rows_and_masks_of_its_own(monkeypatch):
-    hparams = toy.HPARAMS.replace(seed=0)
-    step = TrainStep(toy.model(), hparams, accumulate=True, lanes=2)
-    batch = pack(toy.rectangle(7, 7))
-    # Seven rows in four cuts of two; the last one has a filler row.
-    assert what_replicas_compute(monkeypatch, step, batch, replicas=2) == [
-        [(0, 2), (10_007, 2)],
-        [(20_014, 2), (30_021, 2)],
-    ]
-
-
 def what_replicas_compute(monkeypatch, step, batch, replicas):
-    """Returns for each replica the seeds beyond the run's, and rows; all rows once."""
+    """Returns for each replica its seeds beyond the run's, and rows; all rows once."""
     found, symbols = [], []
 
-    def differentiate(inputs, targets, seed):
-        found[-1].append((int(seed[1]), len(inputs)))
+    def differentiate(inputs, targets, seeds):
+        (step_of_one, one), (step_of_other, other) = seeds.numpy().tolist()
+        assert step_of_one == step_of_other == 7
+        assert other - one == 10_007
+        found[-1].append((one, len(inputs)))
         symbols.append(int(tf.math.count_nonzero(inputs)))
         return 0.0, 0.0, [0.0 for _ in step._variables]
 
@@ -149,20 +138,23 @@ def what_replicas_compute(monkeypatch, step, batch, replicas):
     for replica in range(replicas):
         found.append([])
         step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
-    assert sum(symbols) == np.count_nonzero(batch["inputs"])
+    parts = range(len(batch["inputs"]))
+    assert sum(symbols) == sum(
+        np.count_nonzero(rectangle(batch, part)[0]) for part in parts
+    )
     return found
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
-def test_every_part_and_step_has_a_dropout_seed_of_its_own(seed):
+def test_every_half_of_every_step_has_a_dropout_seed_of_its_own(seed):
     hparams = toy.HPARAMS.replace(seed=seed)
     step = TrainStep(toy.model(), hparams, accumulate=True)
     seeds = {
-        tuple(step._dropout_seed(tf.constant(number), tf.constant(part)).numpy())
-        for number in (0, 1, 300_000)
-        for part in range(4)
+        tuple(half)
+        for number, part, cut in product((0, 1, 300_000), range(4), range(2))
+        for half in step._dropout_seeds(number, part, cut).numpy()
     }
-    assert len(seeds) == 12
+    assert len(seeds) == 48
 
 
 def test_gradients_are_clipped_to_the_norm_asked_for():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import Parts, pack
+from t2t_repro.batches.packed_batch import PackedBatch, pack
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import build_model
@@ -53,7 +53,7 @@ def rectangle(step: int, rows: int = 5) -> dict[str, np.ndarray]:
     return {"inputs": side(rng, rows), "targets": side(rng, rows)}
 
 
-def batch(step: int, parts: int = 1) -> Parts:
+def batch(step: int, parts: int = 1) -> PackedBatch:
     """Five rows, in parts of their own widths, or as one part eight wide."""
     whole = rectangle(step)
     if parts == 1:
@@ -69,13 +69,13 @@ def trimmed(ids: np.ndarray) -> np.ndarray:
     return ids[:, ids.any(axis=0)]
 
 
-def batches(step: int, parts: int = 1) -> Iterator[Parts]:
+def batches(step: int, parts: int = 1) -> Iterator[PackedBatch]:
     while True:
         yield batch(step, parts)
         step += 1
 
 
-def batches_of_parts(step: int) -> Iterator[Parts]:
+def batches_of_parts(step: int) -> Iterator[PackedBatch]:
     """The batches of a training whose `max_tokens_per_device` is below 64."""
     return batches(step, parts=3)
 

@@ -8,6 +8,7 @@ from tensorflow.python.eager.polymorphic_function import compiler_ir
 
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.models.halves import HALVES
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
@@ -46,7 +47,8 @@ def lowered(size: str, rows: int, length: int, precision: str) -> bytes:
         return total, tokens, [tf.convert_to_tensor(each) for each in found]
 
     weights = [tf.TensorSpec(v.shape, tf.float32) for v in variables]
-    side, seed = tf.TensorSpec([rows, length], tf.int32), tf.TensorSpec([2], tf.int32)
+    side = tf.TensorSpec([rows, length], tf.int32)
+    seed = tf.TensorSpec([HALVES, 2], tf.int32)
     traced = gradients.get_concrete_function(weights, side, side, seed)
     compiler = compiler_ir.from_concrete_function(traced, [*weights, side, side, seed])
     program: bytes = compiler(stage="hlo_serialized", platform_name="GPU")

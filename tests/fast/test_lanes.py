@@ -1,0 +1,64 @@
+"""The halves of a micro-batch, one after the other or at once, are the same update."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import fast
+from t2t_repro.fast.lanes import sum_in_lanes
+from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.models.halves import sum_over_halves
+from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.step import TrainStep
+from tests.training import toy
+
+MODELS = {
+    "plain": {"num_layers": 2},
+    "relative positions": {"norm": "pre", "max_relative_position": 3},
+    "local attention": {"self_attention_radius": 2},
+}
+SEEDS = tf.constant([[1, 2], [3, 4]])
+
+
+def rectangle():
+    """Six rows, each half another one."""
+    return [tf.constant(side) for side in toy.rectangle(0, 6).values()]
+
+
+def gradients(step, *micro_batch):
+    function = tf.function(sum_over_halves, autograph=False)
+    return function(step._differentiate, *micro_batch, SEEDS)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("installed", [False, True])
+def test_with_dropout_both_halves_at_once_are_each_half_for_itself(kind, installed):
+    """With the other optimized implementations and without them."""
+    if installed:
+        fast.install("CPU")
+    hparams = toy.HPARAMS.replace(**MODELS[kind])
+    model = toy.model(hparams)
+    inputs, targets = rectangle()
+    total = 0.0
+    for half, seed in zip((slice(0, 3), slice(3, 6)), SEEDS, strict=True):
+        with dropout_seed(seed):
+            sides = {"inputs": inputs[half], "targets": targets[half]}
+            logits = model(sides, training=True)
+        total += loss_sum(logits, targets[half], hparams.label_smoothing)[0]
+    found = []
+    for implementation in (sum_over_halves.reference, sum_in_lanes):
+        sum_over_halves.implementation = implementation
+        step = TrainStep(model, hparams, accumulate=False)
+        found.append(gradients(step, inputs, targets))
+    for loss, *_ in found:
+        assert float(loss) == pytest.approx(float(total), rel=1e-5)
+    for whole, lanes in zip(*map(tf.nest.flatten, found), strict=True):
+        np.testing.assert_allclose(lanes, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_lanes_are_installed_for_a_cpu_and_not_for_a_gpu():
+    fast.install("CPU")
+    assert sum_over_halves.implementation is sum_in_lanes
+    fast.install("GPU")
+    assert sum_over_halves.implementation is sum_over_halves.reference
