@@ -1,8 +1,6 @@
 """The training loop: the same for one device, many devices and many machines."""
 
-import math
 import signal
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,18 +14,17 @@ from t2t_repro.batches import packed_batch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoint_rotation, checkpoints
-from t2t_repro.system.background import Background
-from t2t_repro.system.errors import UserError
+from t2t_repro.training.checkpoint_writer import CheckpointWriter
 from t2t_repro.training.monitor import Monitor, Unreported
+from t2t_repro.training.non_finite_guard import NonFiniteGuard
 from t2t_repro.training.profiler import Profile
+from t2t_repro.training.restoring import Progress, receive, restore_newest
 from t2t_repro.training.step import StepResult, TrainStep
 from t2t_repro.training.workers import WorkerGoneError, Workers
 
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
 
-MOST_SKIPPED_IN_A_ROW = 10
 # Workers ask each other whether to stop before updates whose number this divides: often
 # enough for the minute or two that schedulers grant, too rarely to cost anything.
 UPDATES_BETWEEN_QUESTIONS = 10
@@ -58,13 +55,12 @@ class TrainingLoop:
         self.state = step.state()
         self.workers = Workers(strategy)
         self.step = 0
-        self.skipped = 0
-        self._skipped_in_a_row = 0
         self.unreported: Unreported = []
+        self._guard = NonFiniteGuard(hparams.precision)
+        self._writer = CheckpointWriter(
+            checkpoint_dir, hparams, self.weights, self.state, is_chief
+        )
         self._read_result: Callable[[], None] | None = None  # Of the last update.
-        self._writing = Background()
-        self._saved_step = -1
-        self._saved_time = time.monotonic()
 
         @tf.function(
             input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
@@ -82,70 +78,21 @@ class TrainingLoop:
     def restore(self, log: Callable[[str], None] = print) -> int:
         """Goes back to the newest whole checkpoint; returns its step, 0 without any.
 
-        The chief reads it, and the other workers get it from there. A damaged one is
-        set aside and the one before it is taken; `log` is told. Raises UserError if
-        none is whole or it belongs to another model; WorkerGoneError if another worker
-        is gone.
+        The chief reads it, and the other workers get it from there. See
+        `restore_newest`; raises WorkerGoneError, too, if another worker is gone.
         """
+        progress = Progress()
+        variables = self.weights, self.state
         if self.is_chief:
-            self._restore_newest(log)
+            newest = restore_newest(self.checkpoint_dir, *variables, log)
+            if newest is not None:
+                progress = newest
+                self._writer.saved_at(progress.step)
         if self.workers.are_many:
-            self._receive()
+            progress = receive(progress, self.workers, *variables)
+        self.step, self.unreported = progress.step, progress.unreported
+        self._guard.skipped = progress.skipped
         return self.step
-
-    def _receive(self) -> None:
-        """Makes the chief's state that of all workers."""
-
-        def from_chief(values: list[float]) -> list[float]:
-            tensor = self.workers.from_chief(tf.constant(values, tf.float64))
-            return [float(value) for value in tensor]
-
-        fields = len(StepResult.__dataclass_fields__)
-        flat = [value for row in self.unreported for value in row]
-        counts = from_chief([self.step, self.skipped, len(flat)])
-        self.step, self.skipped, length = map(int, counts)
-        flat = from_chief((flat + [0.0] * length)[:length])
-        self.unreported = [flat[i : i + fields] for i in range(0, length, fields)]
-        for variable in (*self.weights.values(), *self.state.values()):
-            value = self.workers.from_chief(tf.convert_to_tensor(variable))
-            variable.assign(value)
-
-    def _restore_newest(self, log: Callable[[str], None]) -> None:
-        damaged = []
-        for checkpoint in checkpoints.full_states(self.checkpoint_dir):
-            try:
-                with checkpoint.held():
-                    self._restore(checkpoint)
-            except checkpoints.DamagedCheckpointError as error:
-                log(f"damaged: {error}")
-                damaged.append(checkpoint)
-                continue
-            for one in damaged:
-                log(f"set aside as {checkpoints.set_aside(one)}")
-            self.step = self._saved_step = checkpoint.step
-            return
-        if damaged:
-            raise UserError(
-                f"{self.checkpoint_dir}: no whole checkpoint is left from which the "
-                "training could go on; restore one from a copy, or begin anew with "
-                "another --model_dir"
-            )
-
-    def _restore(self, checkpoint: checkpoints.Checkpoint) -> None:
-        checkpoints.require_whole(checkpoint)
-        checkpoint.tensors("weights").assign_to(self.weights)
-        checkpoint.tensors("optimizer").assign_to(self.state)
-        meta = checkpoint.meta()
-        try:
-            self.skipped = int(meta.get("skipped", 0))
-            rows = [[float(x) for x in row] for row in meta.get("unreported", ())]
-            if any(len(row) != len(StepResult.__dataclass_fields__) for row in rows):
-                raise ValueError
-        except (TypeError, ValueError):
-            raise checkpoints.DamagedCheckpointError(
-                f"{checkpoint.path}: its description is not of this program"
-            ) from None
-        self.unreported = rows
 
     def run(
         self,
@@ -167,9 +114,9 @@ class TrainingLoop:
         another worker is gone (the chief has saved).
         """
         profile = profile or Profile(self.checkpoint_dir)
-        self._saved_time = time.monotonic()
-        self._skipped_in_a_row = 0
-        with _stop_requests() as stop_requested, self._writing.finished_at_end():
+        self._writer.restart_clock()
+        writing = self._writer.background
+        with _stop_requests() as stop_requested, writing.finished_at_end():
             left = self.step > 0 and self._validation_is_due(self.step, monitor)
             if self.workers.any(left):
                 # The process before was killed while it validated.
@@ -177,7 +124,7 @@ class TrainingLoop:
                     validate(self.step)
             try:
                 for begun, batch in enumerate(batches(self.step), self.step):
-                    self._writing.check()
+                    writing.check()
                     at_end = begun >= self.hparams.train_steps
                     if at_end or self._shall_stop(begun, stop_requested()):
                         break
@@ -191,11 +138,11 @@ class TrainingLoop:
                 # What broke off has changed nothing yet.
                 with suppress(WorkerGoneError):
                     self.read_result()
-                self.save(monitor, planned=self._save_is_due(self.step))
+                self.save(monitor, planned=self._writer.is_due(self.step))
                 raise
             finally:
                 profile.close()
-        self.save(monitor, planned=self._save_is_due(self.step))
+        self.save(monitor, planned=self._writer.is_due(self.step))
         return self.step >= self.hparams.train_steps
 
     def read_result(self) -> None:
@@ -226,18 +173,17 @@ class TrainingLoop:
     ) -> None:
         with self.workers.gone_is_told():
             values = StepResult(*np.asarray(result).tolist())
-        self.step += 1
-        finite = math.isfinite(values.loss) and math.isfinite(values.gradient_norm)
-        self._skipped_in_a_row = 0 if finite else self._skipped_in_a_row + 1
-        if not finite:
-            self._tell_skipped(values, monitor, pairs_of)
-        monitor.step_done(self.step, values if finite else None)
+        step, self.step = self.step, self.step + 1
+        made = self._guard.was_made(
+            self.step, values, lambda: pairs_of(step), monitor.log
+        )
+        monitor.step_done(self.step, values if made else None)
 
     def _save_and_validate(
         self, step: int, monitor: Monitor, validate: Validate
     ) -> None:
         """Does what is due after so many updates."""
-        save, validation = self._save_is_due(step), self._validation_is_due(step)
+        save, validation = self._writer.is_due(step), self._validation_is_due(step)
         if save or validation:
             self.read_result()
             with monitor.pause():
@@ -250,49 +196,13 @@ class TrainingLoop:
     def save(
         self, monitor: Monitor | None = None, planned: bool = True, wait: bool = True
     ) -> None:
-        """Writes the full state, unless that of this step is there already.
+        """Writes the full state; see `CheckpointWriter.save`.
 
-        What `monitor` has not reported yet is saved, too. `planned` says whether an
-        uninterrupted training would save here. Without `wait` a copy in the host's
-        memory is written while the training goes on.
+        What `monitor` has not reported yet is saved, too.
         """
-        if self._saved_step != self.step and self.is_chief:
-            self._writing.wait()  # One copy at a time.
-            meta = {
-                checkpoint_rotation.SAVED_AT: round(time.time(), 3),
-                "skipped": self.skipped,
-                "unreported": monitor.unreported() if monitor else [],
-                **({} if planned else {checkpoint_rotation.UNPLANNED: True}),
-            }
-            weights, state = map(checkpoints.copied, (self.weights, self.state))
-            write = partial(self._write, self.step, weights, state, meta)
-            self._writing.start(write)
-        self._saved_step = self.step
-        self._saved_time = time.monotonic()
-        if wait:
-            self._writing.wait()
-
-    def _write(
-        self,
-        step: int,
-        weights: checkpoints.Arrays,
-        state: checkpoints.Arrays,
-        meta: dict[str, object],
-    ) -> None:
-        checkpoints.save(self.checkpoint_dir, step, weights, state, meta)
-        checkpoint_rotation.prune(
-            self.checkpoint_dir,
-            self.hparams.keep_checkpoints,
-            self.hparams.keep_every_hours,
-        )
-
-    def _save_is_due(self, step: int) -> bool:
-        every, minutes = self.hparams.checkpoint_steps, self.hparams.checkpoint_minutes
-        last = step == self.hparams.train_steps
-        due_by_step = last or (every > 0 and step % every == 0)
-        return due_by_step or (
-            minutes > 0 and time.monotonic() - self._saved_time >= 60 * minutes
-        )
+        unreported = monitor.unreported() if monitor else []
+        meta = {"skipped": self._guard.skipped, "unreported": unreported}
+        self._writer.save(self.step, meta, planned, wait)
 
     def _validation_is_due(self, step: int, monitor: Monitor | None = None) -> bool:
         """Says whether to validate; given a monitor, unless that was told of it."""
@@ -300,30 +210,6 @@ class TrainingLoop:
         last = step == self.hparams.train_steps
         due = last or (every > 0 and step % every == 0)
         return due and not (monitor and monitor.was_validated(step))
-
-    def _tell_skipped(
-        self,
-        result: StepResult,
-        monitor: Monitor,
-        pairs_of: Callable[[int], Iterable[int]],
-    ) -> None:
-        """Says which update was skipped; raises UserError after too many in a row."""
-        self.skipped += 1
-        what = (
-            f"the loss of step {self.step} is {result.loss}, its gradient's norm "
-            f"{result.gradient_norm}"
-        )
-        if self._skipped_in_a_row == MOST_SKIPPED_IN_A_ROW:
-            raise UserError(
-                f"{what}, and the {MOST_SKIPPED_IN_A_ROW - 1} updates before were "
-                "skipped too: the training diverged; lower learning_rate_scale, raise "
-                "warmup_steps or set clip_norm, and train anew"
-            )
-        pairs = ", ".join(map(str, pairs_of(self.step - 1)))
-        told = f"skipped: {what}; {self.skipped:,} skipped so far"
-        if self.hparams.precision == "float16":
-            told += " (float16 overflows now and then; its loss scale is halved)"
-        monitor.log(told + (f"; sentence pairs {pairs}" if pairs else ""))
 
 
 @contextmanager

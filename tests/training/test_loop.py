@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import loop as loop_module
+from t2t_repro.training import checkpoint_writer
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.step import StepResult
 from tests.training import toy
@@ -153,7 +153,7 @@ def test_checkpoints_by_steps_and_one_at_the_end(tmp_path):
 def test_checkpoints_by_minutes(tmp_path, monkeypatch):
     clock = SimpleNamespace(now=0.0)
     fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
-    monkeypatch.setattr(loop_module, "time", fake)
+    monkeypatch.setattr(checkpoint_writer, "time", fake)
     loop = untrained(tmp_path, checkpoint_minutes=1.0, train_steps=7)
     clock.now += 1000  # Building and restoring are no part of the first interval.
 
@@ -275,9 +275,8 @@ def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
 
 
 def test_weights_that_are_not_finite_are_noticed_by_the_real_update(tmp_path):
-    loop = toy.loop(tmp_path)
+    loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=20))
     loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))
-    loop.hparams = toy.HPARAMS.replace(train_steps=20)
     with pytest.raises(UserError, match="loss of step 10 is nan"):
         loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == []

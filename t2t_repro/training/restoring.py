@@ -1,0 +1,91 @@
+"""From where a training resumes: the newest whole checkpoint."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tensorflow as tf
+
+from t2t_repro.runs import checkpoints
+from t2t_repro.system.errors import UserError
+from t2t_repro.training.monitor import Unreported
+from t2t_repro.training.step import StepResult
+from t2t_repro.training.workers import Workers
+
+Variables = Mapping[str, tf.Variable]
+
+_FIELDS = len(StepResult.__dataclass_fields__)
+
+
+@dataclass
+class Progress:
+    """How far a training is."""
+
+    step: int = 0  # Updates done.
+    skipped: int = 0  # Updates skipped because loss or gradient was not finite.
+    unreported: Unreported = field(default_factory=list)
+
+
+def restore_newest(
+    directory: Path, weights: Variables, state: Variables, log: Callable[[str], None]
+) -> Progress | None:
+    """Assigns what the newest whole checkpoint holds to the variables.
+
+    A damaged checkpoint is logged and set aside, and the one before it is taken.
+    Returns None if there is no checkpoint. Raises UserError if none is whole or it
+    belongs to another model.
+    """
+    damaged = []
+    for checkpoint in checkpoints.full_states(directory):
+        try:
+            with checkpoint.held():
+                progress = _restore(checkpoint, weights, state)
+        except checkpoints.DamagedCheckpointError as error:
+            log(f"damaged: {error}")
+            damaged.append(checkpoint)
+            continue
+        for each in damaged:
+            log(f"set aside as {checkpoints.set_aside(each)}")
+        return progress
+    if damaged:
+        raise UserError(
+            f"{directory}: no whole checkpoint is left from which the training could "
+            "go on; restore one from a copy, or begin anew with another --model_dir"
+        )
+    return None
+
+
+def _restore(
+    checkpoint: checkpoints.Checkpoint, weights: Variables, state: Variables
+) -> Progress:
+    checkpoints.require_whole(checkpoint)
+    checkpoint.tensors("weights").assign_to(weights)
+    checkpoint.tensors("optimizer").assign_to(state)
+    meta = checkpoint.meta()
+    try:
+        skipped = int(meta.get("skipped", 0))
+        rows = [[float(x) for x in row] for row in meta.get("unreported", ())]
+        if any(len(row) != _FIELDS for row in rows):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise checkpoints.DamagedCheckpointError(
+            f"{checkpoint.path}: its description is not of this program"
+        ) from None
+    return Progress(checkpoint.step, skipped, rows)
+
+
+def receive(progress: Progress, workers: Workers, *variables: Variables) -> Progress:
+    """Returns the chief's progress, and makes its variables those of all workers."""
+
+    def from_chief(values: list[float]) -> list[float]:
+        tensor = workers.from_chief(tf.constant(values, tf.float64))
+        return [float(value) for value in tensor]
+
+    flat = [value for row in progress.unreported for value in row]
+    counts = from_chief([progress.step, progress.skipped, len(flat)])
+    step, skipped, length = map(int, counts)
+    flat = from_chief((flat + [0.0] * length)[:length])
+    for variable in (each for some in variables for each in some.values()):
+        variable.assign(workers.from_chief(tf.convert_to_tensor(variable)))
+    rows = [flat[i : i + _FIELDS] for i in range(0, length, _FIELDS)]
+    return Progress(step, skipped, rows)
