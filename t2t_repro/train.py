@@ -129,7 +129,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.fast.malloc import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
-    from t2t_repro.training.procedure import Run, train_and_score
+    from t2t_repro.training.procedure import train_and_score
+    from t2t_repro.training.run import Run
 
     keep_freed_memory()
     if args.deterministic:

@@ -18,7 +18,8 @@ from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import procedure
-from t2t_repro.training.procedure import Run, batching_of, train_and_score
+from t2t_repro.training.procedure import batching_of, train_and_score
+from t2t_repro.training.run import Run
 
 pytestmark = pytest.mark.medium
 
