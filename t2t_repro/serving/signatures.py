@@ -221,8 +221,7 @@ def _search(
     inputs = translator.encode(text)
 
     def search(inputs: tf.Tensor, *terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        find = translator.translate_with_terms if terms else translator.translate_ids
-        ids, scores = find(inputs, *terms)
+        ids, scores = translator.translate_ids(inputs, None, *terms)
         ids = ids[:, :nbest]
         rows, length = tf.shape(ids)[0], tf.shape(ids)[2]
         # (rows, nbest, target) -> (rows * nbest, target)

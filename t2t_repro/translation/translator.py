@@ -7,7 +7,8 @@ and the exported SavedModel: what is scored is what is served.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from itertools import repeat
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -28,8 +29,7 @@ MOST_CHARACTERS = 65_536
 # A window of longer lines than people write has fewer of them.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
-_IDS = tf.TensorSpec([None, None], tf.int32)
-_TERMS = tf.TensorSpec([None, None, None], tf.int32)
+_RANKS = (2, 2, 3)  # Of ids, prefixes and terms.
 
 
 class ScoredText(NamedTuple):
@@ -117,48 +117,46 @@ class Translator(tf.Module):
             digest.update(np.ascontiguousarray(variable.numpy()).view(np.uint8).data)
         return digest.hexdigest()
 
-    @tf.function(input_signature=[_IDS], autograph=False)
-    def translate_ids(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def translate_ids(
+        self,
+        inputs: tf.Tensor,
+        prefixes: tf.Tensor | None = None,
+        terms: tf.Tensor | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Finds the translations of encoded sentences.
 
         Args:
             inputs: int32 (batch, source), ending in EOS, 0-padded.
+            prefixes: int32 (batch, prefix), 0-padded, the beginning of each
+                translation; part of the hypothesis and of its score.
+            terms: int32 (batch, terms, length), 0-padded, what each translation must
+                contain, as `encode_terms` returns them; not together with prefixes.
 
         Returns:
             ids, int32 (batch, hypotheses, target), 0-padded after EOS, and scores,
             float32 (batch, hypotheses); see `BeamSearchResult`.
         """
-        return self._find(inputs)
+        given = (inputs, prefixes, terms)
+        types = (
+            None if each is None else tf.TensorSpec([None] * rank, tf.int32)
+            for each, rank in zip(given, _RANKS, strict=True)
+        )
+        search = self._search.get_concrete_function(*types)
+        return search(*(each for each in given if each is not None))
 
-    @tf.function(input_signature=[_IDS, _IDS], autograph=False)
-    def complete_ids(
-        self, inputs: tf.Tensor, prefixes: tf.Tensor
+    @tf.function(autograph=False)
+    def _search(
+        self, inputs: tf.Tensor, prefixes: tf.Tensor | None, terms: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`, with given beginnings, int32 (batch, prefix).
-
-        They are 0-padded, and part of the hypothesis and of its score.
-        """
-        return self._find(inputs, prefixes)
-
-    @tf.function(input_signature=[_IDS, _TERMS], autograph=False)
-    def translate_with_terms(
-        self, inputs: tf.Tensor, terms: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`; each result holds its terms.
-
-        They are int32 (batch, terms, length), 0-padded, as `encode_terms` returns them.
-        """
-        joins = word_joins(self.tokenizer.target, self._decoder.vocab_size)
-        return self._find(inputs, terms=Terms(terms, *map(tf.constant, joins)))
-
-    def _find(
-        self,
-        inputs: tf.Tensor,
-        prefixes: tf.Tensor | None = None,
-        terms: Terms | None = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        found = generate(self.search, self._decoder, inputs, prefixes, terms=terms)
-        return found.ids, found.scores
+        """Does as `translate_ids`; traced once for each choice of arguments."""
+        constraint = None
+        if terms is not None:
+            joins = word_joins(self.tokenizer.target, self._decoder.vocab_size)
+            constraint = Terms(terms, *map(tf.constant, joins))
+        result = generate(
+            self.search, self._decoder, inputs, prefixes, terms=constraint
+        )
+        return result.ids, result.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
         """Encodes sentences, string (batch,), as `translate_ids` takes them."""
@@ -200,27 +198,24 @@ class Translator(tf.Module):
         prefixes: Iterable[tf.Tensor] | None = None,
         terms: Iterable[tf.Tensor] | None = None,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """Yields what `translate_ids`, or its like, returns for each batch.
+        """Yields what `translate_ids` returns for each batch.
 
-        On a CPU several batches are searched at once (see `side_by_side`).
+        On a CPU several batches are searched at once (see `parallel_batches`).
         """
-        # Threads call functions that are traced: TensorFlow takes calls that wait for
-        # the tracing by another one for retracings, and warns of five.
+        optional = (
+            repeat(None) if each is None else each for each in (prefixes, terms)
+        )
         with ThreadPoolExecutor(batches_at_once()) as pool:
-            if terms is not None:
-                search = self.translate_with_terms.get_concrete_function()
-                yield from pool.map(search, batches, terms)
-            elif prefixes is None:
-                yield from pool.map(self._translate_batch, batches)
-            else:
-                search = self.complete_ids.get_concrete_function()
-                yield from pool.map(search, batches, prefixes)
+            yield from pool.map(self._translate_batch, batches, *optional)
 
-    def _translate_batch(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _translate_batch(
+        self, inputs: tf.Tensor, *constraints: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Does as `translate_ids`, by the search for one sentence if that can."""
-        if self._for_one is not None and self._for_one.is_for(inputs):
-            return self._for_one(inputs)
-        return self.translate_ids.get_concrete_function()(inputs)
+        alone = self._for_one
+        if alone is not None and constraints == (None, None) and alone.is_for(inputs):
+            return alone(inputs)
+        return self.translate_ids(inputs, *constraints)
 
     def translate_lines(
         self,
@@ -272,16 +267,22 @@ class Translator(tf.Module):
         if progress is not None:
             progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)
-        begun = None
-        if prefixes is not None:
-            begun = (self._encode_prefixes([prefixes[n] for n in g]) for g in groups)
-        held = None
-        if terms is not None:
-            held = (self._encode_terms([terms[n] for n in g]) for g in groups)
-        batches = self.translate_batches(inputs, begun, held)
-        for places, found in zip(groups, batches, strict=True):
+
+        def of_each_group(
+            encode: Callable[[list[Any]], tf.Tensor], given: Sequence[Any] | None
+        ) -> Iterator[tf.Tensor] | None:
+            if given is None:
+                return None
+            return (encode([given[n] for n in group]) for group in groups)
+
+        batches = self.translate_batches(
+            inputs,
+            of_each_group(self._encode_prefixes, prefixes),
+            of_each_group(self._encode_terms, terms),
+        )
+        for places, result in zip(groups, batches, strict=True):
             tokens = 0
-            for n, (best, *others) in zip(places, self._read(*found), strict=True):
+            for n, (best, *others) in zip(places, self._read(*result), strict=True):
                 cut = done[n].cut or bool(lengths[n] > self.max_input_length)
                 done[n] = Translation(*best, cut=cut, others=tuple(others))
                 tokens += best.tokens
