@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.problems.problem import SPLITS
 from t2t_repro.runs.run_metadata import META_FILE, require_model
 from t2t_repro.system.errors import UserError
@@ -23,7 +23,7 @@ def _parser() -> cli.ArgumentParser:
         "and TER as sacreBLEU computes them, and the paper's own BLEU; of a parser, F1 "
         "and what else EVALB gives. --hypothesis_file scores finished translations."
     )
-    cli.add_decoding_flags(parser, model_required=False)
+    model_flags.add_decoding_flags(parser, model_required=False)
     parser.add_argument(
         "--split", choices=SPLITS, help="train, val or test (default: test)"
     )
@@ -162,6 +162,7 @@ def _translations(
     cli.start_models(args.verbose)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
@@ -169,7 +170,11 @@ def _translations(
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
     is_own = given == args.model_dir
-    loaded = cli.load_models(args, directory, args.checkpoint if is_own else "best")
+    loaded = load_models(
+        directory,
+        args.checkpoint if is_own else "best",
+        *model_flags.precision_of(args),
+    )
     translator = loaded.translator(
         beam_size=args.beam_size,
         alpha=args.alpha,

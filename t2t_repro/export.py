@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.serving.versions import check_format
 from t2t_repro.system.errors import UserError
@@ -29,11 +29,11 @@ def _parser() -> cli.ArgumentParser:
         "ctranslate2, a folder for CTranslate2, which takes and gives subwords. Beam "
         "size and alpha are fixed in a SavedModel."
     )
-    cli.add_model_flags(parser)
+    model_flags.add_model_flags(parser)
     parser.add_argument(
         "--export_dir", required=True, help="folder of the exported versions"
     )
-    cli.add_search_flags(parser)
+    model_flags.add_search_flags(parser)
     parser.add_argument(
         "--format", choices=_FORMATS, default="saved_model", help="who shall read it"
     )
@@ -44,7 +44,7 @@ def _parser() -> cli.ArgumentParser:
         help="of the weights: float32, bfloat16 or int8 in a SavedModel, float32, "
         "int8, int16 or float16 for CTranslate2",
     )
-    cli.add_calibration_flag(parser)
+    model_flags.add_calibration_flag(parser)
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),

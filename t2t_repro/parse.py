@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from t2t_repro.command_line import cli, translate_flags
-from t2t_repro.command_line.translate_text import add_text_flags, translate_text
+from t2t_repro.command_line import cli, model_flags, translate_flags
+from t2t_repro.command_line.translate_text import (
+    Prepared,
+    add_text_flags,
+    translate_text,
+)
 from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.system.errors import UserError
-
-if TYPE_CHECKING:
-    from t2t_repro.translation.parser import Parser
 
 
 def _parser() -> cli.ArgumentParser:
@@ -45,25 +46,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose)
-    made: list[Parser] = []
-
-    def load(args: Any, lines: int | None) -> tuple[Parser, None]:
-        made.append(_load(args))
-        return made[0], None
-
-    translate_text(args, load)
-    for parser in made:
-        print(
-            f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
-            "words, whichever hypothesis is taken, and were repaired",
-            file=sys.stderr,
-        )
+    parser: Any = translate_text(args, _load)
+    print(
+        f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
+        "words, whichever hypothesis is taken, and were repaired",
+        file=sys.stderr,
+    )
 
 
-def _load(args: Any) -> Parser:
+def _load(args: Any, lines: int | None) -> Prepared:
     """Loads the model as a parser; raises UserError if it was not trained to parse."""
     from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
     from t2t_repro.translation.parser import Parser
 
@@ -78,8 +73,9 @@ def _load(args: Any) -> Parser:
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
-    loaded = cli.load_models(args, directory, args.checkpoint)
-    return Parser(loaded.translator(**changes))
+    precision = model_flags.precision_of(args)
+    loaded = load_models(directory, args.checkpoint, *precision)
+    return Prepared(Parser(loaded.translator(**changes)), precision)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.system.atomic_file import iterate_pairs
 
@@ -21,7 +21,7 @@ def _parser() -> cli.ArgumentParser:
         "perplexity per symbol follows on standard error.",
         json_flag=False,
     )
-    cli.add_model_flags(parser, several=False)
+    model_flags.add_model_flags(parser, several=False)
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
     parser.add_argument(
         "--target_file", required=True, help="their translations, line by line"

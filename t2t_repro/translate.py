@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from t2t_repro.command_line import cli, translate_flags
-from t2t_repro.command_line.translate_text import add_text_flags, translate_text
+from t2t_repro.command_line import cli, model_flags, translate_flags
+from t2t_repro.command_line.translate_text import (
+    Prepared,
+    add_text_flags,
+    translate_text,
+)
 from t2t_repro.runs.run_metadata import require_model
-
-if TYPE_CHECKING:
-    from t2t_repro.translation.terms import TermTranslator
-    from t2t_repro.translation.translation_files import Align
-    from t2t_repro.translation.translator import Translator
 
 
 def _parser() -> cli.ArgumentParser:
@@ -39,21 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose)
-    made: list[TermTranslator] = []
-
-    def load(
-        args: Any, lines: int | None
-    ) -> tuple[Translator | TermTranslator, Align | None]:
-        translator, align = _load(args, lines)
-        if args.terms is None:
-            return translator, align
-        from t2t_repro.translation.terms import TermTranslator, read_terms
-
-        made.append(TermTranslator(translator, read_terms(Path(args.terms))))
-        return made[0], align
-
-    translate_text(args, load)
-    for translator in made:
+    translator: Any = translate_text(args, _load)
+    if args.terms is not None:
         print(
             f"{translator.met:,} of {translator.needed:,} terms that the lines ask for "
             "stand in the translations",
@@ -61,24 +47,30 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
 
 
-def _load(args: Any, lines: int | None) -> tuple[Translator, Align | None]:
+def _load(args: Any, lines: int | None) -> Prepared:
     from t2t_repro.analysis.alignments import Aligner
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
+    from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
+    from t2t_repro.translation.terms import TermTranslator, read_terms
 
     directory = ModelDir(Path(args.model_dir))
     hparams = directory.hparams()
-    translate_flags.choose_xla(args, lines, hparams)
-    give_each_batch_a_core(args.xla)
+    compiled = translate_flags.compiles_search(args, lines, hparams)
+    give_each_batch_a_core(compiled)
     changes = translate_flags.search_changes(args, hparams)
-    loaded = cli.load_models(args, directory, args.checkpoint)
+    precision = model_flags.precision_of(args)
+    loaded = load_models(directory, args.checkpoint, *precision)
     align = None
     if args.alignment:
         # Of several models the first.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    for_one = CompiledSearch if args.xla else None
-    return loaded.translator(for_one, **changes), align
+    for_one = CompiledSearch if compiled else None
+    translator: Any = loaded.translator(for_one, **changes)
+    if args.terms is not None:
+        translator = TermTranslator(translator, read_terms(Path(args.terms)))
+    return Prepared(translator, precision, align, compiled)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.runs.run_metadata import require_model
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
@@ -19,7 +19,7 @@ def _parser() -> cli.ArgumentParser:
         "the beam search with its scores. With --live the page holds the model itself, "
         "which translates any sentence in the browser, without a network."
     )
-    cli.add_model_flags(parser, several=False)
+    model_flags.add_model_flags(parser, several=False)
     parser.add_argument(
         "--text", help="the sentence; with --live the first one, or none"
     )
@@ -35,7 +35,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--output", type=cli.not_empty, default="attention.html", help="the page"
     )
-    cli.add_search_flags(parser)
+    model_flags.add_search_flags(parser)
     return parser
 
 

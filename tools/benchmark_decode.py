@@ -27,6 +27,7 @@ from benchmarks.machine import Result, machine, machine_lines, say
 from flags import one_of, several
 
 from t2t_repro.command_line import cli
+from t2t_repro.hparams.fields import MOST_ALPHA
 
 OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
 FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
@@ -175,7 +176,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         add(f"--{name}", type=count, default=default, help=text)
     add(
         "--alpha",
-        type=cli.between(0, cli.MOST_ALPHA),
+        type=cli.between(0, MOST_ALPHA),
         default=0.6,
         help="of the length penalty",
     )

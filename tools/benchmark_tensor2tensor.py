@@ -31,6 +31,7 @@ from benchmarks.machine import Result, machine, machine_lines, say
 
 import t2t_repro
 from t2t_repro.command_line import cli
+from t2t_repro.hparams.fields import MOST_ALPHA
 from t2t_repro.system.errors import UserError
 
 OURS, THEIRS = "t2t_repro", "tensor2tensor"
@@ -225,7 +226,7 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     add("--beam_size", type=count, default=4, help="translation: hypotheses")
     add(
         "--alpha",
-        type=cli.between(0, cli.MOST_ALPHA),
+        type=cli.between(0, MOST_ALPHA),
         default=0.6,
         help="translation: of the length penalty",
     )

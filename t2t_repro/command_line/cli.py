@@ -1,4 +1,4 @@
-"""What every command shares: flags that refuse typos, errors of one line, results.
+"""What every command shares: it parses flags, starts, prints a result, or fails.
 
 Commands import the library after the flags are parsed, because that is slow.
 """
@@ -6,36 +6,23 @@ Commands import the library after the flags are parsed, because that is slow.
 from __future__ import annotations
 
 import argparse
-import errno
-import gc
 import json
 import math
 import os
-import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from t2t_repro.hparams.fields import MOST_ALPHA
+from t2t_repro.command_line.error_lines import error_line
 from t2t_repro.hparams.settings import INT32_MAX, did_you_mean
-from t2t_repro.system import gpus
 from t2t_repro.system.errors import UserError
-
-if TYPE_CHECKING:
-    from t2t_repro.runs.model_dir import ModelDir
-    from t2t_repro.translation.loading import Loaded
+from t2t_repro.system.quiet_import import import_tensorflow_quietly
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it.
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE.
 
 _VERBOSE = "T2T_REPRO_VERBOSE"
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-_OUT_OF_MEMORY = re.compile(r"OOM when allocating|[Oo]ut of memory")
-_TENSORFLOW_DISK_FULL = re.compile(
-    r"(?:(?P<file>[^\s;:]*/[^\s;:]*)[;:] )?(?:No space left on device|Disk quota exc)"
-)
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -89,87 +76,6 @@ class _HelpFormatter(argparse.HelpFormatter):
         if action.default in (None, False, "", argparse.SUPPRESS) or not action.help:
             return action.help
         return f"{action.help} (default: %(default)s)"
-
-
-def add_model_flags(
-    parser: argparse.ArgumentParser, several: bool = True, required: bool = True
-) -> None:
-    """Adds which model a command takes, and which of its weights."""
-    parser.add_argument("--model_dir", required=required, help="folder of the model")
-    parser.add_argument(
-        "--checkpoint",
-        default="best",
-        help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), a folder of one, or another model's "
-        "directory"
-        + ("; several, with commas between, translate as one" if several else ""),
-    )
-
-
-def add_search_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds how a command searches."""
-    parser.add_argument(
-        "--beam_size",
-        type=at_least(1),
-        help="hypotheses per sentence; the model has its own",
-    )
-    parser.add_argument(
-        "--alpha",
-        type=between(0, MOST_ALPHA),
-        help="exponent of the length penalty; the model has its own",
-    )
-
-
-def add_decoding_flags(
-    parser: argparse.ArgumentParser, model_required: bool = True
-) -> None:
-    """Adds what every command that translates has in common."""
-    add_model_flags(parser, required=model_required)
-    add_search_flags(parser)
-    parser.add_argument(
-        "--batch_size",
-        type=at_least(1),
-        default=32,
-        help="sentences translated at once, at most",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16", "int8"),
-        default="float32",
-        help="of weights and products; bfloat16 is faster where products in it are, "
-        "as on processors with AMX, int8 on those with VNNI",
-    )
-    add_calibration_flag(parser)
-
-
-def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the text that 8-bit products are prepared on."""
-    parser.add_argument(
-        "--calibration_file",
-        type=not_empty,
-        help="with --precision int8: find the bounds of the products on this text, "
-        "which are then kept with the model (without it once, on the validation split)",
-    )
-
-
-def load_models(args: Any, directory: ModelDir, checkpoint: str) -> Loaded:
-    """Loads what is to translate, by the flags of `add_decoding_flags`.
-
-    Where 8 bits cannot be computed it says so, and float32 takes their place, in `args`
-    too. UserError: --calibration_file comes without int8, or as `loading.load_models`.
-    """
-    from t2t_repro.fast.int8_matmul import unsupported_reason
-    from t2t_repro.translation import loading
-
-    if args.precision != "int8" and args.calibration_file is not None:
-        raise UserError("--calibration_file needs --precision int8")
-    reason = unsupported_reason() if args.precision == "int8" else None
-    if reason:
-        print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
-        args.precision, args.calibration_file = "float32", None
-    return loading.load_models(
-        directory, checkpoint, args.precision, args.calibration_file
-    )
 
 
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
@@ -255,7 +161,7 @@ def run(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_BROKEN_PIPE)
     except Exception as error:
-        line = _one_line(error)
+        line = error_line(error)
         if line is None or _is_verbose(argv):
             raise
         _fail(f"error: {line}", EXIT_USER_ERROR)
@@ -263,39 +169,9 @@ def run(
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Imports TensorFlow without the lines that it logs, unless asked to be verbose.
-
-    They precede any setting, so descriptor 2 is turned aside; a failed import shows
-    them. Where a GPU is there, later errors are shown, and a line if it is unused.
-    """
-    if verbose or os.environ.get(_VERBOSE):
-        return
-    # Without a GPU TensorFlow calls it an error that there is none.
-    level = "2" if gpus.are_there() else "3"
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
-    sys.stderr.flush()
-    kept = os.dup(2)
-    # What the import makes stays: to look for garbage among it only takes time. Later
-    # calls leave the collector alone: it would keep what is garbage by then.
-    is_first = "tensorflow" not in sys.modules
-    if is_first:
-        gc.disable()
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
-        try:
-            import tensorflow  # noqa: F401
-        except BaseException:
-            aside.seek(0)
-            os.write(kept, aside.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            if is_first:
-                gc.freeze()
-                gc.enable()
-    if is_first and (told := gpus.why_unused()):
-        print(told, file=sys.stderr, flush=True)
+    """Imports TensorFlow without the lines that it logs, unless asked to be verbose."""
+    if not verbose and not os.environ.get(_VERBOSE):
+        import_tensorflow_quietly()
 
 
 def start_models(verbose: bool = False, device: str | None = None) -> None:
@@ -324,31 +200,6 @@ def _program() -> str | None:
 def _is_verbose(argv: Sequence[str] | None) -> bool:
     arguments = sys.argv[1:] if argv is None else argv
     return bool(os.environ.get(_VERBOSE)) or "--verbose" in arguments
-
-
-def _one_line(error: Exception) -> str | None:
-    """Returns the line that says what to mend; None: it is a fault of the program."""
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, OSError) and error.errno in _DISK_FULL:
-        return _disk_full(error.filename)
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
-    if type(error).__module__.startswith("tensorflow."):
-        if _OUT_OF_MEMORY.search(str(error)):
-            return (
-                f"the device's memory is full ({str(error).splitlines()[0][:200]}); "
-                "train with a smaller max_tokens_per_device (--hparams SET,"
-                "max_tokens_per_device=N), translate with a smaller --batch_size"
-            )
-        match = _TENSORFLOW_DISK_FULL.search(str(error))
-        return _disk_full(match["file"]) if match else None
-    return None
-
-
-def _disk_full(file: object) -> str:
-    name = f": {file}" if file else ""
-    return f"no space left on device{name}; free some and run the command again."
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -161,8 +161,10 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     }
 
 
-def choose_xla(args: Any, lines: int | None, hparams: HParams) -> None:
-    """Sets `args.xla` where it was not given; says so where that is to compile.
+def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
+    """Returns whether XLA compiles the search: --xla, or what pays without the flag.
+
+    It prints a line where the flag is not given and the search is compiled.
 
     Args:
         args: of the command.
@@ -172,8 +174,8 @@ def choose_xla(args: Any, lines: int | None, hparams: HParams) -> None:
     import tensorflow as tf
 
     if args.xla is not None:
-        return
-    args.xla = (
+        return bool(args.xla)
+    pays = (
         args.batch_size == 1
         and args.precision == "float32"
         and (lines or 0) >= LINES_THAT_PAY
@@ -182,12 +184,13 @@ def choose_xla(args: Any, lines: int | None, hparams: HParams) -> None:
         and args.terms is None
         and not tf.config.list_physical_devices("GPU")
     )
-    if args.xla:
+    if pays:
         print(
             f"{lines:,} lines one at a time: their search is compiled (--no-xla: not)",
             file=sys.stderr,
             flush=True,
         )
+    return pays
 
 
 def _check(args: Any) -> None:

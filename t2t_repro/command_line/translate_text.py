@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,12 +19,27 @@ if TYPE_CHECKING:
     from t2t_repro.translation.translator import Translator
 
     AnyTranslator = Translator | Parser | TermTranslator
-    Load = Callable[[Any, int | None], tuple[AnyTranslator, Align | None]]
+
+
+class Prepared(NamedTuple):
+    """What translates lines.
+
+    Attributes:
+        translator: the translator of lines.
+        precision: of its weights.
+        align: aligns the words of each translation; None: not asked for.
+        compiled: whether XLA compiles the search.
+    """
+
+    translator: AnyTranslator
+    precision: model_flags.Precision
+    align: Align | None = None
+    compiled: bool = False
 
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
     """Adds the model, how it decodes, and what text goes in and out."""
-    cli.add_decoding_flags(parser)
+    model_flags.add_decoding_flags(parser)
     parser.add_argument(
         "--input_file", default="-", help="text to translate; - is standard input"
     )
@@ -43,12 +58,13 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
     )
 
 
-def translate_text(args: Any, load: Load) -> None:
+def translate_text(
+    args: Any, load: Callable[[Any, int | None], Prepared]
+) -> AnyTranslator:
     """Translates from the input to the output, wherever an earlier run left it.
 
-    `load`, given the flags and the number of lines, where that is known, returns what
-    translates and, if asked for, what aligns. Raises UserError if the flags, the text
-    or the model cannot be used.
+    `load` takes the flags and the number of lines, where that is known. Returns the
+    translator. Raises UserError if the flags, the text or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import ProgressBar
     from t2t_repro.translation.translation_files import (
@@ -61,13 +77,14 @@ def translate_text(args: Any, load: Load) -> None:
     _check_names(args)
     text = InputText(args.input_file)
     prefixes = _prefixes(args, text)
-    translator, align = load(args, text.lines)
+    prepared = load(args, text.lines)
+    translator = prepared.translator
     typed = args.input_file == "-" and sys.stdin.isatty()
     shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
     identity = None
     known = all(each.fingerprint for each in (text, prefixes) if each is not None)
     if known and args.output_file != "-":
-        identity = _identity(args, text, prefixes, translator)
+        identity = _identity(args, text, prefixes, prepared)
     with open_output(args.output_file, identity) as output:
         done = Done(**output.state)
         if done.lines:
@@ -86,12 +103,13 @@ def translate_text(args: Any, load: Load) -> None:
                 record=_record(args),
                 progress=bar.update,
                 prefixes=prefixes.read() if prefixes else None,
-                align=align,
+                align=prepared.align,
             ):
                 output.append(records, asdict(done))
     if done.cut:
         longest = translator.max_input_length
         _say(f"cut, because longer than {longest} subwords: {done.cut_lines()}")
+    return translator
 
 
 def _check_names(args: Any) -> None:
@@ -137,25 +155,26 @@ def _identity(
     args: Any,
     text: InputText,
     prefixes: InputText | None,
-    translator: AnyTranslator,
+    prepared: Prepared,
 ) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
     identity = {
         "input": f"{text.lines} lines ({text.fingerprint})",
         "--prefix_file": prefixes and prefixes.fingerprint,
-        "model": translator.fingerprint(),
+        "model": prepared.translator.fingerprint(),
         "--batch_size": args.batch_size,
         "--window": args.window,
         "--scores": args.scores,
         "--nbest": args.nbest,
         "--alignment": args.alignment,
         "--alignment_layer": args.alignment_layer,
-        "--xla": bool(args.xla),
+        "--xla": prepared.compiled,
     }
-    search = asdict(translator.search)
+    search = asdict(prepared.translator.search)
     search["never"] = list(search["never"])  # As JSON gives it back.
-    if args.precision == "int8":
-        identity |= {"--precision": "int8", "--calibration_file": args.calibration_file}
+    precision, calibration_file = prepared.precision
+    if precision == "int8":
+        identity |= {"--precision": "int8", "--calibration_file": calibration_file}
     # --nbest decides the format, too.
     return {f"--{name}": value for name, value in search.items()} | identity
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, model_flags
 from t2t_repro.system.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,7 +99,7 @@ def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
 
 def parser_of_decoding() -> cli.ArgumentParser:
     made = cli.ArgumentParser("Translates nothing.")
-    cli.add_decoding_flags(made)
+    model_flags.add_decoding_flags(made)
     return made
 
 

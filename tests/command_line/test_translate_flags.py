@@ -21,8 +21,7 @@ NARROW = hparams.load("small")
 
 def chosen(lines=2_000, model=NARROW, **flags):
     args = Namespace(**PLAIN | flags)
-    translate_flags.choose_xla(args, lines, model)
-    return args.xla
+    return translate_flags.compiles_search(args, lines, model)
 
 
 def test_many_lines_of_a_narrow_model_one_at_a_time_are_compiled(capsys):

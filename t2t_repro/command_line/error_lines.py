@@ -1,0 +1,37 @@
+"""One line for each mistake of a user, and for what a machine runs out of."""
+
+import errno
+import re
+
+from t2t_repro.system.errors import UserError
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OUT_OF_MEMORY = re.compile(r"OOM when allocating|[Oo]ut of memory")
+_TENSORFLOW_DISK_FULL = re.compile(
+    r"(?:(?P<file>[^\s;:]*/[^\s;:]*)[;:] )?(?:No space left on device|Disk quota exc)"
+)
+
+
+def error_line(error: Exception) -> str | None:
+    """Returns the line that says what to mend; None: it is a fault of the program."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        return _disk_full(error.filename)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    if type(error).__module__.startswith("tensorflow."):
+        if _OUT_OF_MEMORY.search(str(error)):
+            return (
+                f"the device's memory is full ({str(error).splitlines()[0][:200]}); "
+                "train with a smaller max_tokens_per_device (--hparams SET,"
+                "max_tokens_per_device=N), translate with a smaller --batch_size"
+            )
+        match = _TENSORFLOW_DISK_FULL.search(str(error))
+        return _disk_full(match["file"]) if match else None
+    return None
+
+
+def _disk_full(file: object) -> str:
+    name = f": {file}" if file else ""
+    return f"no space left on device{name}; free some and run the command again."

@@ -1,0 +1,98 @@
+"""The flags of a model, of its search, and of the precision that it computes in."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NamedTuple
+
+from t2t_repro.command_line import cli
+from t2t_repro.hparams.fields import MOST_ALPHA
+from t2t_repro.system.errors import UserError
+
+
+class Precision(NamedTuple):
+    """How the weights of a model are stored and multiplied; see `load_models`."""
+
+    precision: str
+    calibration_file: str | None
+
+
+def add_model_flags(
+    parser: argparse.ArgumentParser, several: bool = True, required: bool = True
+) -> None:
+    """Adds which model a command takes, and which of its weights."""
+    parser.add_argument("--model_dir", required=required, help="folder of the model")
+    parser.add_argument(
+        "--checkpoint",
+        default="best",
+        help="averaged, latest, best_bleu (on the validation split), best (averaged "
+        "where there is one, else latest), a folder of one, or another model's "
+        "directory"
+        + ("; several, with commas between, translate as one" if several else ""),
+    )
+
+
+def add_search_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds how a command searches."""
+    parser.add_argument(
+        "--beam_size",
+        type=cli.at_least(1),
+        help="hypotheses per sentence; the model has its own",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=cli.between(0, MOST_ALPHA),
+        help="exponent of the length penalty; the model has its own",
+    )
+
+
+def add_decoding_flags(
+    parser: argparse.ArgumentParser, model_required: bool = True
+) -> None:
+    """Adds what every command that translates has in common."""
+    add_model_flags(parser, required=model_required)
+    add_search_flags(parser)
+    parser.add_argument(
+        "--batch_size",
+        type=cli.at_least(1),
+        default=32,
+        help="sentences translated at once, at most",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "int8"),
+        default="float32",
+        help="of weights and products; bfloat16 is faster where products in it are, "
+        "as on processors with AMX, int8 on those with VNNI",
+    )
+    add_calibration_flag(parser)
+
+
+def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds the text on which the activation ranges of int8 are measured."""
+    parser.add_argument(
+        "--calibration_file",
+        type=cli.not_empty,
+        help="with --precision int8: find the bounds of the products on this text, "
+        "which are then kept with the model (without it once, on the validation split)",
+    )
+
+
+def precision_of(args: Any) -> Precision:
+    """Returns the precision that the flags of `add_decoding_flags` choose.
+
+    On a processor without int8 kernels it prints the reason, and chooses float32.
+    Raises UserError if --calibration_file is given without int8.
+    """
+    if args.precision != "int8":
+        if args.calibration_file is not None:
+            raise UserError("--calibration_file needs --precision int8")
+        return Precision(args.precision, None)
+    from t2t_repro.fast.int8_matmul import unsupported_reason
+
+    reason = unsupported_reason()
+    if reason:
+        print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
+        return Precision("float32", None)
+    return Precision("int8", args.calibration_file)
