@@ -82,19 +82,12 @@ def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
     """Returns a flag's type: whole numbers from `minimum` up, to `maximum`."""
 
     def whole_number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = minimum - 1
-        if value < minimum:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {minimum}, not {text!r}"
-            )
+        value = _number(text, int)
+        if not value >= minimum:
+            raise _refused(f"a whole number of at least {minimum}", text)
         if value > maximum:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number of at most {maximum:,}, not {text!r}"
-            )
-        return value
+            raise _refused(f"a whole number of at most {maximum:,}", text)
+        return int(value)
 
     return whole_number
 
@@ -105,12 +98,18 @@ def between(minimum: float, maximum: float) -> Callable[[str], float]:
     def number(text: str) -> float:
         value = _number(text)
         if not minimum <= value <= maximum:
-            raise argparse.ArgumentTypeError(
-                f"must be a number from {minimum:g} to {maximum:g}, not {text!r}"
-            )
+            raise _refused(f"a number from {minimum:g} to {maximum:g}", text)
         return value
 
     return number
+
+
+def share(text: str) -> float:
+    """Reads a flag's value: a number above 0 and at most 1."""
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise _refused("a number above 0 and at most 1", text)
+    return value
 
 
 def not_empty(text: str) -> str:
@@ -120,22 +119,16 @@ def not_empty(text: str) -> str:
     return text
 
 
-def share(text: str) -> float:
-    """Reads a flag's value: a number above 0 and at most 1."""
-    value = _number(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(
-            f"must be a number above 0 and at most 1, not {text!r}"
-        )
-    return value
-
-
-def _number(text: str) -> float:
-    """Reads a number; what is none becomes NaN, which is in no range."""
+def _number(text: str, kind: type[int] | type[float] = float) -> float:
+    """Reads a number; any other text becomes NaN, which is in no range."""
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
         return math.nan
+
+
+def _refused(accepted: str, text: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"must be {accepted}, not {text!r}")
 
 
 def run(

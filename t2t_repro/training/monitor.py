@@ -1,7 +1,8 @@
 """What a running training tells: lines for people, tables, TensorBoard's events."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -111,9 +112,14 @@ class Monitor:
         """Says whether a validation was reported; workers know of none to make."""
         return self._validations is None or step in self._validations.steps()
 
-    def pause(self) -> "_Pause":
-        """Returns a context whose time counts as neither training nor progress."""
-        return _Pause(self)
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Surrounds what counts as neither training nor progress."""
+        entered = time.monotonic()
+        yield
+        spent = time.monotonic() - entered
+        self._began += spent
+        self._last_report += spent
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Writes values to TensorBoard."""
@@ -154,21 +160,6 @@ class Monitor:
                 *(str(step), f"{loss:.6f}", f"{rate:.8g}", f"{speed:.0f}"),
                 *(f"{token_ratio:.4f}", f"{norm:.4f}"),
             )
-
-
-class _Pause:
-    """Shifts a monitor's clocks by the time spent inside."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
-
-    def __enter__(self) -> None:
-        self._entered = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        spent = time.monotonic() - self._entered
-        self._monitor._began += spent
-        self._monitor._last_report += spent
 
 
 def _clock(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import islice
 from typing import Any
 
 from t2t_repro.batches import pipeline
@@ -12,7 +13,6 @@ from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.problems.problem import Problem
 from t2t_repro.runs import checkpoint_rotation
 from t2t_repro.runs.averaging import average_checkpoints
 from t2t_repro.runs.checkpoints import list_checkpoints
@@ -49,7 +49,9 @@ def validation(
     validation_loss = ValidationLoss(model, workers)
     search = search_of(hparams, data.tokenizer, beam_size=1)
     translator = Translator(model, data.tokenizer, search)
-    sample = _first(run.problem, "val", VALIDATION_SENTENCES)
+    sample = list(islice(run.problem.pairs("val"), VALIDATION_SENTENCES))
+    if not sample:
+        raise UserError(f"{run.problem.name}: the val split is empty")
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
@@ -151,11 +153,3 @@ def _earlier_result(
         return None
     whole = scored <= result.keys() and wanted.items() <= result.items()
     return result if whole else None
-
-
-def _first(problem: Problem, split: str, count: int) -> list[tuple[str, str]]:
-    """Returns the first pairs of a split; raises UserError if it is empty."""
-    pairs = [pair for _, pair in zip(range(count), problem.pairs(split), strict=False)]
-    if not pairs:
-        raise UserError(f"{problem.name}: the {split} split is empty")
-    return pairs
