@@ -29,7 +29,7 @@ PREFETCHED_BATCHES = 16
 LONGEST_EVALUATED = 4096
 
 OwnParts = Callable[[int], Collection[int]]
-"""Gives the numbers of a process's own parts, of a batch of so many."""
+"""Returns the micro-batches that a process computes, of a batch with that number."""
 
 _Place = tuple[IntArray, IntArray, IntArray]
 _PLACE = (
@@ -48,7 +48,7 @@ def batches(
 ) -> tf.data.Dataset:
     """Returns a training's batches (`packed_batch.SIGNATURE`), without end.
 
-    The batch of a step is a function of the arguments and the step alone: a training
+    The batch of a step is a function of the arguments and the step only: a training
     that resumes passes its number of finished steps as `start_step`. Every epoch has
     the same number of batches, so a division and one plan find the place. Only the
     parts that are the process's `own` are gathered; every process plans all, in a
@@ -93,8 +93,8 @@ def eval_batches(
 ) -> tf.data.Dataset:
     """Returns one pass over the pairs, shortest first, in batches of one part.
 
-    Each of so many processes gets batches of its own. Pairs with a side of more than
-    `LONGEST_EVALUATED` tokens are left out. Elements are `inputs` int32 (rows, source)
+    Each of the `of` processes gets different batches. Pairs with a side of more than
+    `LONGEST_EVALUATED` tokens are skipped. Elements are `inputs` int32 (rows, source)
     and `targets` int32 (rows, target).
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
@@ -124,7 +124,7 @@ def pair_numbers(
 
 
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
-    """Yields what each batch of a plan is made of, from batch `first` on."""
+    """Yields the pairs, counts and shapes of each batch, from batch `first` on."""
     for batch in range(first, plan.batches):
         parts = plan.parts_of(batch)
         yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]

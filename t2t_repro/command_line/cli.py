@@ -1,4 +1,4 @@
-"""What every command shares: it parses flags, starts, prints a result, or fails.
+"""The frame of a command: parse flags, start, print the result or the error.
 
 Commands import the library after the flags are parsed, because that is slow.
 """
@@ -70,7 +70,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Appends the default to each flag's help, where there is one to tell."""
+    """Appends the default to the help of each flag that has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.default in (None, False, "", argparse.SUPPRESS) or not action.help:
@@ -162,15 +162,15 @@ def run(
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Imports TensorFlow without the lines that it logs, unless asked to be verbose."""
+    """Imports TensorFlow; unless `verbose`, without the lines that it logs."""
     if not verbose and not os.environ.get(_VERBOSE):
         import_tensorflow_quietly()
 
 
 def start_models(verbose: bool = False, device: str | None = None) -> None:
-    """Starts TensorFlow, and lets `t2t_repro.fast` compute what models compute.
+    """Starts TensorFlow and installs the optimized implementations.
 
-    `device` says whose forms, "CPU" or "GPU"; None: those of what the machine has.
+    `device` is "CPU" or "GPU"; None: a GPU if the machine has one.
     """
     start_tensorflow(verbose)
     from t2t_repro import fast

@@ -1,4 +1,4 @@
-"""One line for each mistake of a user, and for what a machine runs out of."""
+"""One line for each mistake of a user, a full disk and a full memory."""
 
 import errno
 import re
@@ -13,7 +13,7 @@ _TENSORFLOW_DISK_FULL = re.compile(
 
 
 def error_line(error: Exception) -> str | None:
-    """Returns the line that says what to mend; None: it is a fault of the program."""
+    """Returns a line with the cause and the remedy; None: a fault of the program."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:

@@ -50,7 +50,7 @@ def add_search_flags(parser: argparse.ArgumentParser) -> None:
 def add_decoding_flags(
     parser: argparse.ArgumentParser, model_required: bool = True
 ) -> None:
-    """Adds what every command that translates has in common."""
+    """Adds the flags of every command that translates."""
     add_model_flags(parser, required=model_required)
     add_search_flags(parser)
     parser.add_argument(

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Prepared(NamedTuple):
-    """What translates lines.
+    """A translator of lines, and how the flags chose it.
 
     Attributes:
-        translator: the translator of lines.
-        precision: of its weights.
-        align: aligns the words of each translation; None: not asked for.
+        translator: the translator.
+        precision: the precision of its weights.
+        align: aligns the words of each translation; None without --alignment.
         compiled: whether XLA compiles the search.
     """
 

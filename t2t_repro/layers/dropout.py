@@ -25,7 +25,8 @@ def dropout_seed(seed: Tensor) -> Iterator[None]:
 
     Args:
         seed: int32 (2,). Each layer draws other numbers, by its path. Or int32
-            (parts, 2): a seed for each of so many equal parts of the batch, static.
+            (parts, 2), static: one seed for each of that number of equal parts of the
+            batch.
     """
     token = _given.set(seed)
     try:
@@ -78,7 +79,7 @@ def uniform(shape: Shape, seed: Tensor) -> Tensor:
 
 
 def _draw(shape: Shape, seed: Tensor) -> Tensor:
-    """Draws by one seed, or each part of the first axis by a seed of its own."""
+    """Draws by one seed, or each part of the first axis by a different seed."""
     if len(seed.shape) == 1:
         return uniform(shape, seed)
     part = (shape[0] // seed.shape[0], *shape[1:])

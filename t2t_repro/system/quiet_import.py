@@ -21,7 +21,7 @@ def import_tensorflow_quietly() -> None:
         return
     sys.stderr.flush()
     kept = os.dup(2)
-    # What the import makes stays: to look for garbage among it only takes time.
+    # Objects made by the import stay: looking for garbage among them only takes time.
     gc.disable()
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
