@@ -29,7 +29,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def plain_formulas() -> Iterator[None]:
-    """Every test begins with the formulas as they are written; commands change them."""
+    """Every test begins with the reference implementations; commands install others."""
     yield
     if "t2t_repro.fast" in sys.modules:
         sys.modules["t2t_repro.fast"].uninstall()
@@ -37,7 +37,7 @@ def plain_formulas() -> Iterator[None]:
 
 @pytest.fixture
 def fast_formulas() -> None:
-    """Lets the tricks of `t2t_repro.fast` stand in for the formulas."""
+    """Installs the optimized implementations of `t2t_repro.fast`."""
     from t2t_repro import fast
 
     fast.install()

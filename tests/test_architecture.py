@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
     frozenset({"models", "data"}),
-    # Nothing of the paper knows a trick: below it are only the formulas.
+    # The rooms below have the reference implementations only.
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
@@ -119,6 +120,52 @@ def test_layers_and_decoding_take_plain_values(name):
             text = path.read_text(encoding="utf-8")
             assert "hparams" not in text.lower(), path
             assert "argparse" not in text, path
+
+
+MODEL_ROOMS = {"layers", "models", "fast", "translation", "serving"}
+CONTAINERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "WeakSet"}
+CONTAINERS |= {"WeakKeyDictionary", "WeakValueDictionary"}
+
+
+def is_registry(statement: ast.stmt) -> bool:
+    """Whether a statement makes a container that starts empty, or a context's."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or not statement.value:
+        return False
+    text, value = ast.unparse(statement), statement.value
+    if isinstance(value, ast.Call):
+        made = ast.unparse(value.func).rpartition(".")[2]
+        is_of_context = made == "ContextVar" and re.search("dict|Mapping", text)
+        return bool(is_of_context) or (made in CONTAINERS and not value.args)
+    return ast.unparse(value) in ("{}", "[]")
+
+
+def test_no_module_keeps_layers_variables_or_models():
+    """What belongs to a model is an attribute of its layers, or an argument."""
+    wrong = []
+    for module, path in modules().items():
+        if room(module) not in MODEL_ROOMS:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        wrong += [f"{path}:{n.lineno}" for n in tree.body if is_registry(n)]
+        wrong += [
+            f"{path}:{node.lineno}: id"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and node.id == "id"
+        ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_products: dict[tuple[int, ...], Product] = {}",
+        "known = weakref.WeakKeyDictionary()",
+        "prepared: ContextVar[Mapping[int, str]] = ContextVar('prepared')",
+        "found = []",
+    ],
+)
+def test_a_registry_is_recognized(text):
+    assert is_registry(ast.parse(text).body[0])
 
 
 def test_importing_the_package_imports_nothing():

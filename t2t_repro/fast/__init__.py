@@ -1,25 +1,51 @@
-"""Every trick: what `layers` and `models` compute, sooner.
+"""Optimized implementations of functions in `layers`, `models` and `decoding`.
 
-`install` puts the tricks in the place of a few named formulas, for the whole process;
-commands do so when they start. Without it everything works as it is written, slower.
-Some have a form for each kind of device. Each has a test that compares it with its
-formula.
+`install` lets the functions marked as `dispatched` run their optimized implementation,
+for the whole process; commands call it when they start. Some have one for each kind of
+device. Each has a test that compares it with its reference implementation.
 """
 
-from typing import Any
+import os
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from t2t_repro.system.dispatch import Dispatch
+from t2t_repro.system.errors import UserError
+
+FAST = "T2T_REPRO_FAST"
+"""The environment variable that, set to 0, leaves the reference implementations."""
 
 
-def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
-    """Returns each formula with what stands in for it on a "CPU" or a "GPU"."""
+NAMES = (
+    *("flat_matmul", "shared_trace", "local_attention", "normalization"),
+    *("cross_entropy", "lanes", "xla_matmul", "xla_dropout"),
+    *("kv_cache", "prepacked_weights", "top_k"),
+)
+"""The names of the optimized implementations."""
+
+
+class Kernel(NamedTuple):
+    """An optimized implementation.
+
+    Attributes:
+        name: what ``install(without=...)`` calls it; several functions may share it.
+        function: the function that it replaces.
+        implementation: the function that runs instead of the reference.
+    """
+
+    name: str
+    function: Dispatch[..., Any]
+    implementation: Any
+
+
+def kernels(device: str) -> list[Kernel]:
+    """Returns the optimized implementations for a "CPU" or a "GPU"."""
     from t2t_repro.decoding import candidates
     from t2t_repro.fast import (
         cached_decoder,
         cross_entropy,
         lanes,
         normalization,
-        quantization,
         shared_trace,
         small_batch_matmul,
         top_k_of_chunks,
@@ -29,55 +55,87 @@ def kernels(device: str) -> list[tuple[Dispatch[..., Any], Any]]:
     from t2t_repro.layers import dropout, functional, local_attention
     from t2t_repro.models import generate, halves
 
-    on_both: list[tuple[Dispatch[..., Any], Any]] = [
-        (functional.linear, small_batch_matmul.linear),
-        (functional.tied_logits, small_batch_matmul.tied_logits),
-        (functional.embedding_lookup, quantization.look_up),
-        (functional.relu, quantization.rectified),
-        (functional.apply_layers, shared_trace.apply_layers_once_traced),
-        (local_attention.attend_locally, fast_local_attention.attend_locally),
-        (generate.decoder_of, cached_decoder.KVCacheDecoder),
+    local = fast_local_attention.attend_locally
+    loss = functional.smoothed_cross_entropy
+    on_both = [
+        Kernel("flat_matmul", functional.linear, small_batch_matmul.linear),
+        Kernel("flat_matmul", functional.tied_logits, small_batch_matmul.tied_logits),
+        Kernel(
+            "shared_trace",
+            functional.apply_layers,
+            shared_trace.apply_layers_once_traced,
+        ),
+        Kernel("local_attention", local_attention.attend_locally, local),
+        Kernel("kv_cache", generate.decoder_of, cached_decoder.KVCacheDecoder),
     ]
     if device == "GPU":
-        # `generate` copies matrices for the cache of a processor, and `top_k` avoids a
-        # slow kernel of the CPU: on a GPU they would only add reads and launches.
+        # `prepacked_weights` copies matrices for the cache of a processor, and `top_k`
+        # avoids a slow kernel of the CPU: on a GPU they would only add reads.
+        normalize = normalization.normalize_by_reductions
         return [
             *on_both,
-            (functional.normalize, normalization.normalize_by_reductions),
-            (functional.smoothed_cross_entropy, cross_entropy.by_comparison),
+            Kernel("normalization", functional.normalize, normalize),
+            Kernel("cross_entropy", loss, cross_entropy.by_comparison),
         ]
     return [
         *on_both,
-        (small_batch_matmul.matmul, xla_kernels.matmul),
-        (dropout.uniform, xla_kernels.uniform),
-        (functional.normalize, normalization.normalize),
-        (functional.smoothed_cross_entropy, cross_entropy.smoothed_cross_entropy),
-        (generate.generate, cached_decoder.generate_prepacked),
-        (halves.sum_over_halves, lanes.sum_in_lanes),
-        (candidates.top_k, top_k_of_chunks.top_k),
+        Kernel("xla_matmul", small_batch_matmul.matmul, xla_kernels.matmul),
+        Kernel("xla_dropout", dropout.uniform, xla_kernels.uniform),
+        Kernel("normalization", functional.normalize, normalization.normalize),
+        Kernel("cross_entropy", loss, cross_entropy.smoothed_cross_entropy),
+        Kernel(
+            "prepacked_weights", generate.generate, cached_decoder.generate_prepacked
+        ),
+        Kernel("lanes", halves.sum_over_halves, lanes.sum_in_lanes),
+        Kernel("top_k", candidates.top_k, top_k_of_chunks.top_k),
     ]
 
 
-def install(device: str | None = None) -> None:
-    """Puts every trick in its place; backends but TensorFlow keep the formulas.
+def install(device: str | None = None, without: Collection[str] = ()) -> None:
+    """Lets functions run their optimized implementation.
+
+    With ``T2T_REPRO_FAST=0`` in the environment, and with another backend than
+    TensorFlow, every function runs its reference implementation.
 
     Args:
-        device: whose forms, "CPU" or "GPU"; None: a GPU's where TensorFlow finds one.
+        device: the device, "CPU" or "GPU", that they are optimized for; None: a GPU if
+            TensorFlow finds one.
+        without: names of implementations that are not installed.
+
+    Raises:
+        UserError: a name of `without` is unknown.
     """
     import keras
 
     if keras.backend.backend() != "tensorflow":
         return
+    uninstall()
+    for name in without:
+        if name not in NAMES:
+            raise UserError(
+                f"no optimized implementation is called {name}; use one of "
+                f"{', '.join(NAMES)}"
+            )
+    if os.environ.get(FAST) == "0":
+        return
     if device is None:
         import tensorflow as tf
 
         device = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
-    uninstall()
-    for formula, trick in kernels(device):
-        formula.implementation = trick
+    for kernel in kernels(device):
+        if kernel.name not in without:
+            kernel.function.implementation = kernel.implementation
 
 
 def uninstall() -> None:
-    """Puts every formula back."""
-    for formula, _ in kernels("CPU"):  # All that have a trick anywhere.
-        formula.implementation = formula.reference
+    """Lets every function run its reference implementation."""
+    for kernel in kernels("CPU"):  # Every function that has another one anywhere.
+        kernel.function.implementation = kernel.function.reference
+
+
+def is_installed() -> bool:
+    """Whether any function runs an optimized implementation."""
+    return any(
+        kernel.function.implementation is not kernel.function.reference
+        for kernel in kernels("CPU")
+    )

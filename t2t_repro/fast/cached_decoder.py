@@ -4,27 +4,29 @@ Keys and values stay where they were written (`columns`), queries, keys and valu
 step are one product, and products of few rows are prepacked (`small_batch_matmul`).
 """
 
-import contextlib
-from contextlib import AbstractContextManager
+import copy
+from collections.abc import Iterator
+from typing import Self
 
-import keras
 import tensorflow as tf
 from keras import ops
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.decoding.lexical_constraints import Terms
-from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.absorbed_attention import biased_softmax
 from t2t_repro.fast.flat_attention import (
     flatten_tokens,
+    is_quantized,
     merge_heads,
     softmax_of_any_width,
     split_heads,
 )
 from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
-from t2t_repro.fast.stand_ins import stand_in_for
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
+from t2t_repro.layers.dense import Dense
+from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.stacks import DecoderLayer
 from t2t_repro.models import generate
@@ -33,15 +35,19 @@ from t2t_repro.models.transformer import Transformer
 
 
 class KVCacheDecoder:
-    """Stands in for `CachedDecoder`: other states, the same logits.
+    """Replaces `CachedDecoder`: other states, the same logits.
 
     Args:
         model: the model, already built.
         beam_size: hypotheses per sentence.
+        matmuls: the matmuls of its steps; None: by the layers' own weights.
     """
 
-    def __init__(self, model: Transformer, beam_size: int) -> None:
+    def __init__(
+        self, model: Transformer, beam_size: int, matmuls: StepMatmuls | None = None
+    ) -> None:
         self.model = model
+        self._matmuls = matmuls or StepMatmuls()
         self.beam_size = beam_size
         self.vocab_size = model.vocab_size
         attention = model.decoder.layer_0.self_attention
@@ -71,17 +77,19 @@ class KVCacheDecoder:
             caches.append(LayerKVCache(no_keys, no_values, keys, values))
         return self._columns.first(tuple(caches), bias)
 
-    def prepack(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
-        """Prepares the products of the steps for a CPU; wrap the whole search in it.
+    def prepacked(self, sentences: tf.Tensor) -> Self:
+        """Returns the same decoder with weights prepacked for the steps of one search.
 
-        `sentences`, int32 (), is the most sentences of a step.
+        Args:
+            sentences: int32 (), the largest number of sentences of a step.
         """
-        return small_batch_matmul.prepacked(
-            kernels_of_a_step(self.model),
-            [self.model.softmax_table.table],
+        decoder = copy.copy(self)
+        decoder._matmuls = prepack(
+            [*matmuls_of_a_step(self.model)],
             sentences * self.beam_size,
             self.model.compute_dtype,
         )
+        return decoder
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: KVCacheState
@@ -97,7 +105,8 @@ class KVCacheDecoder:
         for layer, cache in zip(layers, state.layers, strict=True):
             x, cache = self._layer_step(layer, x, cache, state, place, distances)
             caches.append(cache)
-        logits = self.model.logits(self.model.decoder.finish(x))
+        x = self.model.decoder.finish(x)
+        logits = self._matmuls.logits(x, self.model.softmax_table)
         # (batch * beam, V) -> (batch, beam, V)
         logits = tf.reshape(logits, [-1, self.beam_size, logits.shape[-1]])
         return tf.cast(logits, tf.float32), state._replace(layers=tuple(caches))
@@ -117,25 +126,27 @@ class KVCacheDecoder:
 
         def self_attend(y: tf.Tensor) -> tf.Tensor:
             nonlocal cache
-            query, keys, values = project_all(attention, y, self.beam_size)
+            query, keys, values = self._project_all(attention, y)
             keys = columns.written(cache.self_keys, keys, place)
             values = columns.written(cache.self_values, values, place)
             cache = cache._replace(self_keys=keys, self_values=values)
             if distances is None:
-                return _attend(attention, query, keys, values, bias)
+                return self._attend(attention, query, keys, values, bias)
             weights = attention.attention_weights(
                 query, keys, tf.equal(bias, 0.0), distances
             )
-            return merge_heads(
-                attention, attention.weighted_sum(weights, values, distances)
-            )
+            heads = attention.weighted_sum(weights, values, distances)
+            return self._merge_heads(attention, heads)
 
         def cross_attend(y: tf.Tensor) -> tf.Tensor:
             return self._cross_attend(
                 layer.cross_attention, y, cache, state.source_bias
             )
 
-        x = layer.apply_sublayers(x, self_attend, cross_attend)
+        def feed_forward(y: tf.Tensor) -> tf.Tensor:
+            return self._matmuls.feed_forward(layer.feed_forward, y)
+
+        x = layer.apply_sublayers(x, self_attend, cross_attend, feed_forward)
         return x, cache
 
     def _cross_attend(
@@ -146,10 +157,59 @@ class KVCacheDecoder:
         bias: tf.Tensor,
     ) -> tf.Tensor:
         """Computes cross-attention: float (batch * beam, d_model) of such rows."""
-        query = split_heads(
-            attention, attention.query(y) * attention.d_k**-0.5, self.beam_size
-        )
-        return _attend(attention, query, cache.cross_keys, cache.cross_values, bias)
+        query = self._matmuls(y, attention.query) * attention.d_k**-0.5
+        query = split_heads(attention, query, self.beam_size)
+        keys, values = cache.cross_keys, cache.cross_values
+        return self._attend(attention, query, keys, values, bias)
+
+    def _project_all(
+        self, attention: MultiHeadAttention, x: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Projects queries, keys and values of self-attention by one matmul.
+
+        Args:
+            attention: whose projections.
+            x: float (batch * beam, d_model).
+
+        Returns:
+            queries, float (batch, heads, beam, d_k), multiplied by d_k^-0.5; keys,
+            float (batch, heads, beam, d_k); values, float (batch, heads, beam, d_v).
+        """
+        joined = self._matmuls(x, attention.query, attention.key, attention.value)
+        heads, d_k, length = attention.num_heads, attention.d_k, self.beam_size
+        if d_k == attention.d_v:
+            split = ops.reshape(joined, (-1, length, 3, heads, d_k))
+            query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
+        else:
+            ends = [heads * d_k, 2 * heads * d_k]
+            query, key, value = (
+                split_heads(attention, rows, length)
+                for rows in ops.split(joined, ends, 1)
+            )
+        return query * d_k**-0.5, key, value
+
+    def _attend(
+        self,
+        attention: MultiHeadAttention,
+        query: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        bias: tf.Tensor,
+    ) -> tf.Tensor:
+        """Attends with a bias on the logits: float (batch * beam, d_model)."""
+        logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+        if is_quantized(attention):
+            weights = softmax_of_any_width(logits + bias)
+        else:
+            weights = biased_softmax(logits, bias)
+        return self._merge_heads(attention, ops.matmul(weights, values))
+
+    def _merge_heads(
+        self, attention: MultiHeadAttention, heads: tf.Tensor
+    ) -> tf.Tensor:
+        """Projects the heads: (batch, heads, beam, d_v) to (batch * beam, d_model)."""
+        rows = merge_heads(attention, heads)
+        return self._matmuls(rows, attention.output_projection)
 
     def select_beams(self, state: KVCacheState, parents: tf.Tensor) -> KVCacheState:
         """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
@@ -169,83 +229,29 @@ def generate_prepacked(
     width: int | None = None,
     terms: Terms | None = None,
 ) -> BeamSearchResult:
-    """Stands in for `generate.generate`, with the products of all steps prepared."""
-    one_or_more = (
-        decoder.decoders if isinstance(decoder, EnsembleDecoder) else [decoder]
+    """Replaces `generate.generate`: the weights of all steps are prepacked."""
+    sentences = tf.shape(inputs)[0]
+    decoders = decoder.decoders if isinstance(decoder, EnsembleDecoder) else [decoder]
+    prepacked = [
+        each.prepacked(sentences) if isinstance(each, KVCacheDecoder) else each
+        for each in decoders
+    ]
+    return generate.generate.reference(
+        search, generate.as_one(prepacked), inputs, prefixes, width, terms
     )
-    with contextlib.ExitStack() as stack:
-        for each in one_or_more:
-            if isinstance(each, KVCacheDecoder):
-                stack.enter_context(each.prepack(tf.shape(inputs)[0]))
-        return generate.generate.reference(
-            search, decoder, inputs, prefixes, width, terms
-        )
 
 
-def project_all(
-    attention: MultiHeadAttention, x: tf.Tensor, length: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Projects queries, keys and values of self-attention by one product.
-
-    `small_batch_matmul.prepacked` lays the kernels side by side once for all steps.
-
-    Args:
-        attention: whose projections.
-        x: float (batch * length, d_model).
-        length: positions of a sentence.
-
-    Returns:
-        queries, float (batch, heads, length, d_k), multiplied by d_k^-0.5; keys,
-        float (batch, heads, length, d_k); values, float (batch, heads, length, d_v).
-    """
-    joined = small_batch_matmul.product_of_layers(
-        x, attention.query, attention.key, attention.value
-    )
-    heads, d_k = attention.num_heads, attention.d_k
-    if d_k == attention.d_v:
-        split = ops.reshape(joined, (-1, length, 3, heads, d_k))
-        query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
-    else:
-        ends = [heads * d_k, 2 * heads * d_k]
-        query, key, value = (
-            split_heads(attention, rows, length) for rows in ops.split(joined, ends, 1)
-        )
-    return query * d_k**-0.5, key, value
-
-
-def kernels_of_a_step(model: Transformer) -> list[list[keras.Variable]]:
-    """Returns what a step multiplies by: those that share a product, together."""
-    kernels = []
+def matmuls_of_a_step(
+    model: Transformer,
+) -> Iterator[tuple[Dense | TokenEmbedding, ...]]:
+    """Yields the layers of a step's matmuls, those that share their rows together."""
     for layer in model.decoder.layers_in_order():
         attention, cross = layer.self_attention, layer.cross_attention
         network = layer.feed_forward
-        kernels.append(_joined_kernels(attention))
-        for projection in (
-            attention.output_projection,
-            cross.query,
-            cross.output_projection,
-            network.hidden,
-            network.output_projection,
-        ):
-            kernels.append([projection.kernel])
-    return kernels
-
-
-def _joined_kernels(attention: MultiHeadAttention) -> list[keras.Variable]:
-    return [attention.query.kernel, attention.key.kernel, attention.value.kernel]
-
-
-def _attend(
-    attention: MultiHeadAttention,
-    query: tf.Tensor,
-    keys: tf.Tensor,
-    values: tf.Tensor,
-    bias: tf.Tensor,
-) -> tf.Tensor:
-    """Attends with a bias that is made: float (batch * length, d_model)."""
-    logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-    if stand_in_for(attention.output_projection.kernel) is None:
-        weights = biased_softmax(logits, bias)
-    else:
-        weights = softmax_of_any_width(logits + bias)
-    return merge_heads(attention, ops.matmul(weights, values))
+        yield attention.query, attention.key, attention.value
+        yield (attention.output_projection,)
+        yield (cross.query,)
+        yield (cross.output_projection,)
+        yield (network.hidden,)
+        yield (network.output_projection,)
+    yield (model.softmax_table,)

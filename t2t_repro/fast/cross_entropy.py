@@ -19,7 +19,7 @@ _Form = Callable[[tf.Tensor, tf.Tensor, float, float], tuple[tf.Tensor, object]]
 def smoothed_cross_entropy(
     logits: tf.Tensor, targets: tf.Tensor, label_smoothing: float
 ) -> tf.Tensor:
-    """Stands in for `formulas.smoothed_cross_entropy` on a CPU.
+    """Replaces `functional.smoothed_cross_entropy` on a CPU.
 
     It keeps the softmax, which the loss has computed already; in XLA, which passes over
     memory once more to divide, what is divided for it.
@@ -31,7 +31,7 @@ def smoothed_cross_entropy(
 def by_comparison(
     logits: tf.Tensor, targets: tf.Tensor, label_smoothing: float
 ) -> tf.Tensor:
-    """Stands in for `formulas.smoothed_cross_entropy` on a GPU.
+    """Replaces `functional.smoothed_cross_entropy` on a GPU.
 
     Each element of the gradient is a function of its logit: read once and written
     once, where a softmax that is kept and a scatter would go through memory again.

@@ -8,8 +8,8 @@ sooner, and nothing else changes.
 
 import tensorflow as tf
 
-from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.attention import MASKED, MultiHeadAttention
+from t2t_repro.layers.functional import linear
 
 
 def flatten_tokens(x: tf.Tensor) -> tf.Tensor:
@@ -37,10 +37,14 @@ def split_heads(
 
 
 def merge_heads(attention: MultiHeadAttention, heads: tf.Tensor) -> tf.Tensor:
-    """(batch, heads, length, d_v) -> (batch * length, d_model)."""
+    """(batch, heads, length, d_v) -> (batch * length, heads * d_v)."""
     rows = tf.transpose(heads, [0, 2, 1, 3])
-    rows = tf.reshape(rows, [-1, attention.num_heads * attention.d_v])
-    return attention.output_projection(rows)
+    return tf.reshape(rows, [-1, attention.num_heads * attention.d_v])
+
+
+def is_quantized(attention: MultiHeadAttention) -> bool:
+    """Whether the matmul after the attention rounds its rows, or is observed."""
+    return attention.output_projection.matmul is not linear
 
 
 def attend(
@@ -73,15 +77,17 @@ def attend(
         return flatten_tokens(
             attention.attend(query, key, value, mask, training=training)
         )
-    if stand_in_for(attention.output_projection.kernel) is not None:
+    if is_quantized(attention):
         logits = tf.matmul(query, key, transpose_b=True)
         if mask is not None:
             logits += (1.0 - tf.cast(mask, tf.float32)) * MASKED
-        return merge_heads(attention, tf.matmul(softmax_of_any_width(logits), value))
-    weights = attention.drop(
-        attention.attention_weights(query, key, mask), training=training
-    )
-    return merge_heads(attention, attention.weighted_sum(weights, value))
+        weights = softmax_of_any_width(logits)
+    else:
+        weights = attention.drop(
+            attention.attention_weights(query, key, mask), training=training
+        )
+    heads = attention.weighted_sum(weights, value)
+    return attention.output_projection(merge_heads(attention, heads))
 
 
 def softmax_of_any_width(logits: tf.Tensor) -> tf.Tensor:

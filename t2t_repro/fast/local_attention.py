@@ -52,7 +52,7 @@ def attend_locally(
     radius: int,
     drop: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """Stands in for `layers.local_attention.attend_locally`."""
+    """Replaces `layers.local_attention.attend_locally`."""
     for_all_heads = mask is None or (len(mask.shape) == 4 and mask.shape[1] == 1)
     if query.shape[2] == 1 or not for_all_heads:
         return formula.reference(query, key, value, mask, radius, drop)

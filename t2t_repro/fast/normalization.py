@@ -2,26 +2,19 @@
 
 from keras import ops
 
-from t2t_repro.fast import stand_ins
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers.functional import Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """Stands in for `formulas.normalize` on a CPU, with its gradient written out.
-
-    Where rows are rounded to 8 bits next, each is normalised alike whatever the others
-    are (see `softmax_of_any_width`).
-    """
-    if stand_ins.are_there():
-        return _normalized_alone(x, scale, bias, epsilon)
+    """Replaces `functional.normalize` on a CPU, with its gradient written out."""
     return _with_gradient(x, scale, bias, epsilon, by_reductions=False)
 
 
 def normalize_by_reductions(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
-    """Stands in for `formulas.normalize` on a GPU.
+    """Replaces `functional.normalize` on a GPU.
 
     A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
     which its operands have to be written. A reduction is computed with what it reads.
@@ -29,8 +22,14 @@ def normalize_by_reductions(
     return _with_gradient(x, scale, bias, epsilon, by_reductions=True)
 
 
-def _normalized_alone(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """Takes the means in float64: in float32 their last bit depends on other rows."""
+def normalize_in_float64(
+    x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
+) -> Tensor:
+    """Replaces `functional.normalize` in a quantized model.
+
+    In float32 the last bit of a mean depends on the other rows of the batch, and a row
+    that is rounded to int8 next must not (see `softmax_of_any_width`).
+    """
 
     def mean(x: Tensor) -> Tensor:
         return ops.mean(ops.cast(x, "float64"), axis=-1, keepdims=True)

@@ -1,142 +1,119 @@
-"""The products of a model in 8 bits, on a CPU (see `whole_numbers`).
+"""int8 quantization of a model's matmuls, on a CPU (see `int8_matmul`).
 
 ``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``, where a are the rows in
-unsigned 8 bits, ``x = (a - zero) * step``, and Q is the matrix in signed 8 bits, each
-column with a scale of its own. ``zero`` and ``step`` come of the bounds of x: constants
-found once on real text (`RangeObserver`), so that a row's product depends only on
-the row.
-The sums are whole numbers and exact.
+uint8, ``x = (a - zero) * step``, and Q is the matrix in int8, each column with its own
+scale. The zero point and ``step`` come from the range of x: constants found once on
+real text (`RangeObserver`), so that a row's product depends only on the row. The sums
+are integers and exact.
 
-What the rectifier of a feed-forward network lets through stays in 8 bits on its way to
-the next product, whose bounds say how.
+Between the two matmuls of a feed-forward network with ReLU, values stay in uint8, in
+the range of the second matmul.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, Self
 
 import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.fast.int8_matmul import INT8_MAX, UINT8_MAX, int8_matmul
-from t2t_repro.fast.stand_ins import Matrices, Product, matrices, stand_in, stand_in_for
+from t2t_repro.fast.normalization import normalize_in_float64
+from t2t_repro.fast.small_batch_matmul import SharedMatmul
+from t2t_repro.layers.add_and_norm import LayerNormalization
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.functional import Tensor, embedding_lookup, relu
+from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.variables import named_variables
 
 Array = npt.NDArray[np.float32]
 
 
 class ActivationRange(NamedTuple):
-    """Between what the values of a product's rows lie; what does not is cut."""
+    """Range of a matmul's input activations; values outside are clipped."""
 
     low: float
     high: float
 
 
-class MatmulGroup(NamedTuple):
-    """Matrices that the same rows are multiplied by.
+def matmul_groups(model: Transformer) -> dict[str, tuple[Dense | TokenEmbedding, ...]]:
+    """Returns the layers of all large matmuls of a built model.
 
-    Attributes:
-        name: the path of the first in the model.
-        layers: those that multiply, `Dense` or one `TokenEmbedding`.
-        rectified_for: the name of the site whose rows are the positive part of the
-            product; None: there is none, the product is asked for as it is.
+    Layers that the same rows are multiplied by are a group. Its name is the path of its
+    first matrix in the model.
     """
-
-    name: str
-    layers: tuple[Dense | TokenEmbedding, ...]
-    rectified_for: str | None = None
-
-    def variables(self) -> list[keras.Variable]:
-        """Returns the matrices."""
-        return [_matrix_of(layer) for layer in self.layers]
-
-    def matrix(self) -> Array:
-        """Returns the values side by side, float32 (channels, units)."""
-        values = [np.asarray(variable, np.float32) for variable in self.variables()]
-        turned = isinstance(self.layers[0], TokenEmbedding)
-        return np.concatenate([each.T if turned else each for each in values], axis=1)
-
-    def bias(self) -> Array:
-        """Returns what is added, float32 (units,); the table's layer adds its own."""
-        biases = [
-            np.zeros(variable.shape[1 - self._turned()], np.float32)
-            if self._turned() or layer.bias is None
-            else np.asarray(layer.bias, np.float32)
-            for layer, variable in zip(self.layers, self.variables(), strict=True)
-        ]
-        return np.concatenate(biases)
-
-    def products(self, product: Product) -> Iterator[tuple[Matrices, Product]]:
-        """Yields one for all, and its part for each."""
-        variables = self.variables()
-        yield matrices(variables), product
-        if len(variables) == 1:
-            return
-        start = 0
-        for variable in variables:
-            end = start + variable.shape[1]
-            yield matrices([variable]), _columns_of(product, start, end)
-            start = end
-
-    def _turned(self) -> bool:
-        return isinstance(self.layers[0], TokenEmbedding)
-
-
-def _columns_of(product: Product, start: int, end: int) -> Product:
-    """Returns a part of a product; a graph computes the whole once for all parts."""
-    return lambda x: product(x)[:, start:end]
-
-
-def matmul_groups(model: Transformer) -> list[MatmulGroup]:
-    """Returns all large products of a built model."""
-    prefix = f"{model.name}/"
-
-    def name(layer: Dense | TokenEmbedding) -> str:
-        return str(_matrix_of(layer).path.removeprefix(prefix))
-
-    def site(*layers: Dense | TokenEmbedding) -> MatmulGroup:
-        return MatmulGroup(name(layers[0]), layers)
-
-    found = []
+    groups: list[tuple[Dense | TokenEmbedding, ...]] = []
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers_in_order():
-            back, network = layer.self_attention, layer.feed_forward
-            hidden, output = site(network.hidden), site(network.output_projection)
-            if network.activation == "relu":
-                hidden = hidden._replace(rectified_for=output.name)
-            found += [
-                site(back.query, back.key, back.value),
-                site(back.output_projection),
-                hidden,
-                output,
+            attention, network = layer.self_attention, layer.feed_forward
+            groups += [
+                (attention.query, attention.key, attention.value),
+                (attention.output_projection,),
+                (network.hidden,),
+                (network.output_projection,),
             ]
             if stack is model.decoder:
                 cross = layer.cross_attention
-                found += [
-                    site(cross.query),
-                    site(cross.key, cross.value),
-                    site(cross.output_projection),
+                groups += [
+                    (cross.query,),
+                    (cross.key, cross.value),
+                    (cross.output_projection,),
                 ]
-    return [*found, site(model.softmax_table)]
+    groups.append((model.softmax_table,))
+    prefix = f"{model.name}/"
+    return {_matrix_of(group[0]).path.removeprefix(prefix): group for group in groups}
 
 
 def _matrix_of(layer: Dense | TokenEmbedding) -> keras.Variable:
     return layer.table if isinstance(layer, TokenEmbedding) else layer.kernel
 
 
+def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
+    """Returns the weights of a group's matmul.
+
+    Returns:
+        The matrices side by side, float32 (channels, units), and the biases, float32
+        (units,). A `TokenEmbedding` adds its bias itself.
+    """
+    matrices, biases = [], []
+    for layer in group:
+        matrix, bias = np.asarray(_matrix_of(layer), np.float32), None
+        if isinstance(layer, TokenEmbedding):
+            matrix = matrix.T
+        else:
+            bias = layer.bias
+        matrices.append(matrix)
+        biases.append(np.zeros(matrix.shape[1]) if bias is None else np.asarray(bias))
+    return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
+
+
+def _share_matmul(
+    group: Sequence[Dense | TokenEmbedding], whole: Callable[[tf.Tensor], tf.Tensor]
+) -> None:
+    """Lets each layer of a group compute its columns of one matmul."""
+    start = 0
+    for layer in group:
+        end = start + _matrix_of(layer).shape[1]
+        columns = slice(start, end) if len(group) > 1 else None
+        layer.matmul, start = SharedMatmul(whole, columns), end
+
+
 class QuantizedMatmul:
-    """A matrix in signed 8 bits, and the product with it.
+    """A matrix in int8, and the matmul with it.
 
     Args:
         matrix: float32 (channels, units).
         bias: float32 (units,), added to the product.
-        bounds: of the rows; None: nothing is multiplied by it.
-        rectified: the bounds of the next product's rows, from 0 on, where these are
-            this product's positive part; it is given in 8 bits then.
+        bounds: range of the rows; None: nothing is multiplied by the matrix.
+
+    Attributes:
+        codes: qint8 (units, channels), the matrix column by column.
+        high: the largest value of the rows.
     """
 
     def __init__(
@@ -144,20 +121,18 @@ class QuantizedMatmul:
         matrix: Array,
         bias: Array | float = 0.0,
         bounds: ActivationRange | None = None,
-        rectified: ActivationRange | None = None,
     ) -> None:
         most = np.abs(matrix).max(axis=0)
         self._most = np.where(most == 0, 1, most).astype(np.float32)
         self._scale = self._most / INT8_MAX
         codes = np.rint(matrix / self._scale).astype(np.int8)
-        # Column by column, as `rows` takes them: qint8 (units, channels).
-        self._codes = tf.Variable(
+        self.codes = tf.Variable(
             tf.bitcast(np.ascontiguousarray(codes.T), tf.qint8),
             trainable=False,
             name="codes",
         )
-        low, high = bounds or ActivationRange(0, 1)
-        self._step = (high - low) / UINT8_MAX
+        low, self.high = bounds or ActivationRange(0, 1)
+        self._step = (self.high - low) / UINT8_MAX
         self._zero = round(-low / self._step)
         zero = self._zero * self._step * self._scale
         self._bias = (bias - zero * codes.sum(axis=0, dtype=np.int64)).astype(
@@ -165,16 +140,30 @@ class QuantizedMatmul:
         )
         # In a function, so that several graphs of an export have one copy.
         self._columns = tf.function(self._of_columns, autograph=False)
-        self._rectified = rectified
 
-    def product(self, x: tf.Tensor) -> tf.Tensor:
-        """Multiplies float32 (rows, channels), or uint8 as another one rectified it.
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Multiplies rows.
 
-        Returns float32 (rows, units); uint8 where it rectifies.
+        Args:
+            x: float32 (rows, channels); or quint8, from `rectified`.
+
+        Returns:
+            float32 (rows, units).
         """
-        if x.dtype == tf.uint8:
-            rows = tf.bitcast(x, tf.quint8)
-        else:
+        return self._multiply(x)
+
+    def rectified(self, x: tf.Tensor, high: float) -> tf.Tensor:
+        """Returns the positive part of a product, quint8 (rows, units).
+
+        Args:
+            x: float32 (rows, channels).
+            high: the value that the largest uint8 stands for; what is above is clipped.
+        """
+        return self._multiply(x, high)
+
+    def _multiply(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:
+        rows = x
+        if x.dtype != tf.quint8:
             rows, _, _ = tf.raw_ops.QuantizeV2(
                 input=x,
                 min_range=-self._zero * self._step,
@@ -183,92 +172,125 @@ class QuantizedMatmul:
                 mode="MIN_COMBINED",
                 round_mode="HALF_AWAY_FROM_ZERO",
             )
+        bias, most = self._columns()
         most_row = UINT8_MAX * self._step
-        codes, (bias, most) = self._codes.value(), self._columns()
-        if self._rectified is None:
-            return int8_matmul(rows, codes, bias, most_row, most)
-        y = int8_matmul(rows, codes, bias, most_row, most, self._rectified.high)
-        return tf.bitcast(y, tf.uint8)
+        return int8_matmul(rows, self.codes.value(), bias, most_row, most, high)
 
     def _of_columns(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns bias and largest weight of each, float32 (units,)."""
         return tf.constant(self._bias), tf.constant(self._most)
 
-    def rows(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns columns of the matrix, for int32 (...): float32 (..., channels)."""
-        found = tf.bitcast(tf.gather(self._codes.value(), ids), tf.int8)
-        return tf.cast(found, tf.float32) * tf.gather(self._scale, ids)[..., None]
+    def lookup(self, table: object, ids: tf.Tensor) -> tf.Tensor:
+        """Returns columns of the matrix, for int32 (...): float32 (..., channels).
+
+        It replaces `TokenEmbedding.lookup`, whose table is not read.
+        """
+        codes = tf.bitcast(tf.gather(self.codes.value(), ids), tf.int8)
+        return tf.cast(codes, tf.float32) * tf.gather(self._scale, ids)[..., None]
+
+
+@dataclass(frozen=True)
+class QuantizedFeedForward:
+    """A feed-forward network whose hidden values are uint8, never float32."""
+
+    hidden: QuantizedMatmul
+    output: QuantizedMatmul
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Applies the network to float32 (..., d_model)."""
+        codes = self.hidden.rectified(flatten_tokens(x), self.output.high)
+        return unflatten_tokens(x, self.output(codes))
 
 
 def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) -> None:
-    """Computes the products of a built model in 8 bits from now on.
+    """Lets the layers of a built model compute their matmuls in int8.
 
-    Tables of symbols are kept in 8 bits, too. What was traced before stays as it is.
+    Embedding tables are kept in int8, too. Graphs that were traced before stay as they
+    are.
 
     Args:
         model: its weights are taken as they are now.
-        bounds: by the name of each of its `matmul_groups`.
+        bounds: the range of each of its `matmul_groups`, by name.
     """
-    products: dict[Matrices, Product] = {}
-    for site in matmul_groups(model):
-        rectified = None if site.rectified_for is None else bounds[site.rectified_for]
-        quantised = QuantizedMatmul(
-            site.matrix(), site.bias(), bounds[site.name], rectified
-        )
-        products.update(site.products(quantised.product))
-        if site.layers[0] is model.softmax_table:
-            products[_rows_key(model.softmax_table.table)] = quantised.rows
-    for layer in model.layers:
-        if isinstance(layer, TokenEmbedding) and layer is not model.softmax_table:
-            table = np.asarray(layer.table, np.float32).T
-            products[_rows_key(layer.table)] = QuantizedMatmul(table).rows
-    stand_in(model, products)
+    matmuls: dict[keras.layers.Layer, QuantizedMatmul] = {}
+    for name, group in matmul_groups(model).items():
+        matmul = QuantizedMatmul(*_weights(group), bounds[name])
+        _share_matmul(group, matmul)
+        matmuls |= dict.fromkeys(group, matmul)
+    for layer in model._flatten_layers():
+        if isinstance(layer, LayerNormalization):
+            layer.normalize = normalize_in_float64
+        elif isinstance(layer, TokenEmbedding):
+            if layer not in matmuls:
+                matmuls[layer] = QuantizedMatmul(np.asarray(layer.table, np.float32).T)
+                layer.matmul = SharedMatmul(matmuls[layer])
+            layer.lookup = matmuls[layer].lookup
+        elif isinstance(layer, FeedForward) and layer.activation == "relu":
+            layer.quantized = QuantizedFeedForward(
+                matmuls[layer.hidden], matmuls[layer.output_projection]
+            )
 
 
 def is_quantized(model: Transformer) -> bool:
-    """Whether a model's products are computed in 8 bits."""
-    return stand_in_for(model.softmax_table.table) is not None
+    """Whether a model's matmuls are computed in int8."""
+    return _quantized_matmul(model.softmax_table) is not None
 
 
-def look_up(table: keras.Variable, ids: Tensor) -> Tensor:
-    """Stands in for `formulas.embedding_lookup`."""
-    kept = stand_in_for(table, table)
-    return embedding_lookup.reference(table, ids) if kept is None else kept(ids)
+def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Variable]]:
+    """Returns the variables that the graphs of a model read.
+
+    Returns:
+        The weights that are not replaced by int8 matrices, and these matrices.
+    """
+    replaced: set[str] = set()
+    matmuls: dict[QuantizedMatmul, None] = {}
+    for layer in model._flatten_layers():
+        matmul = _quantized_matmul(layer)
+        if matmul is not None:
+            matmuls[matmul] = None
+            # A quantized matmul adds the bias of a `Dense` itself.
+            weights = layer.weights if isinstance(layer, Dense) else [layer.table]
+            replaced |= {weight.path for weight in weights}
+    read = [v.value for v in named_variables(model).values() if v.path not in replaced]
+    return read, [matmul.codes for matmul in matmuls]
 
 
-def rectified(x: Tensor) -> Tensor:
-    """Stands in for `formulas.relu`; what is in 8 bits already is rectified."""
-    return x if tf.uint8 == x.dtype else relu.reference(x)
-
-
-def _rows_key(table: keras.Variable) -> Matrices:
-    """Tells rows of a table from the product with it."""
-    return matrices([table, table])
+def _quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:
+    whole = getattr(getattr(layer, "matmul", None), "whole", None)
+    return whole if isinstance(whole, QuantizedMatmul) else None
 
 
 class RangeObserver:
-    """Notes between what values the rows of each product lie, position by position.
+    """Observes the range of each matmul's rows, position by position, in a context.
 
     Args:
-        model: already built.
+        model: already built; in the context its matmuls are observed.
     """
 
     def __init__(self, model: Transformer) -> None:
-        self._sites = matmul_groups(model)
-        self._seen: dict[str, list[Array]] = {site.name: [] for site in self._sites}
+        self._model = model
+        self._groups = matmul_groups(model)
+        self._seen: dict[str, list[Array]] = {name: [] for name in self._groups}
 
-    def products(self) -> dict[Matrices, Product]:
-        """Returns products in float32 that note their rows."""
-        return {
-            key: product
-            for site in self._sites
-            for key, product in site.products(self._product(site))
-        }
+    def __enter__(self) -> Self:
+        """Replaces the matmuls by ones that are observed, in float32."""
+        for name, group in self._groups.items():
+            _share_matmul(group, self._observed(name))
+        for norm in _norms(self._model):
+            norm.normalize = normalize_in_float64
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the layers their own matmuls again."""
+        for layer in chain.from_iterable(self._groups.values()):
+            del layer.matmul
+        for norm in _norms(self._model):
+            del norm.normalize
 
     def bounds(self, share: float) -> dict[str, ActivationRange]:
-        """Returns the bounds that hold all values of this share of the positions.
+        """Returns the ranges that hold all values of this share of the positions.
 
-        Zero is between them. A product that was not asked for has bounds of its own.
+        Zero is within each. A matmul that was not computed has the range 0 to 1.
         """
         found = {}
         for name, seen in self._seen.items():
@@ -278,9 +300,9 @@ class RangeObserver:
             found[name] = ActivationRange(low, high if high > low else low + 1.0)
         return found
 
-    def _product(self, site: MatmulGroup) -> Product:
-        matrix, bias = site.matrix(), site.bias()
-        seen = self._seen[site.name]
+    def _observed(self, name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+        matrix, bias = _weights(self._groups[name])
+        seen = self._seen[name]
 
         def note(lows: Array, highs: Array) -> None:
             seen.append(np.stack([lows, highs]))
@@ -291,3 +313,7 @@ class RangeObserver:
                 return tf.matmul(x, matrix) + bias
 
         return product
+
+
+def _norms(model: Transformer) -> list[LayerNormalization]:
+    return [x for x in model._flatten_layers() if isinstance(x, LayerNormalization)]

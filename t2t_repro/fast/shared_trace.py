@@ -7,8 +7,12 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from t2t_repro.fast.flat_attention import attend, flatten_tokens, unflatten_tokens
-from t2t_repro.fast.stand_ins import stand_in_for
+from t2t_repro.fast.flat_attention import (
+    attend,
+    flatten_tokens,
+    is_quantized,
+    unflatten_tokens,
+)
 from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.attention import both
 from t2t_repro.layers.dropout import dropout_seed, given_seed, salt_of, salted
@@ -20,7 +24,7 @@ from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 def apply_layers_once_traced(
     layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
 ) -> Tensor:
-    """Stands in for `functional.apply_layers` inside a TensorFlow graph.
+    """Replaces `functional.apply_layers` inside a TensorFlow graph.
 
     Python builds a graph operation by operation, which for layers that are alike takes
     as many times as long as there are layers. Here it is the first layer that is
@@ -30,10 +34,10 @@ def apply_layers_once_traced(
     What the layers would draw from generators of their own, and masks that tensors
     carry, are lost that way: then they are called one by one.
 
-    Where something stands in for the product of a layer they are, too, though on rows,
-    and so they are in what XLA compiles: shapes go from the function's forward part to
-    its backward part, which makes all its arguments constants for XLA, the weights too,
-    and so a program that serves one call.
+    The layers of a quantized model are called one by one, too, though on rows, because
+    each has its own int8 matrices. So are layers that XLA compiles: shapes go from the
+    function's forward part to its backward part, which makes all its arguments
+    constants for XLA, the weights too, and so a program that serves one call.
     """
     first, seed = layers[0], given_seed()
     draws = seed is None and context.get("training")
@@ -42,7 +46,7 @@ def apply_layers_once_traced(
     if draws or masked or not ours or not tf.inside_function():
         return apply_layers.reference(layers, x, **context)
     on_rows, rows = _OnRows(x, **context), flatten_tokens(x)
-    if in_xla() or any(map(stand_in_for, first.weights)):
+    if in_xla() or is_quantized(first.self_attention):
         for layer in layers:
             rows = on_rows(layer, rows)
         return unflatten_tokens(x, rows)

@@ -14,18 +14,18 @@ Matrices that are multiplied by the same rows are laid side by side, once, for o
 product.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-import keras
 from keras import ops
 
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
-from t2t_repro.fast.stand_ins import stand_in_for
 from t2t_repro.layers.dense import Dense
-from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.functional import Tensor, relu
+from t2t_repro.layers.functional import linear as reference_linear
+from t2t_repro.layers.functional import tied_logits as reference_logits
 from t2t_repro.system.dispatch import dispatched
 
 # To begin an operation on another core takes about as long as to read half a MiB.
@@ -43,157 +43,172 @@ _LONGER = 16
 _ALIASING = 128
 
 _Product = Callable[[Tensor], Tensor]
-_prepared: ContextVar[Mapping[tuple[int, ...], _Product]] = ContextVar(
-    "prepared", default=MappingProxyType({})
-)
+_Group = tuple[Dense | TokenEmbedding, ...]
 
 
-@contextlib.contextmanager
-def prepacked(
-    kernels: Sequence[Sequence[keras.Variable]],
-    tables: Sequence[keras.Variable],
-    rows: Tensor,
-    dtype: str,
-) -> Iterator[None]:
-    """Makes `multiply` and `multiply_transposed` quick for some matrices.
+@dataclass(frozen=True)
+class SharedMatmul:
+    """Replaces the `matmul` of a layer by its part of a matmul that layers share.
 
-    Wrap the whole loop in it, not one iteration: what it makes is made once.
+    Attributes:
+        whole: maps float (rows, channels) to (rows, units of all the layers).
+        columns: those of the layer; None: it is the only one.
+    """
+
+    whole: _Product
+    columns: slice | None = None
+
+    def __call__(
+        self, x: Tensor, weights: object = None, bias: object = None
+    ) -> Tensor:
+        """Maps float (..., channels) to (..., units); `whole` has its own weights."""
+        rows = self.whole(flatten_tokens(x))
+        return unflatten_tokens(
+            x, rows if self.columns is None else rows[:, self.columns]
+        )
+
+
+class StepMatmuls:
+    """Computes the matmuls of a decoding step, some of them with prepacked weights.
 
     Args:
-        kernels: those that `multiply` takes together, each float (channels, units).
-            What something stands in for is left out.
-        tables: float (units, channels), for `multiply_transposed`.
-        rows: int32 (), the most rows that a product will have.
+        prepacked: the prepacked matmuls, without biases, by the layers they replace.
+    """
+
+    def __init__(self, prepacked: Mapping[_Group, _Product] | None = None) -> None:
+        self._prepacked = prepacked or {}
+
+    def __call__(self, x: Tensor, *layers: Dense) -> Tensor:
+        """Applies layers to the same rows.
+
+        Args:
+            x: float (rows, channels).
+            *layers: one or several, all of them with biases or none.
+
+        Returns:
+            float (rows, units), the units of all layers side by side.
+        """
+        product = self._prepacked.get(layers)
+        if product is None:
+            shared = layers[0].matmul
+            if isinstance(shared, SharedMatmul):
+                return shared.whole(x)
+            if len(layers) == 1:
+                return layers[0](x)
+            # Concatenating the kernels at every call would take longer.
+            product = _by_parts([ops.cast(each.kernel, x.dtype) for each in layers])
+        y = product(x)
+        if not layers[0].use_bias:
+            return y
+        biases = [ops.cast(each.bias, x.dtype) for each in layers]
+        return ops.add(y, biases[0] if len(biases) == 1 else ops.concatenate(biases))
+
+    def feed_forward(self, network: FeedForward, x: Tensor) -> Tensor:
+        """Applies a feed-forward network to float (rows, d_model)."""
+        is_plain = type(network) is FeedForward
+        if not is_plain or (network.hidden,) not in self._prepacked:
+            return network(x)
+        return self(relu(self(x, network.hidden)), network.output_projection)
+
+    def logits(self, x: Tensor, table: TokenEmbedding) -> Tensor:
+        """Multiplies float (rows, d_model) by a table: (rows, V)."""
+        product = self._prepacked.get((table,))
+        if product is None:
+            return table(x, reverse=True)
+        y = product(ops.cast(x, table.compute_dtype))
+        bias = getattr(table, "bias", None)
+        return y if bias is None else ops.add(y, ops.cast(bias, y.dtype))
+
+
+def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
+    """Copies weights for the steps of a search on a CPU, once before the first step.
+
+    Args:
+        groups: layers that the same rows are multiplied by; a `TokenEmbedding` is a
+            group of its own. Layers with another `matmul` are skipped.
+        rows: int32 (), the largest number of rows of a step.
         dtype: of the products.
     """
-    kernels = [group for group in kernels if stand_in_for(*group) is None]
-    tables = [table for table in tables if stand_in_for(table) is None]
-    given = [_side_by_side(group, dtype) for group in kernels]
-    turned = [ops.cast(table, dtype) for table in tables]
+    groups = _own_weights(groups)
+    if not groups:
+        return StepMatmuls()
+    given = [_weights(group, dtype) for group in groups]
+    are_tables = [isinstance(group[0], TokenEmbedding) for group in groups]
+    both = list(zip(given, are_tables, strict=True))
 
     def copies() -> list[Tensor]:
-        return [*map(_longer, given), *map(_longer, map(ops.transpose, turned))]
+        return [
+            _longer(ops.transpose(each) if is_table else each)
+            for each, is_table in both
+        ]
 
     def no_copies() -> list[Tensor]:
         # With so few rows a large table is only read in halves.
-        read = (table if _is_small(table) else table[:0] for table in turned)
-        return given + [ops.transpose(table) for table in read]
+        return [
+            ops.transpose(each if _is_small(each) else each[:0]) if is_table else each
+            for each, is_table in both
+        ]
 
     long = ops.cond(ops.convert_to_tensor(rows) > _MOST_ROWS, copies, no_copies)
     products = [
-        *map(_with_kernel, given, long),
-        *map(_with_table, turned, long[len(given) :]),
+        (_with_table if is_table else _with_kernel)(each, copy)
+        for (each, is_table), copy in zip(both, long, strict=True)
     ]
-    keys = [*map(_key, kernels), *(_key([table]) for table in tables)]
-    own = dict(zip(keys, products, strict=True))
-    token = _prepared.set({**_prepared.get(), **own})
-    try:
-        yield
-    finally:
-        _prepared.reset(token)
+    return StepMatmuls(dict(zip(groups, products, strict=True)))
 
 
-class SplitWeights:
-    """Copies of matrices, for products of few rows that XLA compiles.
+def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
+    """Copies weights, with their values now, for small matmuls that XLA compiles.
 
     XLA divides such a product among the cores itself. It reads two matrices of half
     the columns sooner than one of all, and a transposed one slowest.
 
     Args:
-        kernels: those that `multiply` takes together, each float (channels, units);
-            their values now.
-        tables: float (units, channels), for `multiply_transposed`.
+        groups: as those of `prepack`.
         dtype: of the products.
     """
-
-    def __init__(
-        self,
-        kernels: Sequence[Sequence[keras.Variable]],
-        tables: Sequence[keras.Variable],
-        dtype: str,
-    ) -> None:
-        self._parts: dict[tuple[int, ...], list[Tensor]] = {}
-        for group in kernels:
-            kernel = _side_by_side(group, dtype)
-            if len(group) > 1 or not _is_small(kernel):
-                self._parts[_key(group)] = _in_columns(kernel)
-        for table in tables:
-            turned = ops.transpose(ops.cast(table, dtype))
-            self._parts[_key([table])] = _in_columns(turned)
-
-    @contextlib.contextmanager
-    def used(self) -> Iterator[None]:
-        """Makes `multiply` and `multiply_transposed` multiply by the copies."""
-        products = {key: _by_parts(parts) for key, parts in self._parts.items()}
-        token = _prepared.set({**_prepared.get(), **products})
-        try:
-            yield
-        finally:
-            _prepared.reset(token)
+    prepacked = {}
+    for group in _own_weights(groups):
+        is_table = isinstance(group[0], TokenEmbedding)
+        weights = _weights(group, dtype)
+        if is_table or len(group) > 1 or not _is_small(weights):
+            parts = _in_columns(ops.transpose(weights) if is_table else weights)
+            prepacked[group] = _by_parts(parts)
+    return StepMatmuls(prepacked)
 
 
-def linear(x: Tensor, kernel: keras.Variable, bias: Tensor | None = None) -> Tensor:
-    """Stands in for `formulas.product`: one product for all positions of a batch."""
-    other = stand_in_for(kernel)
-    if other is not None:
-        return unflatten_tokens(x, other(flatten_tokens(x)))
-    y = multiply(flatten_tokens(x), kernel)
+def _own_weights(groups: Sequence[_Group]) -> list[_Group]:
+    """Returns the groups whose layers multiply by their own weights."""
+    return [g for g in groups if g[0].matmul in (reference_linear, reference_logits)]
+
+
+def _weights(group: _Group, dtype: str) -> Tensor:
+    """Returns the kernels side by side, (channels, units), or the table, (V, d)."""
+    weights = [
+        ops.cast(each.table if isinstance(each, TokenEmbedding) else each.kernel, dtype)
+        for each in group
+    ]
+    return weights[0] if len(weights) == 1 else ops.concatenate(weights, 1)
+
+
+def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Replaces `functional.linear`: one matmul for all positions of a batch."""
+    rows = flatten_tokens(x)
+    y = matmul(rows, ops.cast(kernel, rows.dtype))
     return unflatten_tokens(x, y if bias is None else ops.add(y, bias))
 
 
-def product_of_layers(x: Tensor, *layers: Dense) -> Tensor:
-    """Does as layers do, one after the other: float (rows, channels) to (rows, units).
-
-    The units are those of all layers, side by side.
-    """
-    kernels = [layer.kernel for layer in layers]
-    other = stand_in_for(*kernels)
-    if other is not None:
-        return other(x)
-    y = multiply(x, *kernels)
-    if layers[0].use_bias:
-        y = y + ops.concatenate([ops.cast(each.bias, x.dtype) for each in layers])
-    return y
-
-
-def tied_logits(x: Tensor, table: keras.Variable) -> Tensor:
-    """Stands in for `formulas.tied_logits`."""
-    other = stand_in_for(table)
-    if other is not None:
-        return unflatten_tokens(x, other(flatten_tokens(x)))
-    return unflatten_tokens(x, multiply_transposed(flatten_tokens(x), table))
+def tied_logits(x: Tensor, table: Tensor) -> Tensor:
+    """Replaces `functional.tied_logits`: one matmul for all positions of a batch."""
+    rows = flatten_tokens(x)
+    y = matmul(rows, ops.cast(table, rows.dtype), transposed=True)
+    return unflatten_tokens(x, y)
 
 
 @dispatched
 def matmul(x: Tensor, matrix: Tensor, transposed: bool = False) -> Tensor:
     """``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
     return ops.matmul(x, ops.transpose(matrix) if transposed else matrix)
-
-
-def multiply(x: Tensor, *kernels: keras.Variable) -> Tensor:
-    """Multiplies float (rows, channels) by one kernel or several side by side."""
-    product = _prepared.get().get(_key(kernels))
-    if product is None:  # To lay kernels side by side at every call would take longer.
-        product = _by_parts([ops.cast(kernel, x.dtype) for kernel in kernels])
-    return product(x)
-
-
-def multiply_transposed(x: Tensor, table: keras.Variable) -> Tensor:
-    """Computes ``x @ table.T``: float (rows, channels) to (rows, units)."""
-    product = _prepared.get().get(_key([table]))
-    if product is None:
-        return matmul(x, ops.cast(table, x.dtype), transposed=True)
-    return product(x)
-
-
-def _key(matrices: Sequence[keras.Variable]) -> tuple[int, ...]:
-    return tuple(map(id, matrices))
-
-
-def _side_by_side(kernels: Sequence[keras.Variable], dtype: str) -> Tensor:
-    """Joins float (channels, units) along the second axis; one is left as it is."""
-    cast = [ops.cast(kernel, dtype) for kernel in kernels]
-    return cast[0] if len(cast) == 1 else ops.concatenate(cast, 1)
 
 
 def _longer(matrix: Tensor) -> Tensor:

@@ -1,13 +1,13 @@
 """A cached decoder whose state never changes its shape, for XLA to compile."""
 
-from contextlib import AbstractContextManager
+from typing import Self
 
 import tensorflow as tf
 
 from t2t_repro.fast import absorbed_attention
-from t2t_repro.fast.cached_decoder import KVCacheDecoder, kernels_of_a_step
+from t2t_repro.fast.cached_decoder import KVCacheDecoder, matmuls_of_a_step
 from t2t_repro.fast.kv_cache import FixedKVCacheSlots, KVCacheState, LayerKVCache
-from t2t_repro.fast.small_batch_matmul import SplitWeights
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, split_weights
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.models.transformer import Transformer
 
@@ -24,14 +24,13 @@ class StaticDecoder(KVCacheDecoder):
         model: the model, already built.
         beam_size: hypotheses per sentence.
         width: the most steps.
-        halves: the matrices of its steps, from `halves_of_a_step`.
+        halves: the matmuls of its steps, from `halves_of_a_step`.
     """
 
     def __init__(
-        self, model: Transformer, beam_size: int, width: int, halves: SplitWeights
+        self, model: Transformer, beam_size: int, width: int, halves: StepMatmuls
     ) -> None:
-        super().__init__(model, beam_size)
-        self._halves = halves
+        super().__init__(model, beam_size, halves)
         columns = self._columns
         self._columns = FixedKVCacheSlots(
             beam_size, columns.heads, columns.radius, columns.is_relative, width
@@ -55,9 +54,9 @@ class StaticDecoder(KVCacheDecoder):
             caches.append(cache)
         return state._replace(layers=tuple(caches))
 
-    def prepack(self, sentences: tf.Tensor) -> AbstractContextManager[None]:
-        """Lets the steps multiply by the halves, whatever the number of sentences."""
-        return self._halves.used()
+    def prepacked(self, sentences: tf.Tensor) -> Self:
+        """Returns itself: the halves serve any number of sentences."""
+        return self
 
     def _cross_attend(
         self,
@@ -74,11 +73,9 @@ class StaticDecoder(KVCacheDecoder):
         return super()._cross_attend(attention, y, cache, bias)
 
 
-def halves_of_a_step(model: Transformer) -> SplitWeights:
-    """Copies the matrices of a decoder's step, as fast products read them."""
-    return SplitWeights(
-        kernels_of_a_step(model), [model.softmax_table.table], model.compute_dtype
-    )
+def halves_of_a_step(model: Transformer) -> StepMatmuls:
+    """Copies the weights of a decoder's step, as fast matmuls read them."""
+    return split_weights([*matmuls_of_a_step(model)], model.compute_dtype)
 
 
 def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:

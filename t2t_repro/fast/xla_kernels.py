@@ -15,7 +15,7 @@ def in_xla() -> bool:
 
 
 def matmul(x: tf.Tensor, matrix: tf.Tensor, transposed: bool = False) -> tf.Tensor:
-    """Stands in for `small_batch_matmul.matmul`, with an explicit matrix gradient.
+    """Replaces `small_batch_matmul.matmul`, with an explicit matrix gradient.
 
     That gradient is a product whose left operand is transposed. XLA's library gathers
     such an operand element by element, and the product takes up to 1.7 times as long.
@@ -36,7 +36,7 @@ def matmul(x: tf.Tensor, matrix: tf.Tensor, transposed: bool = False) -> tf.Tens
 
 
 def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
-    """Stands in for `dropout.uniform`: other numbers, just as good.
+    """Replaces `dropout.uniform`: other numbers, just as good.
 
     XLA draws TensorFlow's own (Philox) in 2.7 times TensorFlow's time, Threefry's in
     0.8 times. Outside XLA, TensorFlow has no Threefry.

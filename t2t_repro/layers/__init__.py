@@ -1,8 +1,8 @@
 """Section 3 of the paper as Keras layers.
 
 Tensors are (batch, length, channels), masks are boolean and true where a position may
-be seen, dropout is Keras' own. They run on every backend of Keras, and know of no
-trick: `t2t_repro.fast` computes the same formulas sooner.
+be seen, dropout is Keras' own. They run on every backend of Keras.
+`t2t_repro.fast` has optimized implementations of some of their functions.
 """
 
 from t2t_repro.layers import former_layers as former_layers

@@ -20,7 +20,13 @@ class LayerNormalization(Layer):
 
     Args:
         epsilon: added to the variance.
+        **kwargs: those of every layer.
+
+    Attributes:
+        normalize: Computes the formula; replaced when a model is quantized.
     """
+
+    normalize: Callable[..., Tensor] = normalize
 
     def __init__(self, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -38,7 +44,7 @@ class LayerNormalization(Layer):
         wide, scale, bias = (
             ops.cast(each, "float32") for each in (x, self.scale.value, self.bias.value)
         )
-        return ops.cast(normalize(wide, scale, bias, self.epsilon), x.dtype)
+        return ops.cast(self.normalize(wide, scale, bias, self.epsilon), x.dtype)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

@@ -1,5 +1,6 @@
 """The position-wise linear map."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,7 +16,12 @@ class Dense(Layer):
     Args:
         units: the number of output channels.
         use_bias: whether a bias is added.
+
+    Attributes:
+        matmul: Computes ``x W + b``; replaced when a model is quantized.
     """
+
+    matmul: Callable[..., Tensor] = linear
 
     def __init__(self, units: int, use_bias: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -41,4 +47,4 @@ class Dense(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """Maps float (..., channels) to (..., units)."""
-        return linear(x, self.kernel, self.bias)
+        return self.matmul(x, self.kernel, self.bias)

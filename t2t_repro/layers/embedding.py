@@ -1,5 +1,6 @@
 """Token embeddings and the logits product (paper section 3.4)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -30,7 +31,14 @@ class TokenEmbedding(Layer):
         start_symbol: the id whose embedding PAD gets in place of a vector of zeros, so
             that it starts a target that was shifted by PAD; 0: none. What pads a batch
             is not seen, whatever its embedding.
+
+    Attributes:
+        matmul: Computes ``x E^T``; replaced, like `lookup`, when a model is quantized.
+        lookup: Reads rows of the table.
     """
+
+    matmul: Callable[..., Tensor] = tied_logits
+    lookup: Callable[..., Tensor] = staticmethod(embedding_lookup)
 
     def __init__(
         self,
@@ -79,7 +87,7 @@ class TokenEmbedding(Layer):
             float (batch, length, d_model); in reverse float (..., vocab_size).
         """
         if reverse:
-            logits = tied_logits(ops.cast(inputs, self.compute_dtype), self.table)
+            logits = self.matmul(ops.cast(inputs, self.compute_dtype), self.table)
             if self.bias is None:
                 return logits
             return ops.add(logits, ops.cast(self.bias, logits.dtype))
@@ -87,7 +95,7 @@ class TokenEmbedding(Layer):
         ids = ops.cast(inputs, "int32")
         if self.start_symbol:
             ids = ops.where(non_padding(ids), ids, self.start_symbol)
-        vectors = ops.cast(embedding_lookup(self.table, ids), self.compute_dtype)
+        vectors = ops.cast(self.lookup(self.table, ids), self.compute_dtype)
         scale = self.d_model**0.5 if self.scale else 1.0
         mask = ops.cast(non_padding(ids), vectors.dtype) * scale
         return vectors * ops.expand_dims(mask, -1)

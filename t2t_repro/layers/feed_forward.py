@@ -1,5 +1,6 @@
 """The position-wise feed-forward network (paper section 3.3)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -29,9 +30,14 @@ class FeedForward(Layer):
             the paper has none).
         activation: what is applied to the hidden layer, a key of `ACTIVATIONS`.
 
+    Attributes:
+        quantized: Computes the whole network of a quantized model; None: float.
+
     Raises:
         ValueError: there is no such activation.
     """
+
+    quantized: Callable[[Tensor], Tensor] | None = None
 
     def __init__(
         self, d_ff: int, dropout: float = 0.0, activation: str = "relu", **kwargs: Any
@@ -58,5 +64,7 @@ class FeedForward(Layer):
 
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """Applies the network to each position of float (..., d_model)."""
+        if self.quantized is not None:
+            return self.quantized(x)
         hidden = ACTIVATIONS[self.activation](self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

@@ -1,6 +1,6 @@
-"""The formulas where most of the time goes, each as plain as it can be written.
+"""The reference implementations of the functions that take most of the time.
 
-`t2t_repro.fast` computes the same sooner and can stand in for each.
+`t2t_repro.fast` has optimized implementations of those marked as `dispatched`.
 """
 
 import math
@@ -29,7 +29,6 @@ def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
     return y if bias is None else ops.add(y, bias)
 
 
-@dispatched
 def relu(x: Tensor) -> Tensor:
     """``max(0, x)`` (section 3.3), of float of any shape."""
     return ops.relu(x)
@@ -44,7 +43,6 @@ def tied_logits(x: Tensor, table: Tensor) -> Tensor:
     return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
 
 
-@dispatched
 def embedding_lookup(table: Tensor, ids: Tensor) -> Tensor:
     """Rows of a table, by their numbers (section 3.4).
 

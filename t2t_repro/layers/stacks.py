@@ -182,23 +182,28 @@ class DecoderLayer(_StackLayer):
         self.feed_forward_residual.build(x_shape)
 
     def apply_sublayers(
-        self, x: Tensor, self_attend: Sublayer, cross_attend: Sublayer
+        self,
+        x: Tensor,
+        self_attend: Sublayer,
+        cross_attend: Sublayer,
+        feed_forward: Sublayer | None = None,
     ) -> Tensor:
         """Applies the sub-layers one after the other (figure 1, right).
 
-        Training, a step of a search and the attention maps differ in the two functions.
+        Training, a step of a search and the attention maps differ in the functions.
 
         Args:
             x: float (..., d_model).
             self_attend: self-attention.
             cross_attend: attention to the encoder's output.
+            feed_forward: the feed-forward network; None: the layer's own.
 
         Returns:
             Like ``x``.
         """
         x = self.self_attention_residual(x, sublayer=self_attend)
         x = self.cross_attention_residual(x, sublayer=cross_attend)
-        return self.feed_forward_residual(x, sublayer=self.feed_forward)
+        return self.feed_forward_residual(x, sublayer=feed_forward or self.feed_forward)
 
     def call(
         self,

@@ -91,18 +91,11 @@ class ServingModule(tf.Module):
         if len(models) == 1:
             attention = AttentionSignature(models[0], answers.best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
-        # A SavedModel holds what it is told to track: what the graphs read, which of a
-        # model in 8 bits is not all of its weights, and matrices beside them.
-        graphs = [
-            each.get_concrete_function().graph for each in self.functions.values()
-        ]
-        handles = {id(v.handle): v for graph in graphs for v in graph.variables}
-        # In the order in which the graphs ask for them: always the same.
-        asked = [id(each) for graph in graphs for each in graph.external_captures]
-        read = {id(handles[n]): handles[n] for n in asked if n in handles}
-        known = answers.best.model_variables
-        self.weights = [v for v in known if read.pop(id(v), None) is not None]
-        self.matrices = list(read.values())
+        # A SavedModel contains the variables that are attributes of the module. A
+        # quantized model reads int8 matrices instead of some of its weights.
+        variables = [quantization.graph_variables(model) for model in models]
+        self.weights = [each for weights, _ in variables for each in weights]
+        self.matrices = [each for _, matrices in variables for each in matrices]
 
 
 class SignatureFunctions:

@@ -1,4 +1,4 @@
-"""A formula that a faster one can stand in for."""
+"""Functions that have an optimized implementation."""
 
 import functools
 from collections.abc import Callable
@@ -9,15 +9,15 @@ Result = TypeVar("Result")
 
 
 class Dispatch(Generic[Arguments, Result]):
-    """A function, called as it is written unless another was put in its place.
+    """A function whose optimized implementation can be switched on and off.
 
     Args:
-        reference: the function, written to be read.
+        reference: the reference implementation.
 
     Attributes:
-        reference: the same, always.
-        implementation: the function that a call runs: `reference`, or the one that
-            `t2t_repro.fast` has installed.
+        reference: the reference implementation.
+        implementation: the function that a call runs: the reference, or the one that
+            `t2t_repro.fast.install` has set.
     """
 
     def __init__(self, reference: Callable[Arguments, Result]) -> None:
@@ -25,10 +25,10 @@ class Dispatch(Generic[Arguments, Result]):
         self.reference = self.implementation = reference
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Calls what is used."""
+        """Calls the implementation."""
         return self.implementation(*args, **kwargs)
 
 
 def dispatched(reference: Callable[Arguments, Result]) -> Dispatch[Arguments, Result]:
-    """Marks a function that a faster one can stand in for."""
+    """Marks a function that can have an optimized implementation."""
     return Dispatch(reference)

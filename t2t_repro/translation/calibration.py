@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.fast.quantization import ActivationRange, RangeObserver
-from t2t_repro.fast.stand_ins import standing_in
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import read_lines, write_text_atomically
@@ -50,12 +50,11 @@ def bounds_on(
         search: how it translates.
         share: of the positions, whose values are within the bounds.
     """
-    watch = RangeObserver(model)
-    with standing_in(watch.products()):
+    with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search)
         for _ in translator.translate_lines(lines):
             pass
-    return watch.bounds(share)
+    return observer.bounds(share)
 
 
 def quantize_model(
@@ -75,9 +74,14 @@ def quantize_model(
         calibration_file: a text to find them on; None: the validation split.
 
     Raises:
-        UserError: this machine cannot compute in 8 bits, there is no text, or the file
-            of the bounds is damaged.
+        UserError: this machine cannot compute in 8 bits, there is no text, the file of
+            the bounds is damaged, or no optimized implementation is installed.
     """
+    if not fast.is_installed():
+        raise UserError(
+            "--precision int8 needs the optimized implementations; leave --no-fast and "
+            f"{fast.FAST}=0 out, or compute in float32"
+        )
     reason = int8_matmul.unsupported_reason()
     if reason:
         raise UserError(f"{reason}; compute in float32")
@@ -106,8 +110,8 @@ def quantize_model(
             print(f"{path} is not kept: {error.strerror}", file=sys.stderr, flush=True)
     try:
         bounds = {
-            site.name: ActivationRange(*map(float, kept[weights]["bounds"][site.name]))
-            for site in quantization.matmul_groups(model)
+            name: ActivationRange(*map(float, kept[weights]["bounds"][name]))
+            for name in quantization.matmul_groups(model)
         }
         if not all(low <= 0 <= high and low < high for low, high in bounds.values()):
             raise ValueError

@@ -12,12 +12,18 @@ from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
 from t2t_repro.fast.flat_attention import softmax_of_any_width
-from t2t_repro.fast.quantization import ActivationRange, QuantizedMatmul, RangeObserver
-from t2t_repro.fast.stand_ins import stand_in_for, standing_in
+from t2t_repro.fast.normalization import normalize_in_float64
+from t2t_repro.fast.quantization import (
+    ActivationRange,
+    QuantizedFeedForward,
+    QuantizedMatmul,
+    RangeObserver,
+)
 from t2t_repro.layers.attention import MASKED
 from t2t_repro.layers.functional import normalize
 from t2t_repro.models.generate import decoder_of, generate
 from t2t_repro.models.log_probs import log_probs
+from t2t_repro.models.variables import named_variables
 from tests.serving import small
 
 pytestmark = pytest.mark.skipif(
@@ -43,7 +49,7 @@ def test_whole_numbers_are_multiplied_exactly(rows, shape):
     matrix = generator.integers(-127, 128, shape).astype(np.float32)
     matrix[0] = 127
     bias = generator.integers(-99, 100, shape[1]).astype(np.float32)
-    product = QuantizedMatmul(matrix, bias, ActivationRange(-100, 155)).product
+    product = QuantizedMatmul(matrix, bias, ActivationRange(-100, 155))
     expected = x.astype(np.int64) @ matrix.astype(np.int64) + bias.astype(np.int64)
     np.testing.assert_array_equal(in_graph(product)(x), expected)
 
@@ -54,7 +60,7 @@ def test_whole_numbers_are_multiplied_exactly(rows, shape):
 def test_the_error_is_that_of_rounding_both_factors(bounds):
     x, matrix = normal(9, 512), normal(512, 64, seed=1) * normal(64, seed=2)
     x = np.clip(x, *bounds)
-    found = in_graph(QuantizedMatmul(matrix, 0.0, bounds).product)(x)
+    found = in_graph(QuantizedMatmul(matrix, 0.0, bounds))(x)
     step = (bounds.high - bounds.low) / 255
     scale = np.abs(matrix).max(axis=0) / 127
     # A factor is rounded by half a step at most, and zero to a whole one.
@@ -67,16 +73,14 @@ def test_the_error_is_that_of_rounding_both_factors(bounds):
 
 
 def test_values_beyond_the_bounds_are_cut():
-    product = QuantizedMatmul(
-        np.eye(4, dtype=np.float32), 0.0, ActivationRange(-1, 1)
-    ).product
+    product = QuantizedMatmul(np.eye(4, dtype=np.float32), 0.0, ActivationRange(-1, 1))
     found = in_graph(product)(np.array([[-9, -1, 1, 9]], np.float32))
     np.testing.assert_allclose(found, [[-1, -1, 1, 1]], atol=1.01 / 255)
 
 
 def test_zero_stays_zero_but_for_the_rounding_of_float32():
     matrix = normal(64, 8)
-    product = QuantizedMatmul(matrix, 0.0, ActivationRange(-0.7, 2.9)).product
+    product = QuantizedMatmul(matrix, 0.0, ActivationRange(-0.7, 2.9))
     found = in_graph(product)(np.zeros((3, 64), "f"))
     # Zero is some step; its product, at most 0.71 times these sums, is taken off again.
     most = 0.71 * np.abs(matrix).sum(axis=0) * 2.0**-23
@@ -94,19 +98,21 @@ def test_what_is_rectified_is_the_next_products_rows():
     bounds = ActivationRange(0, 510)
     codes = np.clip(np.rint(positive / 2), 0, 255)
     first = QuantizedMatmul(
-        matrix.astype("f"), bias.astype("f"), ActivationRange(0, 255), bounds
+        matrix.astype("f"), bias.astype("f"), ActivationRange(0, 255)
     )
-    found = in_graph(first.product)(x.astype("f"))
-    assert found.dtype == tf.uint8
-    np.testing.assert_array_equal(found, codes)
+    rectified = in_graph(
+        lambda x: tf.bitcast(first.rectified(x, bounds.high), tf.uint8)
+    )
+    np.testing.assert_array_equal(rectified(x.astype("f")), codes)
     second = QuantizedMatmul(np.eye(33, dtype="f") * 127, 0.0, bounds)
-    both = in_graph(lambda x: second.product(first.product(x)))(x.astype("f"))
+    both = in_graph(QuantizedFeedForward(first, second))(x.astype("f"))
     np.testing.assert_array_equal(both, codes * 2 * 127)
 
 
 def test_rows_are_those_of_the_table_within_half_a_step():
     table, ids = normal(30, 16), np.array([[3, 29, 0], [3, 1, 2]])
-    found = in_graph(QuantizedMatmul(table.T).rows)(ids)
+    quantized = QuantizedMatmul(table.T)
+    found = in_graph(lambda ids: quantized.lookup(table, ids))(ids)
     most = np.abs(table[ids]).max(axis=-1, keepdims=True) / 127 / 2
     assert np.all(np.abs(found - table[ids]) <= most * 1.001)
 
@@ -137,27 +143,29 @@ def searched(model, inputs):
     return found.ids.numpy(), found.scores.numpy()
 
 
+def scored(model):
+    return in_graph(lambda: log_probs(model, INPUTS, INPUTS))()
+
+
 def watched(model, share=1.0):
-    watch = RangeObserver(model)
-    with standing_in(watch.products()):
+    with RangeObserver(model) as observer:
         searched(model, INPUTS)
-    return watch.bounds(share)
+    return observer.bounds(share)
 
 
 def test_a_watched_search_finds_the_same_and_bounds_of_every_product(model):
     expected = searched(model, INPUTS)
-    watch = RangeObserver(model)
-    with standing_in(watch.products()):
+    with RangeObserver(model) as observer:
         found = searched(model, INPUTS)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
-    bounds = watch.bounds(1.0)
+    bounds = observer.bounds(1.0)
     assert len(bounds) == 2 * 4 + 2 * 7 + 1
     for name, (low, high) in bounds.items():
         assert low < high
         # What a rectifier makes is not negative.
         assert (low == 0) == name.endswith("feed_forward/output/kernel")
-    narrower = watch.bounds(0.5)
+    narrower = observer.bounds(0.5)
     assert all(narrower[name].high < high for name, (_, high) in bounds.items())
 
 
@@ -198,26 +206,53 @@ def test_a_softmax_is_the_same_bits_however_much_is_hidden(columns):
 
 @pytest.mark.parametrize("rows", [1, 2, 4, 7, 28])
 def test_a_row_is_normalised_to_the_same_bits_whatever_the_others(rows):
-    fast.install("CPU")
-    model = small.random_model(VOCAB_SIZE)
-    quantization.quantize_model(model, watched(model))
     x, scale, bias = normal(100, 512), normal(512, seed=1), normal(512, seed=2)
     # As in a model: any number of rows, and of the others no constants.
     specs = [tf.TensorSpec(shape) for shape in ([None, 512], [512], [512])]
-    found = tf.function(lambda *given: normalize(*given, 1e-6), specs, autograph=False)
+    found = tf.function(
+        lambda *given: normalize_in_float64(*given, 1e-6), specs, autograph=False
+    )
     every = found(x, scale, bias)
     np.testing.assert_array_equal(found(x[:rows], scale, bias), every[:rows])
     expected = normalize.reference(x, scale, bias, 1e-6)
     np.testing.assert_allclose(every, expected, atol=1e-5)
 
 
-def test_eight_bits_end_with_the_model(model):
-    other = small.random_model(VOCAB_SIZE)
+def test_a_quantized_model_leaves_other_models_bit_identical(model):
+    expected = [*searched(model, INPUTS), scored(model)]
+    other = small.random_model(VOCAB_SIZE, norm="pre")
     quantization.quantize_model(other, watched(other))
-    table = other.softmax_table.table
     assert quantization.is_quantized(other)
     assert not quantization.is_quantized(model)
-    assert stand_in_for(table) is not None
+    # Each call traces the model anew.
+    for found, before in zip(
+        [*searched(model, INPUTS), scored(model)], expected, strict=True
+    ):
+        np.testing.assert_array_equal(found, before)
+
+
+def test_an_observed_model_is_as_before_afterwards(model):
+    expected = [*searched(model, INPUTS), scored(model)]
+    watched(model)
+    for found, before in zip(
+        [*searched(model, INPUTS), scored(model)], expected, strict=True
+    ):
+        np.testing.assert_array_equal(found, before)
+
+
+def test_a_quantized_graph_reads_no_matrix_in_float32(model):
+    weights, matrices = quantization.graph_variables(model)
+    assert (len(weights), matrices) == (len(model.trainable_variables), [])
+    quantization.quantize_model(model, watched(model))
+    weights, matrices = quantization.graph_variables(model)
+    replaced = ("kernel", "hidden/bias", "output/bias", "embedding/table")
+    assert [id(weight) for weight in weights] == [
+        id(variable.value)
+        for name, variable in named_variables(model).items()
+        if not name.endswith(replaced)
+    ]
+    # 4 for an encoder layer, 7 for a decoder layer, and the shared table.
+    assert len(matrices) == 2 * 4 + 2 * 7 + 1
 
 
 @pytest.mark.medium
@@ -233,7 +268,8 @@ def test_where_sums_are_cut_it_is_told(environment, reason):
         [
             sys.executable,
             "-c",
-            "from t2t_repro.fast.int8_matmul import why_not; print(why_not())",
+            "from t2t_repro.fast import int8_matmul\n"
+            "print(int8_matmul.unsupported_reason())",
         ],
         env={**os.environ, **environment},
         capture_output=True,

@@ -1,11 +1,12 @@
-"""Products of few rows, prepared: the same sums, in another order of reading."""
+"""Prepacked matmuls of few rows: the same sums, in another order of reading."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import small_batch_matmul
+from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack, split_weights
+from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
 # (channels, units): large; large and odd; small; small, with rows that are made longer.
 SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
@@ -19,9 +20,30 @@ def matrices(shape, rows):
     return x, generator.integers(-9, 10, shape).astype(np.float32)
 
 
-def products(x, kernel, table, most_rows):
-    """Returns both products, in a graph that knows no number of rows."""
-    kernel, table = keras.Variable(kernel), keras.Variable(table)
+def dense(matrix, bias=None):
+    layer = Dense(matrix.shape[1], use_bias=bias is not None)
+    layer.build((None, matrix.shape[0]))
+    layer.kernel.assign(matrix)
+    if bias is not None:
+        layer.bias.assign(bias)
+    return layer
+
+
+def embedding(table):
+    layer = TokenEmbedding(*table.shape)
+    layer.build()
+    layer.table.assign(table)
+    return layer
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("sentences_that_left", [0, 100])
+def test_a_prepacked_matmul_is_the_matmul(shape, rows, sentences_that_left):
+    x, matrix = matrices(shape, rows)
+    expected = x.astype(np.int64) @ matrix.astype(np.int64)
+    bias = np.arange(shape[1], dtype=np.float32)
+    layer, table = dense(matrix, bias), embedding(matrix.T)
 
     @tf.function(
         input_signature=[
@@ -31,72 +53,72 @@ def products(x, kernel, table, most_rows):
         autograph=False,
     )
     def computed(x, most_rows):
-        with small_batch_matmul.prepacked([[kernel]], [table], most_rows, "float32"):
-            return (
-                small_batch_matmul.multiply(x, kernel),
-                small_batch_matmul.multiply_transposed(x, table),
-            )
+        matmul = prepack([(layer,), (table,)], most_rows, "float32")
+        return matmul(x, layer), matmul.logits(x, table)
 
-    return computed(x, most_rows)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("sentences_that_left", [0, 100])
-def test_a_prepared_product_is_the_product(shape, rows, sentences_that_left):
-    x, matrix = matrices(shape, rows)
-    expected = x.astype(np.int64) @ matrix.astype(np.int64)
-    for found in products(x, matrix, matrix.T, rows + sentences_that_left):
-        np.testing.assert_array_equal(found, expected)
+    found = computed(x, rows + sentences_that_left)
+    np.testing.assert_array_equal(found[0], expected + bias)
+    np.testing.assert_array_equal(found[1], expected)
 
 
-def test_a_matrix_that_was_not_prepared_is_multiplied_as_it_is():
+def test_a_layer_that_was_not_prepacked_multiplies_itself():
     x, matrix = matrices((7, 5), 3)
-    other, kernel = keras.Variable(matrix), keras.Variable(matrix)
-    with small_batch_matmul.prepacked([[other]], [], 3, "float32"):
-        np.testing.assert_array_equal(
-            small_batch_matmul.multiply(x, kernel), x @ matrix
-        )
+    other, layer, table = dense(matrix), dense(matrix), embedding(matrix.T)
+    for matmul in (prepack([(other,)], 3, "float32"), StepMatmuls()):
+        np.testing.assert_array_equal(matmul(x, layer), x @ matrix)
+        np.testing.assert_array_equal(matmul.logits(x, table), x @ matrix)
 
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("channels", [7, 1024])
-def test_kernels_that_belong_together_are_multiplied_side_by_side(channels, rows):
+@pytest.mark.parametrize("use_bias", [False, True])
+def test_layers_of_the_same_rows_are_multiplied_side_by_side(channels, rows, use_bias):
     x, matrix = matrices((channels, 900), rows)
+    bias = np.arange(900, dtype=np.float32) * use_bias
     ends = [300, 400]
-    kernels = [keras.Variable(part) for part in np.split(matrix, ends, axis=1)]
-    expected = x.astype(np.int64) @ matrix.astype(np.int64)
-    np.testing.assert_array_equal(small_batch_matmul.multiply(x, *kernels), expected)
-    with small_batch_matmul.prepacked([kernels], [], rows, "float32"):
-        np.testing.assert_array_equal(
-            small_batch_matmul.multiply(x, *kernels), expected
+    layers = tuple(
+        dense(part, its_bias if use_bias else None)
+        for part, its_bias in zip(
+            np.split(matrix, ends, axis=1), np.split(bias, ends), strict=True
         )
-        # One of them alone was not prepared.
-        alone = small_batch_matmul.multiply(x, kernels[1])
-    np.testing.assert_array_equal(alone, expected[:, 300:400])
+    )
+    expected = x.astype(np.int64) @ matrix.astype(np.int64) + bias
+    np.testing.assert_array_equal(StepMatmuls()(x, *layers), expected)
+    matmul = prepack([layers], rows, "float32")
+    np.testing.assert_array_equal(matmul(x, *layers), expected)
+    # One of them alone was not prepacked.
+    np.testing.assert_array_equal(matmul(x, layers[1]), expected[:, 300:400])
 
 
-def test_preparations_of_several_models_hold_side_by_side_and_end():
+def test_prepacked_weights_are_copies_that_belong_to_one_search():
     x, matrix = matrices((7, 5), 40)
-    one, two = keras.Variable(matrix), keras.Variable(matrix)
-    with (
-        small_batch_matmul.prepacked([[one]], [], 40, "float32"),
-        small_batch_matmul.prepacked([[two]], [], 40, "float32"),
-    ):
-        one.assign(0 * matrix)
-        two.assign(0 * matrix)
-        # What was prepared is a copy.
-        np.testing.assert_array_equal(small_batch_matmul.multiply(x, one), x @ matrix)
-        np.testing.assert_array_equal(small_batch_matmul.multiply(x, two), x @ matrix)
-    assert np.array(small_batch_matmul.multiply(x, one)).max() == 0
+    layer = dense(matrix)
+    one, two = (prepack([(layer,)], 40, "float32") for _ in range(2))
+    layer.kernel.assign(0 * matrix)
+    np.testing.assert_array_equal(one(x, layer), x @ matrix)
+    np.testing.assert_array_equal(two(x, layer), x @ matrix)
+    assert not np.any(StepMatmuls()(x, layer))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_prepacked_feed_forward_network_is_that_of_the_layer(rows):
+    x, _ = matrices((6, 1), rows)
+    network = FeedForward(9)
+    network.build((None, 6))
+    for variable in network.trainable_variables:
+        whole = np.random.default_rng(2).integers(-9, 10, variable.shape)
+        variable.assign(whole.astype(np.float32))
+    groups = [(network.hidden,), (network.output_projection,)]
+    found = prepack(groups, rows, "float32").feed_forward(network, x)
+    np.testing.assert_array_equal(found, network(x))
 
 
 @pytest.mark.parametrize(
     ("side", "rows", "expected"), [(1024, 32, 2), (1024, 33, 1), (886, 1, 1)]
 )
-@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("is_table", [False, True])
 def test_few_rows_with_a_large_matrix_are_divided(
-    side, rows, expected, transposed, monkeypatch
+    side, rows, expected, is_table, monkeypatch
 ):
     made = []
 
@@ -105,41 +127,29 @@ def test_few_rows_with_a_large_matrix_are_divided(
         return tf.matmul(left, right)
 
     x, matrix = matrices((side, side), rows)
-    variable = keras.Variable(matrix)
-    kernels, tables = ([], [variable]) if transposed else ([[variable]], [])
-    multiply = (
-        small_batch_matmul.multiply_transposed
-        if transposed
-        else small_batch_matmul.multiply
-    )
-    with small_batch_matmul.prepacked(kernels, tables, rows, "float32"):
-        monkeypatch.setattr(small_batch_matmul.ops, "matmul", counted)
-        multiply(x, variable)
+    layer = embedding(matrix) if is_table else dense(matrix)
+    matmul = prepack([(layer,)], rows, "float32")
+    monkeypatch.setattr(small_batch_matmul.ops, "matmul", counted)
+    (matmul.logits if is_table else matmul)(x, layer)
     assert len(made) == expected
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_product_with_halves_is_the_product(shape, compiled):
+def test_a_matmul_with_split_weights_is_the_matmul(shape, compiled):
     x, matrix = matrices(shape, 4)
     expected = x.astype(np.int64) @ matrix.astype(np.int64)
-    kernel, table = keras.Variable(matrix), keras.Variable(matrix.T)
-    ends = [shape[1] // 3]
-    parts = [keras.Variable(part) for part in np.split(matrix, ends, axis=1)]
-    halves = small_batch_matmul.SplitWeights([[kernel], parts], [table], "float32")
+    layer, table = dense(matrix), embedding(matrix.T)
+    parts = tuple(map(dense, np.split(matrix, [shape[1] // 3], axis=1)))
+    matmul = split_weights([(layer,), parts, (table,)], "float32")
 
     @tf.function(jit_compile=compiled, autograph=False)
     def products(x):
-        with halves.used():
-            return (
-                small_batch_matmul.multiply(x, kernel),
-                small_batch_matmul.multiply(x, *parts),
-                small_batch_matmul.multiply_transposed(x, table),
-            )
+        return matmul(x, layer), matmul(x, *parts), matmul.logits(x, table)
 
     for found in products(x):
         np.testing.assert_array_equal(found, expected)
-    # Copies are used inside the context alone.
-    table.assign(np.zeros_like(matrix.T))
+    # They are copies.
+    table.table.assign(np.zeros_like(matrix.T))
     np.testing.assert_array_equal(products(x)[2], expected)
-    assert not np.any(small_batch_matmul.multiply_transposed(x, table))
+    assert not np.any(StepMatmuls().logits(x, table))

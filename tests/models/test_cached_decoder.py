@@ -43,7 +43,7 @@ KINDS = {
 
 @pytest.fixture(params=[CachedDecoder, KVCacheDecoder], scope="module")
 def decoder_class(request):
-    """The plain decoder, and the one that stands in for it."""
+    """The reference decoder, and the optimized one."""
     return request.param
 
 

@@ -89,7 +89,6 @@ def write_model(settings: Namespace) -> None:
     """Writes a vocabulary, the weights as CTranslate2 reads them, and int8's bounds."""
     from t2t_repro import fast
     from t2t_repro.fast.quantization import RangeObserver
-    from t2t_repro.fast.stand_ins import standing_in
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.translation.translator import Translator
@@ -102,11 +101,10 @@ def write_model(settings: Namespace) -> None:
     model = random_model(settings)
     write_ctranslate2(model, tokenizer, folder)
     fast.install("CPU")
-    watch = RangeObserver(model)
-    with standing_in(watch.products()):
+    with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search_of(settings))
         translator.translate_ids(random_inputs(settings)[0, : settings.sentences])
-    (work_dir / BOUNDS).write_text(json.dumps(watch.bounds(1.0)), encoding="utf-8")
+    (work_dir / BOUNDS).write_text(json.dumps(observer.bounds(1.0)), encoding="utf-8")
 
 
 def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
@@ -178,10 +176,10 @@ def products(given: Mapping[str, Any]) -> None:
     attention weights are left out. They are prepared as the decoder prepares its own.
     """
     settings = Namespace(**given)
-    import keras
     import tensorflow as tf
 
-    from benchmarks.package import multiply, multiply_transposed, prepacked
+    from benchmarks.package import prepack
+    from t2t_repro.layers import Dense, TokenEmbedding
     from t2t_repro.translation.parallel_batches import (
         give_each_batch_a_core,
         rows_at_once,
@@ -190,38 +188,41 @@ def products(given: Mapping[str, Any]) -> None:
     give_each_batch_a_core()
     d_model, dtype = settings.d_model, tf.as_dtype(settings.precision)
 
-    def weights(columns: int, rows: int = d_model) -> Any:
-        return keras.Variable(tf.random.normal([rows, columns]), dtype=dtype.name)
+    def dense(columns: int, rows: int = d_model) -> Any:
+        layer = Dense(columns, dtype=dtype.name)
+        layer.build((None, rows))
+        return layer
 
     # Queries, keys and values of self-attention, and their output; queries and output
     # of cross-attention; both layers of the feed-forward network.
-    kernels = [
+    layers = [
         group
         for _ in range(settings.num_layers)
         for group in (
-            [weights(d_model) for _ in range(3)],
-            *([weights(d_model)] for _ in range(3)),
-            [weights(4 * d_model)],
-            [weights(d_model, 4 * d_model)],
+            tuple(dense(d_model) for _ in range(3)),
+            *((dense(d_model),) for _ in range(3)),
+            (dense(4 * d_model),),
+            (dense(d_model, 4 * d_model),),
         )
     ]
-    table = weights(d_model, settings.vocab_size)
+    table = TokenEmbedding(settings.vocab_size, d_model, dtype=dtype.name)
+    table.build()
 
-    def step(x: Any) -> Any:
-        for group in kernels:
+    def step(x: Any, matmul: Any) -> Any:
+        for group in layers:
             # Of queries, keys and values one goes on.
-            x = multiply(x, *group)
+            x = matmul(x, *group)
             x = x[:, :d_model] if len(group) > 1 else x
         # So that nothing overflows in all the steps.
         x /= tf.reduce_max(tf.abs(x))
-        logits = multiply_transposed(x, table)
+        logits = matmul.logits(x, table)
         return x + 0 * tf.reduce_mean(logits)
 
     @tf.function(input_signature=[tf.TensorSpec([None, d_model], dtype)])
     def steps(x: Any) -> Any:
-        with prepacked(kernels, [table], tf.shape(x)[0], dtype.name):
-            for _ in tf.range(settings.steps):
-                x = step(x)
+        matmul = prepack([*layers, (table,)], tf.shape(x)[0], dtype.name)
+        for _ in tf.range(settings.steps):
+            x = step(x, matmul)
         return x
 
     def run(batches: Ids) -> None:
