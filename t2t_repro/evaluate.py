@@ -125,7 +125,7 @@ def _test_set(args: Namespace) -> TestSet:
     language, directory = args.target_lang, None
     if args.model_dir:
         require_model(Path(args.model_dir))
-        cli.start_models(args.verbose)
+        cli.start_models(args.verbose, args.no_fast)
         from t2t_repro.runs.model_dir import ModelDir
 
         directory = ModelDir(Path(args.model_dir))
@@ -159,7 +159,7 @@ def _translations(
         return finished(given, test_set), [], {"checkpoint": given}
     if test_set.sources is None:
         raise UserError(f"{given} is a model: it needs --source_file to translate")
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models

@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
     # Whatever machine writes it, the graph is the same; most servers have no GPU.
-    cli.start_models(args.verbose, device="CPU")
+    cli.start_models(args.verbose, args.no_fast, device="CPU")
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))

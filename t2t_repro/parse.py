@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, then the lines of the input, to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     parser: Any = translate_text(args, _load)
     print(
         f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "

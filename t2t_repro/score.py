@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     _check(args.source_file, args.target_file)
     require_model(Path(args.model_dir))
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     from tqdm import tqdm
 
     from t2t_repro.translation.loading import load_models

@@ -88,6 +88,7 @@ def _parser() -> cli.ArgumentParser:
         help="with multi_worker: how gradients are added up (default: nccl between "
         "GPUs, a ring over gRPC between CPUs)",
     )
+    cli.add_fast_flag(parser)
     parser.add_argument(
         "--profile",
         type=_range_of_steps,
@@ -124,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation.split_scores import figures_of
     from t2t_repro.fast.malloc import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir

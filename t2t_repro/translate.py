@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and translates from the input to the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     translator: Any = translate_text(args, _load)
     if args.terms is not None:
         print(

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError("--translation is not for --live; type it into the page")
     _check_output(output)
     require_model(Path(args.model_dir))
-    cli.start_models(args.verbose)
+    cli.start_models(args.verbose, args.no_fast)
     if args.live:
         _write_live_page(args, output)
         return

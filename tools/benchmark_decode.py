@@ -26,6 +26,7 @@ from benchmarks.in_turn import in_turn, own, printed
 from benchmarks.machine import Result, machine, machine_lines, say
 from flags import one_of, several
 
+from t2t_repro import fast
 from t2t_repro.command_line import cli
 from t2t_repro.hparams.fields import MOST_ALPHA
 
@@ -89,6 +90,9 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
+    for each in args.without:
+        name = f"{FLOAT32} without {each}"
+        contenders[name] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
     reasons = {INT8: int8_matmul.unsupported_reason()}
     reasons |= dict.fromkeys(
         (BFLOAT16, BFLOAT16_LIMIT), precision.unsupported_reason("bfloat16")
@@ -126,7 +130,8 @@ def measure(args: Namespace, found: Result) -> dict[str, list[list[int]]]:
 def table(result: Result) -> str:
     """Writes the result for people: medians of the rounds, ratios of medians."""
     found = result["contenders"]
-    wide = max(map(len, CONTENDERS))
+    wide = max(map(len, found), default=0)
+    without = [name for name in found if name.startswith(f"{FLOAT32} without ")]
     lines = [*machine_lines(result["machine"]), ""]
     speeds: dict[str, dict[str, list[float]]] = {}
     for name, one in found.items():
@@ -144,7 +149,7 @@ def table(result: Result) -> str:
         medians = {name: median(each) for name, each in by_name.items()}
         lines += [
             f"  {ours} / {theirs}: {medians[ours] / medians[theirs]:.2f}"
-            for ours, theirs in PAIRS
+            for ours, theirs in (*PAIRS, *((FLOAT32, name) for name in without))
             if ours in medians and theirs in medians
         ]
     for name, each in result.get("plain_search", {}).items():
@@ -187,6 +192,13 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         type=several(one_of((OURS, PEER, LIMIT))),
         default=f"{OURS},{PEER},{LIMIT}",
         help="programs, with commas between",
+    )
+    add(
+        "--without",
+        type=several(one_of(fast.NAMES)),
+        default="",
+        help="optimized implementations without each of which t2t_repro is timed once "
+        "more in float32, with commas between",
     )
     args: Namespace = parser.parse_args(argv)
     if args.steps < args.length:

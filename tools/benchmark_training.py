@@ -33,7 +33,7 @@ from benchmarks.work import Work, work_of
 from figures import style
 from flags import one_of, several
 
-from t2t_repro import hparams
+from t2t_repro import fast, hparams
 from t2t_repro.command_line import cli
 
 FLOAT32 = ("float32",)
@@ -143,6 +143,9 @@ def contenders(work: Work, args: Namespace) -> list[Contender]:
                 given = asdict(replace(work, precision=precision, paper_dropout=paper))
                 if not program.package:
                     found.append(own(name, program.task, given))
+                    for each in args.without if key == "t2t_repro" else ():
+                        less = given | {"without": [each]}
+                        found.append(own(f"{name} without {each}", program.task, less))
                 elif python:
                     found.append(peer(name, python, program.task, json.dumps(given)))
     return found
@@ -199,6 +202,13 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         type=several(one_of(PROGRAMS)),
         default=",".join(PROGRAMS),
         help="programs, with commas between",
+    )
+    add(
+        "--without",
+        type=several(one_of(fast.NAMES)),
+        default="",
+        help="optimized implementations without each of which t2t_repro is timed once "
+        "more, with commas between",
     )
     add("--rounds", type=count, default=5, help="turns of each contender")
     add("--steps", type=count, default=4, help="steps of a turn")

@@ -78,6 +78,16 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help} (default: %(default)s)"
 
 
+def add_fast_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds the flag that switches the optimized implementations off."""
+    parser.add_argument(
+        "--no-fast",
+        action="store_true",
+        help="compute with the reference implementations only, e.g. to debug them "
+        "(T2T_REPRO_FAST=0 too)",
+    )
+
+
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
     """Returns a flag's type: whole numbers from `minimum` up, to `maximum`."""
 
@@ -167,15 +177,18 @@ def start_tensorflow(verbose: bool = False) -> None:
         import_tensorflow_quietly()
 
 
-def start_models(verbose: bool = False, device: str | None = None) -> None:
-    """Starts TensorFlow and installs the optimized implementations.
+def start_models(
+    verbose: bool = False, no_fast: bool = False, device: str | None = None
+) -> None:
+    """Starts TensorFlow and installs the optimized implementations; see `fast.install`.
 
-    `device` is "CPU" or "GPU"; None: a GPU if the machine has one.
+    With `no_fast` every function runs its reference implementation. `device` is "CPU"
+    or "GPU"; None: a GPU if the machine has one.
     """
     start_tensorflow(verbose)
     from t2t_repro import fast
 
-    fast.install(device)
+    fast.install(device, without=fast.NAMES if no_fast else ())
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:

@@ -31,6 +31,7 @@ def add_model_flags(
         "directory"
         + ("; several, with commas between, translate as one" if several else ""),
     )
+    cli.add_fast_flag(parser)
 
 
 def add_search_flags(parser: argparse.ArgumentParser) -> None:

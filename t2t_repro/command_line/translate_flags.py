@@ -130,10 +130,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     """Returns `DecodingConfig` fields; None: the model's own."""
+    from t2t_repro import fast
     from t2t_repro.decoding.algorithms import algorithm_class
     from t2t_repro.decoding.config import Sampling
 
     _check(args)
+    if args.xla and not fast.is_installed():
+        raise UserError(
+            "--xla compiles the optimized search, which --no-fast and "
+            f"{fast.FAST}=0 switch off; leave one of them out"
+        )
     if args.xla and args.precision == "int8":
         raise UserError("--xla and --precision int8 exclude each other; XLA has none")
     sampling = None
@@ -173,6 +179,8 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
     """
     import tensorflow as tf
 
+    from t2t_repro import fast
+
     if args.xla is not None:
         return bool(args.xla)
     pays = (
@@ -182,6 +190,7 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
         and hparams.d_model <= WIDEST_THAT_PAYS
         and not any(getattr(args, name) for name in _EXCLUDED["xla"])
         and args.terms is None
+        and fast.is_installed()
         and not tf.config.list_physical_devices("GPU")
     )
     if pays:

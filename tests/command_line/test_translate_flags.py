@@ -4,9 +4,10 @@ from argparse import Namespace
 
 import pytest
 
-from t2t_repro import hparams
+from t2t_repro import fast, hparams
 from t2t_repro.command_line import translate_flags
 
+pytestmark = pytest.mark.usefixtures("fast_formulas")
 PLAIN = {
     "xla": None,
     "batch_size": 1,
@@ -47,6 +48,11 @@ def test_many_lines_of_a_narrow_model_one_at_a_time_are_compiled(capsys):
 def test_others_are_not_and_nothing_is_said(different, capsys):
     assert not chosen(**different)
     assert capsys.readouterr().err == ""
+
+
+def test_without_the_optimized_implementations_none_is():
+    fast.uninstall()
+    assert not chosen()
 
 
 def test_what_was_asked_for_is_done_without_a_word(capsys):

@@ -121,7 +121,8 @@ def test_several_lengths_are_arranged_and_drawn(tmp_path):
 def named(only, **given):
     flags = {"t2t_python": None, "opennmt_python": None, "torch_python": None}
     precision = ["float32", "bfloat16"]
-    return Namespace(**{"precision": precision, "only": only, **flags, **given})
+    own = {"precision": precision, "only": only, "without": []}
+    return Namespace(**{**own, **flags, **given})
 
 
 def test_peers_without_an_interpreter_are_left_out():
@@ -150,9 +151,22 @@ def test_a_contender_is_given_its_own_precision_and_dropout():
     assert json.loads(work) == asdict(changed)
 
 
+def test_the_program_is_timed_without_each_optimization_that_is_named():
+    args = named(["t2t_repro", "products"], without=["top_k"], precision=["float32"])
+    found = benchmark_training.contenders(SMALL, args)
+    assert [each.name for each in found] == [
+        "t2t_repro float32",
+        "t2t_repro float32 without top_k",
+        "products of the step float32",
+    ]
+    whole, without, _ = (json.loads(each.command[-1]) for each in found)
+    assert without == whole | {"without": ["top_k"]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--without=top_q"], "--without: must be of flat_matmul, "),
         (["--only=fairseq"], "--only: must be of t2t_repro, products"),
         (["--precision=int8"], "--precision: must be of float32, bfloat16"),
         (["--plot=x.svg"], "--plot draws speed against length: say --lengths too"),

@@ -15,11 +15,18 @@ from t2t_repro.command_line import cli
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the task that the command line names."""
+    """Runs the task that the command line names.
+
+    `without` in WORK lists optimized implementations that are not installed.
+    """
     task, work = sys.argv[1:] if argv is None else argv
     module, _, function = task.rpartition(".")
-    cli.start_models()  # As every command does.
-    getattr(importlib.import_module(f"benchmarks.{module}"), function)(json.loads(work))
+    work = json.loads(work)
+    cli.start_tensorflow()
+    from t2t_repro import fast
+
+    fast.install(without=work.pop("without", ()))
+    getattr(importlib.import_module(f"benchmarks.{module}"), function)(work)
 
 
 if __name__ == "__main__":
