@@ -2,8 +2,8 @@
 
     python tools/measure_gains.py --output gains.tsv
 
-The program and the program without one implementation take turns, for each name and
-each kind of work. A gain is the time without it over the time with it, medians of the
+The program and the program without one implementation take turns, for every name and
+kind of work. A gain is the time without it over the time with it, medians of the
 rounds. It is printed and appended to the file at once; a pair that is in the file is
 not measured again. `docs/explanation/optimized_implementations.md` has the table.
 """
@@ -29,11 +29,11 @@ from t2t_repro.command_line import cli
 
 TRAINED = ("base", "tiny")
 SEARCHED = ("batch", "sentence")
-STEPS = 4  # Of a turn.
+STEPS = 4  # Training steps per turn.
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, and measures what the output file does not have yet."""
+    """Parses the flags, and measures the pairs that the output file lacks."""
     args = _parse(argv)
     output = Path(args.output)
     if not output.exists():

@@ -160,7 +160,7 @@ def test_translate_finds_the_same_with_and_without_optimizations(trained, calls)
     ]
     assert [done.status for done in found] == [0, 0], found
     assert found[0].out == found[1].out
-    assert calls  # Those of the encoder.
+    assert calls  # The encoder's layers were called.
 
 
 @pytest.mark.medium
