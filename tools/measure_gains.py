@@ -4,8 +4,10 @@
 
 The program and the program without one implementation take turns, for every name and
 kind of work. A gain is the time without it over the time with it, medians of the
-rounds. It is printed and appended to the file at once; a pair that is in the file is
-not measured again. `docs/explanation/optimized_implementations.md` has the table.
+rounds. It is printed and appended to the file at once, with the seconds of a turn and
+those from the start of the process until its first step or search is done. A pair that
+is in the file is not measured again. The table of
+`docs/explanation/optimized_implementations.md` is made of its rows.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 import benchmark_decode
 from benchmarks import decoding
 from benchmarks.in_turn import in_turn, own
+from benchmarks.machine import Result
 from benchmarks.work import work_of
 from flags import one_of, several
 
@@ -30,6 +33,10 @@ from t2t_repro.command_line import cli
 TRAINED = ("base", "tiny")
 SEARCHED = ("batch", "sentence")
 STEPS = 4  # Training steps per turn.
+COLUMNS = (
+    *("name", "work", "gain"),
+    *("seconds", "seconds_without", "start", "start_without"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -37,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parse(argv)
     output = Path(args.output)
     if not output.exists():
-        output.write_text("name\twork\tgain\tseconds\tseconds_without\n")
+        output.write_text("\t".join(COLUMNS) + "\n")
     rows = [line.split("\t") for line in output.read_text().splitlines()[1:]]
     done = {(name, work) for name, work, *_ in rows}
     with tempfile.TemporaryDirectory() as folder:
@@ -46,12 +53,12 @@ def main(argv: Sequence[str] | None = None) -> None:
             for work in args.works:
                 if (name, work) in done:
                     continue
-                whole, without = _seconds(name, work, search, args.rounds)
-                gain = without / whole
-                print(f"{name:18} {work:9} {gain:.3f}", flush=True)
+                times = _times(name, work, search, args.rounds)
+                gain, start = times[1] / times[0], times[3] / times[2]
+                print(f"{name:18} {work:9} {gain:.3f}, start {start:.3f}", flush=True)
                 with output.open("a") as file:
-                    file.write(f"{name}\t{work}\t{gain:.4f}\t{whole:.5f}\t")
-                    file.write(f"{without:.5f}\n")
+                    numbers = (f"{number:.5f}" for number in (gain, *times))
+                    file.write("\t".join([name, work, *numbers]) + "\n")
     print(table(output.read_text().splitlines()[1:], args.works))
 
 
@@ -67,13 +74,11 @@ def table(lines: Sequence[str], works: Sequence[str]) -> str:
     )
 
 
-def _seconds(
-    name: str, work: str, search: Namespace, rounds: int
-) -> tuple[float, float]:
-    """Returns the seconds of the program, and of the program without a name."""
-    # These two are for what XLA compiles, and do nothing otherwise.
+def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
+    """Returns the values of the last four `COLUMNS`."""
+    # These two change only programs that XLA compiles.
     task, given, request, begin = _task(work, search, name.startswith("xla_"))
-    found: dict[str, list[float]] = {"whole": [], "without": []}
+    answers: dict[str, list[Result]] = {"whole": [], "without": []}
     contenders = [
         own("whole", task, given),
         own("without", task, given | {"without": [name]}),
@@ -81,8 +86,12 @@ def _seconds(
     for each, _, answer in in_turn(
         contenders, [[request]] * rounds, Path(search.work_dir), begin=begin
     ):
-        found[each].append(answer["seconds"])
-    return median(found["whole"]), median(found["without"])
+        answers[each].append(answer)
+    return [
+        median(answer[key] for answer in answers[each])
+        for key in ("seconds", "start_seconds")
+        for each in answers
+    ]
 
 
 def _task(
