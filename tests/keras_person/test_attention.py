@@ -169,7 +169,7 @@ def test_another_attention_goes_into_the_layers_of_an_encoder():
         assert attention.max_relative_position == 2
         # The layer's own sizes take precedence over the stack's.
         assert (attention.d_k, attention.d_v, attention.dropout) == (3, 5, 0.0)
-        path = f"encoder/layer_{number}/self_attention/query/kernel"
+        path = f"{encoder.name}/layer_{number}/self_attention/query/kernel"
         assert attention.query.kernel.path == path
 
 
