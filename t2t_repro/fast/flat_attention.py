@@ -73,7 +73,8 @@ def attend(
     query = split_heads(attention, query, targets)
     key = split_heads(attention, attention.key(memory), sources)
     value = split_heads(attention, attention.value(memory), sources)
-    if type(attention) is not MultiHeadAttention:
+    # A projection with a bias that is fused with the residual sum rounds differently.
+    if type(attention) is not MultiHeadAttention or attention.use_bias:
         return flatten_tokens(
             attention.attend(query, key, value, mask, training=training)
         )
