@@ -25,7 +25,10 @@ MODELS = {
     "pre": {"norm": "pre", "position": "learned", "share_embeddings": False},
     "relative": {
         "position": "none",
-        "self_attention": layers.RelativeAttention(2, 4, 4, max_relative_position=2),
+        "self_attention": {
+            "class_name": "t2t_repro>RelativeAttention",
+            "config": {"max_relative_position": 2},
+        },
     },
 }
 
