@@ -22,8 +22,8 @@ from keras import ops
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.functional import Tensor, relu
+from t2t_repro.layers.feed_forward import ACTIVATIONS, FeedForward
+from t2t_repro.layers.functional import Tensor
 from t2t_repro.layers.functional import linear as reference_linear
 from t2t_repro.layers.functional import tied_logits as reference_logits
 from t2t_repro.system.dispatch import dispatched
@@ -105,10 +105,10 @@ class StepMatmuls:
 
     def feed_forward(self, network: FeedForward, x: Tensor) -> Tensor:
         """Applies a feed-forward network to float (rows, d_model)."""
-        is_plain = type(network) is FeedForward
-        if not is_plain or (network.hidden,) not in self._prepacked:
+        if (network.hidden,) not in self._prepacked:
             return network(x)
-        return self(relu(self(x, network.hidden)), network.output_projection)
+        hidden = ACTIVATIONS[network.activation](self(x, network.hidden))
+        return self(hidden, network.output_projection)
 
     def logits(self, x: Tensor, table: TokenEmbedding) -> Tensor:
         """Multiplies float (rows, d_model) by a table: (rows, V)."""
@@ -116,8 +116,7 @@ class StepMatmuls:
         if product is None:
             return table(x, reverse=True)
         y = product(ops.cast(x, table.compute_dtype))
-        bias = getattr(table, "bias", None)
-        return y if bias is None else ops.add(y, ops.cast(bias, y.dtype))
+        return y if table.bias is None else ops.add(y, ops.cast(table.bias, y.dtype))
 
 
 def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:

@@ -101,16 +101,27 @@ def test_prepacked_weights_are_copies_that_belong_to_one_search():
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_a_prepacked_feed_forward_network_is_that_of_the_layer(rows):
+@pytest.mark.parametrize("activation", ["relu", "swish"])
+def test_a_prepacked_feed_forward_network_is_that_of_the_layer(rows, activation):
     x, _ = matrices((6, 1), rows)
-    network = FeedForward(9)
+    network = FeedForward(9, activation=activation)
     network.build((None, 6))
     for variable in network.trainable_variables:
         whole = np.random.default_rng(2).integers(-9, 10, variable.shape)
         variable.assign(whole.astype(np.float32))
     groups = [(network.hidden,), (network.output_projection,)]
     found = prepack(groups, rows, "float32").feed_forward(network, x)
-    np.testing.assert_array_equal(found, network(x))
+    np.testing.assert_allclose(found, network(x), rtol=1e-5)
+
+
+def test_the_bias_of_a_prepacked_table_is_added():
+    x, matrix = matrices((7, 5), 40)
+    table = TokenEmbedding(5, 7, use_bias=True)
+    table.build()
+    table.table.assign(matrix.T)
+    table.bias.assign(np.arange(5, dtype=np.float32))
+    found = prepack([(table,)], 40, "float32").logits(x, table)
+    np.testing.assert_array_equal(found, x @ matrix + np.arange(5))
 
 
 @pytest.mark.parametrize(
