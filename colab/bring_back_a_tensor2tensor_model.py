@@ -71,8 +71,8 @@ SMALL = {"hidden_size": 32, "filter_size": 64, "num_heads": 4, "num_hidden_layer
 def write_small_model(folder: Path) -> None:
     """Writes checkpoint, hparams.json and vocabulary as tensor2tensor leaves them."""
     from t2t_repro.hparams import HParams
-    from t2t_repro.interop.t2t_sets import BASE
-    from t2t_repro.interop.variable_names import t2t_name, t2t_table_scope
+    from t2t_repro.interop.tensor2tensor.sets import BASE
+    from t2t_repro.interop.tensor2tensor.variable_names import t2t_name, t2t_table_scope
     from t2t_repro.models.variables import named_variables
     from t2t_repro.problems import create
     from t2t_repro.runs.checkpoints import write_tensors

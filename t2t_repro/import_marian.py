@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, imports the model and says what came along."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.interop.marian_import import Source, import_model
+    from t2t_repro.interop.marian.importer import Source, import_model
 
     report = import_model(
         Source(

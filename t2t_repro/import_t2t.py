@@ -50,8 +50,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, imports the model and says what came along."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
-    from t2t_repro.interop import t2t_hparams, t2t_sets
-    from t2t_repro.interop.t2t_import import Source, import_model
+    from t2t_repro.interop.tensor2tensor import hparams as t2t_hparams
+    from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+    from t2t_repro.interop.tensor2tensor.importer import Source, import_model
 
     if args.hparams_json:
         hparams = t2t_hparams.read_json(Path(args.hparams_json))

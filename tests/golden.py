@@ -9,7 +9,7 @@ import tensorflow as tf
 from golden_checks.t2t_variables import assign_from_t2t, vocab_sizes
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.models.transformer import Transformer
 
 # Products of float32 are else rounded to ten bits on a GPU since Ampere.

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from t2t_repro.interop.t2t_checkpoint import some
+from t2t_repro.interop.tensor2tensor.checkpoint import some
 
 _NAMES_TOLD = 8
 

@@ -13,8 +13,8 @@ from nbclient import NotebookClient
 
 import t2t_repro
 from tests import golden
-from tests.interop.small_marian import SmallMarian
-from tests.interop.t2t_run import write_run
+from tests.interop.marian.small_marian import SmallMarian
+from tests.interop.tensor2tensor.run import write_run
 from tests.run_command import ROOT
 
 FOLDER = ROOT / "colab"

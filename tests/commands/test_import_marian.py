@@ -8,11 +8,11 @@ import zipfile
 import pytest
 
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
-from t2t_repro.interop.marian_import import Source, read_model
+from t2t_repro.interop.marian.importer import Source, read_model
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
-from tests.interop.small_marian import SmallMarian
+from tests.interop.marian.small_marian import SmallMarian
 
 pytestmark = pytest.mark.medium
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
 from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command
-from tests.interop.opennmt_vectors import CASES, arrays_of, write_files
+from tests.interop.opennmt.vectors import CASES, arrays_of, write_files
 
 pytestmark = pytest.mark.medium
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from tests import golden, run_command, tiny
-from tests.interop.t2t_run import T2TRun, write_hparams, write_vocabulary
+from tests.interop.tensor2tensor.run import T2TRun, write_hparams, write_vocabulary
 
 pytestmark = pytest.mark.medium
 

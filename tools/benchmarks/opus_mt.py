@@ -56,7 +56,7 @@ def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
 
 def import_it(settings: Namespace) -> None:
     """Imports the model that Transformers wrote, with its positions."""
-    from t2t_repro.interop.marian_import import Source, import_model
+    from t2t_repro.interop.marian.importer import Source, import_model
 
     work_dir = Path(settings.work_dir)
     import_model(Source(work_dir / FOLDER, "transformers"), work_dir / MODEL)

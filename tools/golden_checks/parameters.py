@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from golden_checks.sheet import Sheet
-from t2t_repro.interop import t2t_sets
-from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from t2t_repro.interop.variable_names import (
+from t2t_repro.interop.tensor2tensor.variable_names import (
     TABLES,
     from_t2t,
     t2t_name,

@@ -11,8 +11,8 @@ import tensorflow as tf
 from golden_checks.sheet import Sheet
 from golden_checks.t2t_batching import t2t_batching
 from t2t_repro.decoding.stopping import length_penalty
-from t2t_repro.interop import t2t_sets
-from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.layers.position import sinusoid
 from t2t_repro.training.losses import smoothed_cross_entropy
 from t2t_repro.training.schedules import Schedule

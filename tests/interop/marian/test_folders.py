@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 import yaml
 
-from t2t_repro.interop.marian_import import (
+from t2t_repro.interop.formats.safetensors import read_safetensors
+from t2t_repro.interop.formats.torch_file import read_torch
+from t2t_repro.interop.marian.importer import (
     Source,
     import_model,
     model_hparams,
     read_model,
 )
-from t2t_repro.interop.marian_search import search_left
-from t2t_repro.interop.safetensors import read_safetensors
-from t2t_repro.interop.torch_file import read_torch
+from t2t_repro.interop.marian.search import search_left
 from t2t_repro.system.errors import UserError
-from tests.interop.small_marian import OPTIONS, SmallMarian, safetensors
+from tests.interop.marian.small_marian import OPTIONS, SmallMarian, safetensors
 
 KINDS = ("marian", "transformers", "torch")
 WEIGHTS = ("model.npz", "model.safetensors", "pytorch_model.bin")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.marian_model import (
+from t2t_repro.interop.marian.model import (
     Arrays,
     MarianModel,
     Vocabulary,
@@ -21,7 +21,7 @@ from t2t_repro.interop.marian_model import (
     read_piece_model,
     vocabulary,
 )
-from t2t_repro.interop.marian_options import (
+from t2t_repro.interop.marian.options import (
     described_model,
     gelu_of_version,
     options_in,

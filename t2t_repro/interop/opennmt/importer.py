@@ -7,12 +7,12 @@ from typing import Any
 from t2t_repro.hparams import HParams
 from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.import_report import ImportReport
-from t2t_repro.interop.marian_model import Arrays, pieces_known
-from t2t_repro.interop.opennmt_config import START, read_config
-from t2t_repro.interop.opennmt_description import ENDS_SOURCE, described
-from t2t_repro.interop.opennmt_model import read_variables
-from t2t_repro.interop.opennmt_variables import Variables
-from t2t_repro.interop.own_saved_model import import_own, is_own
+from t2t_repro.interop.marian.model import Arrays, pieces_known
+from t2t_repro.interop.opennmt.config import START, read_config
+from t2t_repro.interop.opennmt.description import ENDS_SOURCE, described
+from t2t_repro.interop.opennmt.model import read_variables
+from t2t_repro.interop.opennmt.own_saved_model import import_own, is_own
+from t2t_repro.interop.opennmt.variables import Variables
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer

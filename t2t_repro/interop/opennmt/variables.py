@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.interop import t2t_checkpoint
+from t2t_repro.interop.tensor2tensor import checkpoint as t2t_checkpoint
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 

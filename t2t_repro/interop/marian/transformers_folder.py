@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.marian_model import (
+from t2t_repro.interop.formats.safetensors import read_safetensors
+from t2t_repro.interop.formats.torch_file import read_torch
+from t2t_repro.interop.marian.model import (
     PADDING,
     Arrays,
     MarianModel,
@@ -16,8 +18,6 @@ from t2t_repro.interop.marian_model import (
     read_piece_model,
     vocabulary,
 )
-from t2t_repro.interop.safetensors import read_safetensors
-from t2t_repro.interop.torch_file import read_torch
 from t2t_repro.system.errors import UserError
 
 CONFIG = "config.json"

@@ -13,8 +13,8 @@ from t2t_repro.models import generate
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import symbol_losses
-from tests.interop import marian_vectors
-from tests.interop.marian_vectors import CASES, our_gradient, ours, theirs
+from tests.interop.marian import vectors as marian_vectors
+from tests.interop.marian.vectors import CASES, our_gradient, ours, theirs
 
 # Marian gives nothing for an empty or blank line, and cuts two at three times the
 # source; Transformers takes `</s>` in a text for the end mark, and forces the end of a

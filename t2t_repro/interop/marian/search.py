@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from t2t_repro.interop.marian_model import MarianModel
+from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.system.errors import UserError
 
 # What Marian's decoder does unless decoder.yml tells it otherwise (its --help).

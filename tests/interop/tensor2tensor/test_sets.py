@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.interop import t2t_sets
-from t2t_repro.interop.t2t_hparams import to_hparams
+from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.schedules import Schedule
 from tests import golden
 
 # What tensor2tensor 1.15.7's registry returned; the file names its source.
 REGISTRY = json.loads(
-    (Path(__file__).parents[1] / "data/golden/t2t_hparams_sets.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "data/golden/t2t_hparams_sets.json").read_text("utf-8")
 )["sets"]
 
 

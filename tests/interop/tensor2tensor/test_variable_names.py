@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from golden_checks.t2t_variables import to_t2t
 
-from t2t_repro.interop.variable_names import from_t2t
+from t2t_repro.interop.tensor2tensor.variable_names import from_t2t
 from t2t_repro.models.variables import named_variables
 from tests import golden
 

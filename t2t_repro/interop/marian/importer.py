@@ -7,10 +7,10 @@ from typing import Any
 from t2t_repro.hparams import HParams
 from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.import_report import ImportReport
-from t2t_repro.interop.marian_folder import read_marian
-from t2t_repro.interop.marian_model import MarianModel
-from t2t_repro.interop.marian_search import search_hparams, search_left
-from t2t_repro.interop.transformers_folder import CONFIG, read_transformers
+from t2t_repro.interop.marian.folder import read_marian
+from t2t_repro.interop.marian.model import MarianModel
+from t2t_repro.interop.marian.search import search_hparams, search_left
+from t2t_repro.interop.marian.transformers_folder import CONFIG, read_transformers
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 

@@ -9,23 +9,32 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import pack
-from t2t_repro.interop import t2t_sets
-from t2t_repro.interop.t2t_hparams import read_json
-from t2t_repro.interop.t2t_import import Source, import_model, load_vocabulary
-from t2t_repro.interop.variable_names import from_t2t, t2t_name
+from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+from t2t_repro.interop.tensor2tensor.hparams import read_json
+from t2t_repro.interop.tensor2tensor.importer import (
+    Source,
+    import_model,
+    load_vocabulary,
+)
+from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_name
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.loop import TrainingLoop
 from tests import golden
-from tests.interop.t2t_run import T2TRun, write_hparams, write_run, write_vocabulary
+from tests.interop.tensor2tensor.run import (
+    T2TRun,
+    write_hparams,
+    write_run,
+    write_vocabulary,
+)
 
 # Updates 7 to 9 from train_v1_ckpt on the batches of updates 1 to 3, by tensor2tensor
 # 1.15.7's own utils/optimize.py:optimize with TensorFlow 1.15.5 on one thread. The
 # same program repeated the six updates of train_v1.npz to 5e-7 in their losses and
 # 7e-8 in the weights.
 LATER = golden.load(
-    Path(__file__).parents[1] / "data" / "golden" / "train_v1_steps_7_to_9.npz"
+    Path(__file__).parents[2] / "data" / "golden" / "train_v1_steps_7_to_9.npz"
 )
 
 

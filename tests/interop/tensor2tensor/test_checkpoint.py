@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from t2t_repro.interop.t2t_checkpoint import T2TCheckpoint, find
+from t2t_repro.interop.tensor2tensor.checkpoint import T2TCheckpoint, find
 from t2t_repro.runs.checkpoints import write_tensors
 from t2t_repro.system.errors import UserError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.interop.variable_names import from_t2t, t2t_variables_of
+from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variables_of
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from t2t_repro.interop.marian_import import (
+from t2t_repro.interop.marian.importer import (
     Source,
     build,
     import_model,
@@ -12,7 +12,7 @@ from t2t_repro.interop.marian_import import (
 )
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from tests.interop.small_marian import SmallMarian
+from tests.interop.marian.small_marian import SmallMarian
 
 LINES = [([3, 9, 4, 7], [5, 1, 12, 7]), ([20, 0, 7], [2, 7])]
 

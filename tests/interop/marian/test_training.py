@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.batches import packed_batch
-from t2t_repro.interop.marian_import import Source, build, import_model, read_model
+from t2t_repro.interop.marian.importer import Source, build, import_model, read_model
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop

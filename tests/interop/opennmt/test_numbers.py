@@ -8,7 +8,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.layers.functional import entropy_of_smoothing
 from t2t_repro.models import generate
 from t2t_repro.training.losses import loss_sum
-from tests.interop import opennmt_vectors
+from tests.interop.opennmt import vectors as opennmt_vectors
 
 SEARCHES = {
     "greedy": (1, 0.0),

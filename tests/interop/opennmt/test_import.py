@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import yaml
 
-from t2t_repro.interop.opennmt_config import read_config
-from t2t_repro.interop.opennmt_description import described
-from t2t_repro.interop.opennmt_import import import_model, read_model
+from t2t_repro.interop.opennmt.config import read_config
+from t2t_repro.interop.opennmt.description import described
+from t2t_repro.interop.opennmt.importer import import_model, read_model
 from t2t_repro.runs.checkpoints import write_tensors
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from tests.interop.opennmt_vectors import source, write_files
+from tests.interop.opennmt.vectors import source, write_files
 
 
 @pytest.fixture

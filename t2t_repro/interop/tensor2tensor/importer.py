@@ -8,8 +8,13 @@ from typing import Any
 
 from t2t_repro.hparams import HParams
 from t2t_repro.interop import into_model_dir
-from t2t_repro.interop.t2t_checkpoint import AdamState, Sorted, T2TCheckpoint, some
-from t2t_repro.interop.t2t_hparams import ignored, to_hparams
+from t2t_repro.interop.tensor2tensor.checkpoint import (
+    AdamState,
+    Sorted,
+    T2TCheckpoint,
+    some,
+)
+from t2t_repro.interop.tensor2tensor.hparams import ignored, to_hparams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop.opennmt_import import OpenNMTModel, Source, read_model
+from t2t_repro.interop.opennmt.importer import OpenNMTModel, Source, read_model
 from t2t_repro.models.transformer import Transformer
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "golden"
+DATA = Path(__file__).resolve().parents[2] / "data" / "golden"
 CASES = ("base", "relative", "post")
 
 

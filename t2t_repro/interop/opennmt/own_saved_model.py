@@ -15,7 +15,7 @@ from t2t_repro.hparams.fields import CPU_DEFAULTS, that_change
 from t2t_repro.hparams.settings import parse_overrides
 from t2t_repro.interop import into_model_dir
 from t2t_repro.interop.import_report import ImportReport
-from t2t_repro.interop.opennmt_variables import SAVED_MODEL, Variables
+from t2t_repro.interop.opennmt.variables import SAVED_MODEL, Variables
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError

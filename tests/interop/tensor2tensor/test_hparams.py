@@ -5,8 +5,8 @@ import json
 import pytest
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.interop import t2t_sets
-from t2t_repro.interop.t2t_hparams import (
+from t2t_repro.interop.tensor2tensor import sets as t2t_sets
+from t2t_repro.interop.tensor2tensor.hparams import (
     ignored,
     parse_t2t_overrides,
     read_json,

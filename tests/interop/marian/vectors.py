@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.marian_import import Source, build, model_hparams, read_model
-from t2t_repro.interop.marian_model import MarianModel
+from t2t_repro.interop.marian.importer import Source, build, model_hparams, read_model
+from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.models.transformer import Transformer
 from tests import golden
 

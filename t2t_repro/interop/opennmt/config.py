@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.interop.marian_model import (
+from t2t_repro.interop.marian.model import (
     END,
     PADDING,
     UNKNOWN,

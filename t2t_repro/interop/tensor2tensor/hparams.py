@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
-from t2t_repro.interop import t2t_known
-from t2t_repro.interop.t2t_sets import BASE
+from t2t_repro.interop.tensor2tensor import known_hparams
+from t2t_repro.interop.tensor2tensor.sets import BASE
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
@@ -127,7 +127,7 @@ def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
 
     `to_hparams` refuses whatever it neither translates nor knows to be harmless.
     """
-    known = BASE.keys() | t2t_known.MODEL.keys() | t2t_known.TRAINING.keys()
+    known = BASE.keys() | known_hparams.MODEL.keys() | known_hparams.TRAINING.keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}
 
 
@@ -149,15 +149,15 @@ def _refuse_what_is_not_supported(
         raise UserError(
             f"tensor2tensor's hidden_size={values['hidden_size']}: must be at least 1"
         )
-    model = _unsupported(t2t, t2t_known.MODEL) + _untranslatable(values)
-    training = _unsupported(t2t, t2t_known.TRAINING)
+    model = _unsupported(t2t, known_hparams.MODEL) + _untranslatable(values)
+    training = _unsupported(t2t, known_hparams.TRAINING)
     if _learning_rate(values) is None:
         keys = ("learning_rate_schedule", "learning_rate_decay_scheme")
         training += [f"{key}={values[key]}" for key in keys]
     unknown = [
         f"{key}={json.dumps(value)}"
         for key, value in ignored(t2t).items()
-        if not t2t_known.is_harmless(key, value)
+        if not known_hparams.is_harmless(key, value)
     ]
     if not (model or training or unknown):
         return

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.marian_model import UNKNOWN, Arrays, Vocabulary, in_order
-from t2t_repro.interop.opennmt_config import START
-from t2t_repro.interop.opennmt_description import Description
-from t2t_repro.interop.opennmt_variables import Variables
+from t2t_repro.interop.marian.model import UNKNOWN, Arrays, Vocabulary, in_order
+from t2t_repro.interop.opennmt.config import START
+from t2t_repro.interop.opennmt.description import Description
+from t2t_repro.interop.opennmt.variables import Variables
 from t2t_repro.layers.embedding import RULED_OUT
 from t2t_repro.system.errors import UserError
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.safetensors import as_float32
+from t2t_repro.interop.formats.safetensors import as_float32
 from t2t_repro.system.errors import UserError
 
 _STORAGES = {

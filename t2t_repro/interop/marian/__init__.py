@@ -1,0 +1,1 @@
+"""Models that Marian trained, in its own files or in those of Transformers."""

@@ -1,0 +1,1 @@
+"""Models that OpenNMT-tf trained, and SavedModels that this package exported."""
