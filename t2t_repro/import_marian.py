@@ -1,13 +1,18 @@
 """Imports a model that Marian trained: OPUS-MT's, or one of Transformers'."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, import_command
+
+if TYPE_CHECKING:
+    from t2t_repro.interop.source import Source
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
+    parser = import_command.parser(
         "Makes a model directory of a Marian model: an OPUS-MT download, the folder of "
         "a training with Marian, or a MarianMTModel of Hugging Face Transformers. The "
         "other commands work on it as on any model, but for evaluate, which needs "
@@ -18,9 +23,6 @@ def _parser() -> cli.ArgumentParser:
         required=True,
         help="with decoder.yml, *.npz, *.vocab.yml, or config.json and its weights; "
         "and source.spm, target.spm",
-    )
-    parser.add_argument(
-        "--model_dir", required=True, help="folder to make; absent or empty"
     )
     parser.add_argument(
         "--positions",
@@ -37,33 +39,18 @@ def _parser() -> cli.ArgumentParser:
         choices=("gelu", "gelu_sigmoid"),
         help="which GELU a Marian folder's model has; default: that of its version",
     )
-    parser.add_argument(
-        "--source_lang", help="it translates from; default: as the files say, or en"
-    )
-    parser.add_argument(
-        "--target_lang", help="it translates into; default: as the files say, or de"
-    )
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, imports the model and says what came along."""
-    args = _parser().parse_args(argv)
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.interop.marian.importer import Source, import_model
+def _read(args: Namespace) -> "Source":
+    from t2t_repro.interop.marian.importer import read
 
-    report = import_model(
-        Source(
-            folder=Path(args.folder),
-            positions=args.positions,
-            decoder_yml=args.decoder_yml,
-            activation=args.activation,
-            source_lang=args.source_lang,
-            target_lang=args.target_lang,
-        ),
-        Path(args.model_dir),
-    )
-    cli.print_result(report.text(), report.to_dict(), args.json)
+    return read(Path(args.folder), args.positions, args.decoder_yml, args.activation)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, imports the model and prints the report."""
+    import_command.run(_parser(), argv, _read)
 
 
 if __name__ == "__main__":

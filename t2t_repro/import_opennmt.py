@@ -1,13 +1,18 @@
 """Imports a Transformer that OpenNMT-tf 2 trained, or a SavedModel."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, import_command
+
+if TYPE_CHECKING:
+    from t2t_repro.interop.source import Source
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
+    parser = import_command.parser(
         "Makes a model directory of a Transformer that OpenNMT-tf 2 trained: of its "
         "checkpoint, or of a SavedModel that it, or t2t_repro, exported. The other "
         "commands work on it as on any model, but for evaluate, which needs files."
@@ -17,9 +22,6 @@ def _parser() -> cli.ArgumentParser:
         required=True,
         help="the folder of the training, or of averaged checkpoints; one checkpoint's "
         "prefix; or the folder of a SavedModel",
-    )
-    parser.add_argument(
-        "--model_dir", required=True, help="folder to make; absent or empty"
     )
     parser.add_argument(
         "--config",
@@ -51,36 +53,26 @@ def _parser() -> cli.ArgumentParser:
         help="the vocabulary of a SavedModel that t2t_repro exported, unless it is "
         "SentencePiece's, which the SavedModel holds",
     )
-    parser.add_argument(
-        "--source_lang", default="en", help="it translates from (default: en)"
-    )
-    parser.add_argument(
-        "--target_lang", default="de", help="it translates into (default: de)"
-    )
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, imports the model and says what came along."""
-    args = _parser().parse_args(argv)
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.interop.opennmt.importer import Source, import_model
+def _read(args: Namespace) -> "Source":
+    from t2t_repro.interop.opennmt.importer import read
 
-    report = import_model(
-        Source(
-            checkpoint=Path(args.checkpoint),
-            config=tuple(args.config),
-            model=args.model,
-            auto_config=args.auto_config,
-            source_spm=args.source_spm,
-            target_spm=args.target_spm,
-            vocab_file=args.vocab_file,
-            source_lang=args.source_lang,
-            target_lang=args.target_lang,
-        ),
-        Path(args.model_dir),
+    return read(
+        Path(args.checkpoint),
+        config=args.config,
+        model=args.model,
+        auto_config=args.auto_config,
+        source_spm=args.source_spm,
+        target_spm=args.target_spm,
+        vocab_file=args.vocab_file,
     )
-    cli.print_result(report.text(), report.to_dict(), args.json)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, imports the model and prints the report."""
+    import_command.run(_parser(), argv, _read)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
 """Imports a model that tensor2tensor trained."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from t2t_repro.command_line import cli
+from t2t_repro.command_line import cli, import_command
+
+if TYPE_CHECKING:
+    from t2t_repro.interop.source import Source
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
+    parser = import_command.parser(
         "Makes a model directory of a tensor2tensor checkpoint, its hyper-parameters "
         "and its vocabulary. The other commands work on it as on any model, but for "
         "evaluate, which needs the data it was trained on."
@@ -33,11 +38,6 @@ def _parser() -> cli.ArgumentParser:
         help="the subwords that source and target share (vocab.*.subwords)",
     )
     parser.add_argument(
-        "--model_dir", required=True, help="folder to make; absent or empty"
-    )
-    parser.add_argument("--source_lang", default="en", help="it translates from")
-    parser.add_argument("--target_lang", default="de", help="it translates into")
-    parser.add_argument(
         "--target_space_id",
         type=cli.at_least(0),
         default=0,
@@ -46,30 +46,25 @@ def _parser() -> cli.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, imports the model and says what came along."""
-    args = _parser().parse_args(argv)
-    cli.start_tensorflow(args.verbose)
-    from t2t_repro.interop.tensor2tensor import hparams as t2t_hparams
-    from t2t_repro.interop.tensor2tensor import sets as t2t_sets
-    from t2t_repro.interop.tensor2tensor.importer import Source, import_model
+def _read(args: Namespace) -> "Source":
+    from t2t_repro.interop.tensor2tensor import hparams, sets
+    from t2t_repro.interop.tensor2tensor.importer import read
 
     if args.hparams_json:
-        hparams = t2t_hparams.read_json(Path(args.hparams_json))
+        values = hparams.read_json(Path(args.hparams_json))
     else:
-        hparams = t2t_sets.load(args.t2t_hparams_set)
-    report = import_model(
-        Source(
-            checkpoint=Path(args.checkpoint),
-            hparams=hparams | t2t_hparams.parse_t2t_overrides(args.t2t_hparams),
-            vocab_file=Path(args.vocab_file),
-            source_lang=args.source_lang,
-            target_lang=args.target_lang,
-            target_space_id=args.target_space_id,
-        ),
-        Path(args.model_dir),
+        values = sets.load(args.t2t_hparams_set)
+    return read(
+        checkpoint=Path(args.checkpoint),
+        hparams=values | hparams.parse_t2t_overrides(args.t2t_hparams),
+        vocab_file=Path(args.vocab_file),
+        target_space_id=args.target_space_id,
     )
-    cli.print_result(report.text(), report.to_dict(), args.json)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, imports the model and prints the report."""
+    import_command.run(_parser(), argv, _read)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ import zipfile
 import pytest
 
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
-from t2t_repro.interop.marian.importer import Source, read_model
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from tests import run_command, tiny
+from tests.interop.marian import vectors
 from tests.interop.marian.small_marian import SmallMarian
 
 pytestmark = pytest.mark.medium
@@ -123,15 +123,15 @@ def test_ctranslate2_gives_the_same_greedy_lines(imported, shared_dir, case, tmp
     tokenizer = directory.tokenizer()
     write_ctranslate2(directory.model(checkpoint), tokenizer, tmp_path)
     translator = ctranslate2.Translator(str(tmp_path), intra_threads=1)
-    read = read_model(Source(folder / "marian"))
-    names = (read.target or read.source).pieces
+    _, order = vectors.orders(folder / "marian", tokenizer)
+    pieces_of = dict(zip(order, tokenizer.target.pieces[1:], strict=True))
     expected = json.loads((folder / "marian.json").read_text(encoding="utf-8"))
     for n in LINES:
         (ids,) = tokenizer.encode([expected["sources"][n]]).to_list()
         pieces = [tokenizer.pieces[number] for number in ids[:-1]]
         (found,) = translator.translate_batch([pieces], beam_size=1)
         (greedy,) = expected["greedy"][n]["ids"]
-        assert found.hypotheses[0] == [names[number] for number in greedy[:-1]], n
+        assert found.hypotheses[0] == [pieces_of[number] for number in greedy[:-1]], n
 
 
 @pytest.mark.slow

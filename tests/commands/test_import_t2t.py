@@ -43,11 +43,13 @@ def test_it_tells_what_came_along(small, tmp_path):
     done = import_it(small, tmp_path / "model")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[0] == f"imported {small.checkpoint} into {tmp_path / 'model'}"
+    assert lines[0] == (
+        f"imported {small.checkpoint} (tensor2tensor) into {tmp_path / 'model'}"
+    )
     assert lines[1].startswith("step 6; ")
     assert lines[1].endswith("; 101 subwords")
     assert "Adam's moments are imported: training goes on where it was" in lines
-    assert "every variable is used" in lines
+    assert lines[-1] == "languages: en to de; every array is used"
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert names == ["checkpoints", "hparams.yaml", "model.json", "vocab.subwords"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "t2t"]
@@ -61,7 +63,10 @@ def test_a_checkpoint_of_an_older_version_is_imported(shared_dir, tmp_path):
     assert (done.status, done.err) == (0, "")
     found = json.loads(done.out)
     assert (found["step"], found["vocab_size"], found["adam"]) == (1, 8190, "imported")
-    assert [*found["unused"]] == ["statistics"]
+    meaningless = "hyper-parameters without meaning here"
+    assert [*found["unused"]] == ["statistics", meaningless]
+    assert "dropout=0.2" in found["unused"][meaningless]
+    assert not found["every_array"]
     hparams = ModelDir(tmp_path / "model").hparams()
     assert (hparams.norm, hparams.learning_rate_schedule) == ("pre", "paper")
     assert (hparams.learning_rate_scale, hparams.warmup_steps) == (2.0, 8000)

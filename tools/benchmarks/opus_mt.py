@@ -56,10 +56,11 @@ def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
 
 def import_it(settings: Namespace) -> None:
     """Imports the model that Transformers wrote, with its positions."""
-    from t2t_repro.interop.marian.importer import Source, import_model
+    from t2t_repro.interop.import_model import import_model
+    from t2t_repro.interop.marian.importer import read
 
     work_dir = Path(settings.work_dir)
-    import_model(Source(work_dir / FOLDER, "transformers"), work_dir / MODEL)
+    import_model(lambda: read(work_dir / FOLDER, "transformers"), work_dir / MODEL)
 
 
 def t2t_repro(given: Mapping[str, Any]) -> None:

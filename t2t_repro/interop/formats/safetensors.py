@@ -1,8 +1,7 @@
 """The safetensors format (github.com/huggingface/safetensors).
 
 Eight bytes of a length, that many of JSON with the type, the shape and the place of
-each tensor, then the numbers. Nothing in it can run. The package of that name gives
-NumPy no bfloat16.
+each tensor, then the numbers. Nothing in it can run.
 """
 
 import json
@@ -11,15 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from t2t_repro.system.errors import UserError
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_DTYPES = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype(tf.bfloat16.as_numpy_dtype),
+}
 _LONGEST_HEADER = 100_000_000  # The format's own bound, bytes.
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """Returns the tensors of a file by name, as float32.
+    """Returns the tensors of a file by name.
 
     UserError: it cannot be read, is damaged or cut off, or holds other numbers than
     floats of 16, 32 or 64 bits.
@@ -59,18 +64,9 @@ def _tensor(data: memoryview, entry: dict[str, Any]) -> np.ndarray:
     shape = entry["shape"]
     if entry["dtype"] not in _DTYPES:
         raise _UnknownTypeError(f"a tensor of type {entry['dtype']}")
-    dtype = np.dtype(_DTYPES[entry["dtype"]])
+    dtype = _DTYPES[entry["dtype"]]
     if not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
         raise ValueError("a size that is no number")
     if end > len(data) or end - start != math.prod(shape) * dtype.itemsize:
         raise ValueError("a tensor whose place is not its size")
-    numbers = np.frombuffer(data[start:end], dtype)
-    return as_float32(numbers, is_bfloat16=entry["dtype"] == "BF16").reshape(shape)
-
-
-def as_float32(numbers: np.ndarray, is_bfloat16: bool) -> np.ndarray:
-    """Widens floats; bfloat16, which NumPy lacks, comes as uint16."""
-    if is_bfloat16:  # The upper half of a float32.
-        return (numbers.astype("<u4") << 16).view("<f4").astype(np.float32)
-    with np.errstate(over="ignore"):  # What is too large is refused as no number.
-        return numbers.astype(np.float32)
+    return np.frombuffer(data[start:end], dtype).reshape(shape)

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
-from t2t_repro.interop.formats.safetensors import as_float32
 from t2t_repro.system.errors import UserError
 
 _STORAGES = {
-    "torch DoubleStorage": "<f8",
-    "torch FloatStorage": "<f4",
-    "torch HalfStorage": "<f2",
-    "torch BFloat16Storage": "<u2",
-    "torch LongStorage": "<i8",
-    "torch IntStorage": "<i4",
+    "torch DoubleStorage": np.dtype("<f8"),
+    "torch FloatStorage": np.dtype("<f4"),
+    "torch HalfStorage": np.dtype("<f2"),
+    "torch BFloat16Storage": np.dtype(tf.bfloat16.as_numpy_dtype),
+    "torch LongStorage": np.dtype("<i8"),
+    "torch IntStorage": np.dtype("<i4"),
 }
 _TENSOR = "torch._utils _rebuild_tensor_v2"
 _PARAMETER = "torch._utils _rebuild_parameter"
@@ -69,7 +69,7 @@ class _RefusedError(Exception):
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
-    """Returns the tensors of a state dictionary by name, floats as float32.
+    """Returns the tensors of a state dictionary by name.
 
     UserError: it cannot be read, is damaged, is of the format before PyTorch 1.6, or
     would run or build anything but tensors.
@@ -145,9 +145,7 @@ def _part(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
     view = np.lib.stride_tricks.as_strided(
         numbers[tensor.offset :], shape, [step * size for step in strides]
     )
-    if tensor.storage.kind == "torch BFloat16Storage":
-        return as_float32(view, is_bfloat16=True)
-    return as_float32(view, False) if view.dtype.kind == "f" else view.copy()
+    return view.copy()
 
 
 def _described(contents: bytes) -> Any:

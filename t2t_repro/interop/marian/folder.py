@@ -5,23 +5,18 @@ and the vocabularies (github.com/marian-nmt/marian).
 """
 
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from t2t_repro.interop.marian.model import (
-    Arrays,
-    MarianModel,
-    Vocabulary,
-    Weights,
-    read_piece_model,
-    vocabulary,
-)
+from t2t_repro.interop.embedding_tables import Tables
+from t2t_repro.interop.formats.array_store import ArrayStore
+from t2t_repro.interop.formats.npz import read_npz
+from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.options import (
+    OPTIONS,
     described_model,
     gelu_of_version,
     options_in,
@@ -29,10 +24,14 @@ from t2t_repro.interop.marian.options import (
     refuse_others,
     without_meaning,
 )
+from t2t_repro.interop.marian.search import marian_search
+from t2t_repro.interop.stack_weights import StackNames
+from t2t_repro.interop.vocabulary import (
+    Vocabularies,
+    Vocabulary,
+    ordered_vocabulary,
+)
 from t2t_repro.system.errors import UserError
-
-# Weights hardly shrink; a file that grows more when it is read is none of weights.
-_MOST_UNPACKED = 20
 
 
 def read_marian(
@@ -41,7 +40,7 @@ def read_marian(
     """Reads and checks a folder of Marian's.
 
     Args:
-        folder: with the weights, vocabularies and SentencePiece models.
+        folder: with the weights and vocabularies.
         decoder_yml: the file in it that names them, where there are several.
         activation: what the options cannot tell; None: as they say.
 
@@ -51,32 +50,51 @@ def read_marian(
     """
     settings_file, settings = _decoder_settings(folder, decoder_yml)
     weights_file = _weights_file(folder, settings_file, settings)
-    arrays = _arrays(weights_file)
-    options = options_in(weights_file, arrays)
+    arrays = read_npz(weights_file)
+    options = options_in(weights_file, arrays.pop(OPTIONS, None))
     refuse_others(weights_file, options)
-    weights = Weights(weights_file, arrays)
+    store = ArrayStore.of_arrays(weights_file, arrays, ("float16", "float32"))
     hparams = described_model(weights_file, options, activation)
-    variables = _variables(weights, hparams)
-    tables, bias = _tables(weights, hparams["d_model"], options)
-    weights.refuse_left()
-    source, target = _vocabularies(folder, settings_file, settings, tables)
+    tables = _tables(store, hparams["d_model"], options)
+    search, search_left = marian_search(folder, settings)
     unused = {"options of the training": sorted(without_meaning(options))}
     if activation is not None and (told := gelu_of_version(options)) != activation:
         unused["the GELU of its version of Marian"] = [] if told is None else [told]
     return MarianModel(
         program="Marian",
-        weights_file=weights_file,
-        weights=variables,
+        store=store,
+        names=_names(hparams["norm"]),
         tables=tables,
-        softmax_bias=bias,
+        vocabularies=_vocabularies(folder, settings_file, settings, tables),
         hparams=hparams,
-        search={k: v for k, v in settings.items() if isinstance(v, str)},
-        source=source,
-        target=target,
-        source_model=read_piece_model(_pieces_file(folder, "source")),
-        target_model=read_piece_model(_pieces_file(folder, "target")),
-        used=weights.used,
-        unused=unused,
+        search=search,
+        unused=unused | {"settings of the search": search_left},
+    )
+
+
+def _names(norm: str) -> StackNames:
+    """Returns Marian's names (models/transformer.h); `norm` is "pre" or "post"."""
+    end = "_pre" if norm == "pre" else ""
+    return StackNames(
+        layer="{side}_l{number}_",
+        parts={
+            "self_attention/query": "self_{field}q",
+            "self_attention/key": "self_{field}k",
+            "self_attention/value": "self_{field}v",
+            "self_attention/output": "self_{field}o",
+            "self_attention_residual/layer_norm": "self_Wo_ln_{field}" + end,
+            "cross_attention/query": "context_{field}q",
+            "cross_attention/key": "context_{field}k",
+            "cross_attention/value": "context_{field}v",
+            "cross_attention/output": "context_{field}o",
+            "cross_attention_residual/layer_norm": "context_Wo_ln_{field}" + end,
+            "feed_forward/hidden": "ffn_{field}1",
+            "feed_forward/output": "ffn_{field}2",
+            "feed_forward_residual/layer_norm": "ffn_ffn_ln_{field}" + end,
+        },
+        final_norm="{side}_top_ln_{field}",
+        linear=("W", "b"),
+        row_vectors=True,
     )
 
 
@@ -127,112 +145,41 @@ def _weights_file(
     return path
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """Reads an npz file without pickles."""
-    try:
-        # NumPy leaves a damaged file open that it opened itself.
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            if len(set(file.files)) != len(file.files):
-                raise ValueError("a name comes twice")
-            unpacked = sum(each.file_size for each in file.zip.infolist())
-            if unpacked > _MOST_UNPACKED * path.stat().st_size:
-                raise ValueError("numbers that take no room")
-            return {name: file[name] for name in file.files}
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
-    except (
-        *(ValueError, EOFError, KeyError, AttributeError, OverflowError),
-        *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError),
-    ):
-        raise UserError(
-            f"{path}: no npz of numbers; it is damaged, or cut off"
-        ) from None
-
-
-def _variables(weights: Weights, hparams: Mapping[str, Any]) -> Arrays:
-    """Takes the layers' arrays, under our names."""
-    d_model, ends = hparams["d_model"], ""
-    if hparams["norm"] == "pre":
-        ends = "_pre"
-    found: Arrays = {}
-
-    def norm(ours: str, theirs: str, ends: str = ends) -> None:
-        for kind in ("scale", "bias"):
-            name = f"{theirs}_ln_{kind}{ends}"
-            found[f"{ours}/{kind}"] = weights.take(name, 1, d_model)[0]
-
-    def linear(ours: str, theirs: str, number: str, rows: int, columns: int) -> None:
-        kernel = weights.take(f"{theirs}_W{number}", rows, columns)
-        found[f"{ours}/kernel"] = kernel
-        found[f"{ours}/bias"] = weights.take(f"{theirs}_b{number}", 1, columns)[0]
-
-    for side, depth, width in (
-        ("encoder", hparams["num_layers"], hparams["d_ff"]),
-        (
-            "decoder",
-            hparams["num_decoder_layers"],
-            hparams["decoder_d_ff"] or hparams["d_ff"],
-        ),
-    ):
-        for number in range(depth):
-            ours, theirs = f"{side}/layer_{number}", f"{side}_l{number + 1}"
-            attentions = [("self_attention", "self")]
-            if side == "decoder":
-                attentions.append(("cross_attention", "context"))
-            for attention, short in attentions:
-                for part in ("query", "key", "value", "output"):
-                    name = f"{ours}/{attention}/{part}"
-                    linear(name, f"{theirs}_{short}", part[0], d_model, d_model)
-                residual = f"{ours}/{attention}_residual/layer_norm"
-                norm(residual, f"{theirs}_{short}_Wo")
-            network = f"{ours}/feed_forward"
-            linear(f"{network}/hidden", f"{theirs}_ffn", "1", d_model, width)
-            linear(f"{network}/output", f"{theirs}_ffn", "2", width, d_model)
-            norm(f"{network}_residual/layer_norm", f"{theirs}_ffn_ffn")
-        if hparams["norm"] == "pre":
-            norm(f"{side}/final_norm", f"{side}_top", "")
-    return found
-
-
-def _tables(
-    weights: Weights, d_model: int, options: Mapping[str, str]
-) -> tuple[Arrays, np.ndarray]:
-    """Takes the tables, and the softmax's bias."""
-    both = weights.take_if_there("Wemb", None, d_model)
+def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tables:
+    """Takes the tables and the softmax's bias."""
+    shared = store.take_if_there("Wemb", None, d_model)
 
     def own(name: str) -> np.ndarray:
-        given = weights.take_if_there(name, None, d_model)
-        return given if given is not None else _needed(weights, both, name)
+        table = store.take_if_there(name, None, d_model)
+        if table is None:
+            table = shared
+        return store.take(name) if table is None else table
 
     source, target = own("encoder_Wemb"), own("decoder_Wemb")
-    softmax = weights.take_if_there("decoder_ff_logit_out_Wt", None, d_model)
-    turned = weights.take_if_there("decoder_ff_logit_out_W", d_model, None)
+    softmax = store.take_if_there("decoder_ff_logit_out_Wt", None, d_model)
+    turned = store.take_if_there("decoder_ff_logit_out_W", d_model, None)
     if softmax is None:
         softmax = target if turned is None else turned.T
     rows = len(softmax)
     if len(target) != rows:
         raise UserError(
-            f"{weights.file}: {len(target):,} rows of the target's table, but {rows:,} "
+            f"{store.file}: {len(target):,} rows of the target's table, but {rows:,} "
             "of the softmax"
         )
     name = "decoder_ff_logit_out_b"
-    if options.get("output-omit-bias") == "true" and name not in weights.left:
+    if options.get("output-omit-bias") == "true" and store.key(name) is None:
         bias = np.zeros(rows, np.float32)
     else:
-        bias = weights.take(name, 1, rows)[0]
-    return {"input": source, "target": target, "softmax": softmax}, bias
-
-
-def _needed(weights: Weights, both: np.ndarray | None, name: str) -> np.ndarray:
-    return weights.take(name) if both is None else both
+        bias = store.take(name, 1, rows)[0]
+    return Tables(source, target, softmax, bias)
 
 
 def _vocabularies(
     folder: Path,
     settings_file: Path,
     settings: Mapping[str, Any],
-    tables: Mapping[str, np.ndarray],
-) -> tuple[Vocabulary, Vocabulary | None]:
+    tables: Tables,
+) -> Vocabularies:
     """Reads one vocabulary, or two where the settings name two."""
     names = settings.get("vocabs")
     if not isinstance(names, list) or len(names) != 2:
@@ -241,15 +188,16 @@ def _vocabularies(
             f"models of several sources are not supported here: {names!r:.80}"
         )
     files = [_beside(folder, settings_file, name) for name in names]
-    source = _vocabulary(files[0], len(tables["input"]))
-    if files[0] == files[1]:
-        if len(tables["target"]) != len(tables["input"]):
-            raise UserError(
-                f"{settings_file} names one vocabulary, but the model has tables of "
-                f"{len(tables['input']):,} and {len(tables['target']):,} rows"
-            )
-        return source, None
-    return source, _vocabulary(files[1], len(tables["target"]))
+    rows = len(tables.source), len(tables.target)
+    source = _vocabulary(files[0], rows[0])
+    if files[0] != files[1]:
+        return Vocabularies(source, _vocabulary(files[1], rows[1]))
+    if rows[0] != rows[1]:
+        raise UserError(
+            f"{settings_file} names one vocabulary, but the model has tables of "
+            f"{rows[0]:,} and {rows[1]:,} rows"
+        )
+    return Vocabularies(source, None)
 
 
 def _vocabulary(path: Path, rows: int) -> Vocabulary:
@@ -258,15 +206,4 @@ def _vocabulary(path: Path, rows: int) -> Vocabulary:
             f"{path}: only vocabularies in YAML (*.vocab.yml) are supported here, not "
             f"{path.suffix or 'others'}"
         )
-    return vocabulary(path, read_yaml(path), rows)
-
-
-def _pieces_file(folder: Path, side: str) -> Path:
-    """Returns the SentencePiece model; what else cuts text is refused by name."""
-    path = folder / f"{side}.spm"
-    if not path.is_file() and (folder / f"{side}.bpe").is_file():
-        raise UserError(
-            f"{folder / side}.bpe: a model on subword-nmt's pieces is not supported "
-            "here; take a download with source.spm and target.spm"
-        )
-    return path
+    return ordered_vocabulary(path, read_yaml(path), rows)

@@ -1,17 +1,14 @@
-"""From a model of Marian's to a model directory, whole or not at all."""
+"""Reads a model of Marian, from a folder of Marian or of Transformers."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.hparams import HParams
-from t2t_repro.interop import into_model_dir
-from t2t_repro.interop.import_report import ImportReport
 from t2t_repro.interop.marian.folder import read_marian
 from t2t_repro.interop.marian.model import MarianModel
-from t2t_repro.interop.marian.search import search_hparams, search_left
 from t2t_repro.interop.marian.transformers_folder import CONFIG, read_transformers
-from t2t_repro.models.transformer import Transformer
+from t2t_repro.interop.source import Source, with_training
+from t2t_repro.interop.stack_weights import take_stacks
+from t2t_repro.interop.vocabulary import read_piece_model
 from t2t_repro.system.errors import UserError
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
@@ -20,131 +17,82 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
 }
 """A program's position signal, and what it adds to the variance."""
 
-# OPUS-MT's recipe of training where Marian's own defaults are others, but for a
-# warm-up: its 16,000 updates are for a model that knows nothing yet.
-_TRAINING = into_model_dir.TRAINING_ON | {"label_smoothing_form": "marian"}
 
+def read(
+    folder: Path,
+    positions: str = "marian",
+    decoder_yml: str | None = None,
+    activation: str | None = None,
+) -> Source:
+    """Reads and checks a folder.
 
-@dataclass(frozen=True)
-class Source:
-    """What is imported, and what its files cannot tell."""
+    Args:
+        folder: With the files of Marian or of Transformers.
+        positions: Program whose positions and epsilon are taken, a key of
+            `CONVENTIONS`.
+        decoder_yml: Name of this file in a folder of Marian that has several.
+        activation: The GELU of the model, where Marian's options do not determine it.
 
-    folder: Path  # Of Marian's files, or of Transformers'.
-    positions: str = "marian"  # Whose positions and epsilon: a key of `CONVENTIONS`.
-    decoder_yml: str | None = None  # Which of several, in a folder of Marian's.
-    activation: str | None = None  # Which GELU it is, where the options do not tell.
-    source_lang: str | None = None  # Language of the sources; None: as the files say.
-    target_lang: str | None = None  # Language of the targets.
-
-
-def read_model(source: Source) -> MarianModel:
-    """Reads and checks a folder of either program; UserError as those do."""
-    folder = source.folder
-    if not folder.is_dir():
-        raise UserError(f"--folder {folder}: no such folder")
-    if (folder / CONFIG).is_file():
-        if source.decoder_yml or source.activation:
-            raise UserError(
-                f"--folder {folder} has {CONFIG}, which says it all: --decoder_yml and "
-                "--activation are for folders of Marian's"
-            )
-        return read_transformers(folder)
-    return read_marian(folder, source.decoder_yml, source.activation)
-
-
-def model_hparams(model: MarianModel, positions: str = "marian") -> HParams:
-    """Returns the hyper-parameters of a model, with which it can be trained on.
-
-    `positions` is a key of `CONVENTIONS`. UserError: a value of the files is beyond its
-    bounds, or they contradict each other.
+    Raises:
+        UserError: A file is missing or damaged, the files are of different models, or
+            this package does not have such a model.
     """
+    model = _read_folder(folder, decoder_yml, activation)
     conventions = CONVENTIONS[positions]
     if model.hparams["position"] == "none":
         conventions = conventions | {"position": "none"}
-    where = f"--folder {model.weights_file.parent}"
-    d_model, heads = model.hparams["d_model"], model.hparams["num_heads"]
-    if heads and d_model % heads:
-        raise UserError(f"{where}: {heads} heads do not divide {d_model} channels")
-    values = (
-        _TRAINING
-        | model.hparams
-        | conventions
-        | model.tying()
-        | search_hparams(model)
+    described = model.hparams | conventions | model.tables.tying() | model.search
+    hparams = with_training(
+        f"--folder {folder}",
+        described
         | {
+            "label_smoothing_form": "marian",
             "tokenizer": "marian",
-            "vocab_size": len(model.source.ours),
+            "vocab_size": len(model.vocabularies.source.ours),
             "attention_bias": True,
             "softmax_bias": True,
             "target_space_embedding": False,
-        }
+        },
     )
-    try:
-        return HParams(**values)
-    except UserError as error:
-        raise UserError(f"{where}: {str(error).removeprefix('hparams: ')}") from None
-
-
-def build(model: MarianModel, hparams: HParams) -> Transformer:
-    """Builds the model with its weights; UserError unless these fit."""
-    target = None if model.target is None else len(model.target.ours)
-    return into_model_dir.build(hparams, target, model.variables())
-
-
-def import_model(source: Source, model_dir: Path) -> ImportReport:
-    """Makes a model directory, absent or empty before, of a Marian model.
-
-    Everything is read and checked before anything is written; the directory is built
-    aside and then renamed. UserError: it is in use, or the parts do not fit each other,
-    are damaged, or are of a model that this package does not have.
-    """
-    from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
-
-    into_model_dir.refuse_to_replace(model_dir)
-    model = read_model(source)
-    hparams = model_hparams(model, source.positions)
-    known = model.pieces_known()
-    unused = model.unused | {"settings of the search": search_left(model)}
-    tokenizer = MarianTokenizer.from_pieces(
-        model.source_model,
-        model.target_model,
-        model.source.ours,
-        None if model.target is None else model.target.ours,
-    )
-    built = build(model, hparams)
-    given = source.source_lang, source.target_lang
-    source_lang, target_lang = (
-        flag or file or default
-        for flag, file, default in zip(
-            given, model.languages, ("en", "de"), strict=True
-        )
-    )
-    unused["languages of the files"] = [
-        file
-        for flag, file in zip(given, model.languages, strict=True)
-        if file is not None and flag not in (None, file)
-    ]
-    into_model_dir.write_untrained(
-        model_dir,
-        hparams,
-        tokenizer,
-        (source_lang, target_lang),
-        built,
-        str(model.weights_file),
-    )
-    told = model.hparams | CONVENTIONS["marian"] | model.tying() | search_hparams(model)
-    changed = {name: value for name, value in hparams.to_dict().items() if name in told}
-    return ImportReport(
-        model_dir=str(model_dir),
+    weights = model.tables.variables(model.vocabularies)
+    weights |= take_stacks(model.store, model.names, hparams)
+    model.store.refuse_left()
+    piece_models = _piece_model(folder, "source"), _piece_model(folder, "target")
+    return Source(
         program=model.program,
-        weights_file=str(model.weights_file),
-        vocab_size=len(model.source.ours),
-        target_vocab_size=None if model.target is None else len(model.target.ours),
-        parameters=built.count_params(),
-        used=model.used,
-        unused=unused,
-        hparams=changed,
-        source_lang=source_lang,
-        target_lang=target_lang,
-        pieces_known=known,
+        weights_file=model.store.file,
+        hparams=hparams,
+        tokenizer=model.vocabularies.tokenizer(piece_models),
+        weights=weights,
+        used=model.store.used,
+        described=frozenset(described),
+        unused=model.unused,
+        languages=model.languages,
+        pieces_known=model.vocabularies.pieces_known(piece_models),
     )
+
+
+def _read_folder(
+    folder: Path, decoder_yml: str | None, activation: str | None
+) -> MarianModel:
+    if not folder.is_dir():
+        raise UserError(f"--folder {folder}: no such folder")
+    if not (folder / CONFIG).is_file():
+        return read_marian(folder, decoder_yml, activation)
+    if decoder_yml or activation:
+        raise UserError(
+            f"--folder {folder} has {CONFIG}, which says it all: --decoder_yml and "
+            "--activation are for folders of Marian's"
+        )
+    return read_transformers(folder)
+
+
+def _piece_model(folder: Path, side: str) -> bytes:
+    """Reads a SentencePiece model; refuses other programs' models by their names."""
+    path = folder / f"{side}.spm"
+    if not path.is_file() and (folder / f"{side}.bpe").is_file():
+        raise UserError(
+            f"{folder / side}.bpe: a model on subword-nmt's pieces is not supported "
+            "here; take a download with source.spm and target.spm"
+        )
+    return read_piece_model(path)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from t2t_repro.interop.numbers import whole_number
 from t2t_repro.system.errors import UserError
 
 OPTIONS = "special:model.yml"
@@ -56,7 +57,6 @@ _UNSET = ("", "false", "0", "default")
 _NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_MOST_DIGITS = 9
 
 Settings = dict[str, str | list[str]]
 """Values by name, as text: `no` and `on` are words of a language."""
@@ -95,9 +95,12 @@ def parsed_yaml(text: str) -> Settings:
     return found
 
 
-def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
-    """Takes Marian's options out of the arrays; lists become text, empty ones ""."""
-    text = arrays.pop(OPTIONS, None)
+def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
+    """Reads Marian's options, an array of the weights' file.
+
+    Lists become text, empty ones "". Raises UserError if the options are missing or
+    damaged.
+    """
     try:
         if text is None or text.dtype.itemsize != 1:
             raise ValueError
@@ -107,13 +110,6 @@ def options_in(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
             f"{path} has no {OPTIONS} that can be read, the options of the training; "
             "Marian writes it into every model"
         ) from None
-    for name, array in arrays.items():
-        if array.dtype not in (np.float32, np.float16):
-            raise UserError(
-                f"{path}: {name} holds {array.dtype}, not floats of 16 or 32 bits; "
-                "import the model before it was quantised"
-            )
-        arrays[name] = array.astype(np.float32)
     return {
         name: value if isinstance(value, str) else " ".join(value)
         for name, value in options.items()
@@ -146,10 +142,7 @@ def described_model(
     """Translates the options into hyper-parameters of the model."""
 
     def number(name: str, default: str | None = None) -> int:
-        text = options.get(name, default)
-        if text is None or not text.isdecimal() or len(text) > _MOST_DIGITS:
-            raise UserError(f"{path}: {name} must be a number, not {text!r:.40}")
-        return int(text)
+        return whole_number(str(path), name, options.get(name, default))
 
     norms = tuple(
         options.get(f"transformer-{place}", default).replace("d", "")

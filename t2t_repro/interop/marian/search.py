@@ -1,10 +1,10 @@
 """How a model's own program searches by default, as hyper-parameters."""
 
-import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from t2t_repro.interop.marian.model import MarianModel
+from t2t_repro.interop.numbers import number, whole_number
 from t2t_repro.system.errors import UserError
 
 # What Marian's decoder does unless decoder.yml tells it otherwise (its --help).
@@ -21,85 +21,68 @@ _KNOWN = {*_TRANSFORMERS, "max_length", "max_new_tokens", "renormalize_logits"}
 _MAX_LENGTH = 20
 
 
-def search_hparams(model: MarianModel) -> dict[str, Any]:
-    """Returns the hyper-parameters of the search that a folder's settings ask for.
+def marian_search(
+    folder: Path, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Translates decoder.yml into hyper-parameters of the search.
 
-    UserError: a setting is no number.
+    Returns them, and the names of the settings that the search here does not have.
+    Raises UserError if a setting is no number.
     """
-    if model.program == "Marian":
-        return _marian(model)
-    return _transformers(model)
+    where = f"--folder {folder}"
+    # Lists name files.
+    given = {name: value for name, value in settings.items() if isinstance(value, str)}
+    left = sorted(given.keys() - _MARIAN.keys())
+    given = _MARIAN | given
 
+    def value(name: str) -> float:
+        return number(where, name, given[name])
 
-def search_left(model: MarianModel) -> list[str]:
-    """Names the settings that the search here does not have."""
-    given = model.search
-    if model.program == "Marian":
-        return sorted(given.keys() - _MARIAN.keys())
-    left = []
-    padding = (model.target or model.source).pieces.index("<pad>")
-    for name, value in given.items():
-        if value in (None, False, [[padding]]) or name in _KNOWN:
-            continue
-        left.append(f"{name}={value!r:.40}")
-    if not given.get("renormalize_logits"):
-        left.append("<pad> in the softmax")
-    return sorted(left)
-
-
-def _number(model: MarianModel, settings: Mapping[str, Any], name: str) -> float:
-    value = settings[name]
-    try:
-        if isinstance(value, bool) or not math.isfinite(number := float(value)):
-            raise ValueError
-    except (TypeError, ValueError):
+    if given["allow-unk"] not in ("true", "false"):
         raise UserError(
-            f"--folder {model.weights_file.parent}: {name} in its settings of the "
-            f"search must be a number, not {value!r:.40}"
-        ) from None
-    return number
-
-
-def _whole(model: MarianModel, settings: Mapping[str, Any], name: str) -> int:
-    number = _number(model, settings, name)
-    if number != int(number):
-        raise UserError(
-            f"--folder {model.weights_file.parent}: {name} in its settings of the "
-            f"search must be a whole number, not {number}"
+            f"{where}: allow-unk must be true or false, not {given['allow-unk']!r:.40}"
         )
-    return int(number)
-
-
-def _marian(model: MarianModel) -> dict[str, Any]:
-    settings = _MARIAN | model.search
-    if settings["allow-unk"] not in ("true", "false"):
-        raise UserError(
-            f"--folder {model.weights_file.parent}: allow-unk in its settings of the "
-            f"search must be true or false, not {settings['allow-unk']!r:.40}"
-        )
-    return {
+    hparams = {
         "search": "marian",
-        "beam_size": _whole(model, settings, "beam-size"),
-        "alpha": _number(model, settings, "normalize"),
-        "word_penalty": _number(model, settings, "word-penalty"),
-        "decode_length_factor": _number(model, settings, "max-length-factor"),
+        "beam_size": whole_number(where, "beam-size", given["beam-size"]),
+        "alpha": value("normalize"),
+        "word_penalty": value("word-penalty"),
+        "decode_length_factor": value("max-length-factor"),
         "decode_extra_length": 0,
-        "allow_unknown": settings["allow-unk"] == "true",
+        "allow_unknown": given["allow-unk"] == "true",
     }
+    return hparams, left
 
 
-def _transformers(model: MarianModel) -> dict[str, Any]:
-    given = {name: value for name, value in model.search.items() if value is not None}
-    settings = _TRANSFORMERS | given
-    if "max_new_tokens" in settings:
-        longest = _whole(model, settings, "max_new_tokens")
-    else:  # The start symbol counts.
-        longest = _whole(model, {"max_length": _MAX_LENGTH} | settings, "max_length")
-        longest -= 1
-    return {
+def transformers_search(
+    folder: Path, settings: Mapping[str, Any], padding: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Translates Transformers' settings as `marian_search` does Marian's.
+
+    `padding` is the id of <pad>.
+    """
+    left = [
+        f"{name}={value!r:.40}"
+        for name, value in settings.items()
+        if value not in (None, False, [[padding]]) and name not in _KNOWN
+    ]
+    if not settings.get("renormalize_logits"):
+        left.append("<pad> in the softmax")
+    where = f"--folder {folder}"
+    given = {name: value for name, value in settings.items() if value is not None}
+    given = _TRANSFORMERS | given
+
+    def whole(name: str) -> int:
+        return whole_number(where, name, given.get(name, _MAX_LENGTH))
+
+    # In max_length the start symbol counts.
+    has_new = "max_new_tokens" in given
+    longest = whole("max_new_tokens") if has_new else whole("max_length") - 1
+    hparams = {
         "search": "transformers",
-        "beam_size": _whole(model, settings, "num_beams"),
-        "alpha": _number(model, settings, "length_penalty"),
+        "beam_size": whole("num_beams"),
+        "alpha": number(where, "length_penalty", given["length_penalty"]),
         "decode_length_factor": 0.0,
         "decode_extra_length": longest,
     }
+    return hparams, sorted(left)

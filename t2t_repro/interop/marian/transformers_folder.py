@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from t2t_repro.interop.embedding_tables import Tables
+from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.torch_file import read_torch
-from t2t_repro.interop.marian.model import (
+from t2t_repro.interop.marian.model import MarianModel
+from t2t_repro.interop.marian.search import transformers_search
+from t2t_repro.interop.stack_weights import StackNames
+from t2t_repro.interop.vocabulary import (
     PADDING,
-    Arrays,
-    MarianModel,
+    Vocabularies,
     Vocabulary,
-    Weights,
-    read_piece_model,
-    vocabulary,
+    ordered_vocabulary,
 )
 from t2t_repro.system.errors import UserError
 
@@ -64,7 +66,27 @@ _NO_SEARCH = (
     *("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id"),
     *("forced_eos_token_id", "transformers_version", "_from_model_config", "use_cache"),
 )
-_PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+_NAMES = StackNames(
+    layer="model.{side}.layers.{index}.",
+    parts={
+        "self_attention/query": "self_attn.q_proj.{field}",
+        "self_attention/key": "self_attn.k_proj.{field}",
+        "self_attention/value": "self_attn.v_proj.{field}",
+        "self_attention/output": "self_attn.out_proj.{field}",
+        "self_attention_residual/layer_norm": "self_attn_layer_norm.{field}",
+        "cross_attention/query": "encoder_attn.q_proj.{field}",
+        "cross_attention/key": "encoder_attn.k_proj.{field}",
+        "cross_attention/value": "encoder_attn.v_proj.{field}",
+        "cross_attention/output": "encoder_attn.out_proj.{field}",
+        "cross_attention_residual/layer_norm": "encoder_attn_layer_norm.{field}",
+        "feed_forward/hidden": "fc1.{field}",
+        "feed_forward/output": "fc2.{field}",
+        "feed_forward_residual/layer_norm": "final_layer_norm.{field}",
+    },
+    linear=("weight", "bias"),
+    norm=("weight", "bias"),
+    transposed=True,
+)
 
 
 def read_transformers(folder: Path) -> MarianModel:
@@ -75,18 +97,16 @@ def read_transformers(folder: Path) -> MarianModel:
     """
     config_file = folder / CONFIG
     config = _config(config_file)
-    weights = _weights(folder)
+    store = _weights(folder)
     hparams = _hparams(config_file, config)
-    variables = _variables(weights, hparams)
-    tables = _tables(weights, config)
-    rows = len(tables["softmax"])
-    bias = weights.take("final_logits_bias", 1, rows)[0]
-    source, target = _vocabularies(folder, config_file, config, tables)
-    positions = [name for name in weights.left if "embed_positions" in name]
-    for name in positions:
-        weights.left.pop(name)
-    weights.refuse_left()
-    search = _search(folder / "generation_config.json", config)
+    tables = _tables(store, config)
+    vocabularies = _vocabularies(folder, config_file, config, tables)
+    positions = [name for name in store.left if "embed_positions" in name]
+    store.drop(positions)
+    unused = {"positions, which are computed": positions} if positions else {}
+    settings = _search(folder / "generation_config.json", config)
+    padding = vocabularies.sides[1].pieces.index(PADDING)
+    search, search_left = transformers_search(folder, settings, padding)
     texts = _json(folder / "tokenizer_config.json", optional=True)
     source_lang, target_lang = (
         lang if isinstance(lang, str) and lang else None
@@ -94,19 +114,14 @@ def read_transformers(folder: Path) -> MarianModel:
     )
     return MarianModel(
         program="Transformers",
-        weights_file=weights.file,
-        weights=variables,
+        store=store,
+        names=_NAMES,
         tables=tables,
-        softmax_bias=bias,
+        vocabularies=vocabularies,
         hparams=hparams,
         search=search,
-        source=source,
-        target=target,
-        source_model=read_piece_model(folder / "source.spm"),
-        target_model=read_piece_model(folder / "target.spm"),
+        unused=unused | {"settings of the search": search_left},
         languages=(source_lang, target_lang),
-        used=weights.used,
-        unused={"positions, which are computed": positions} if positions else {},
     )
 
 
@@ -215,7 +230,7 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _weights(folder: Path) -> Weights:
+def _weights(folder: Path) -> ArrayStore:
     """Reads the file of weights that is there, the safer one first."""
     for name, read in (
         ("model.safetensors", read_safetensors),
@@ -223,7 +238,7 @@ def _weights(folder: Path) -> Weights:
     ):
         path = folder / name
         if path.is_file():
-            return Weights(path, read(path))
+            return ArrayStore.of_arrays(path, read(path))
         if (folder / f"{name}.index.json").is_file():
             raise UserError(
                 f"{path}.index.json: weights in several files are not read; save them "
@@ -235,51 +250,11 @@ def _weights(folder: Path) -> Weights:
     )
 
 
-def _variables(weights: Weights, hparams: Mapping[str, Any]) -> Arrays:
-    """Takes the layers' arrays, under our names; matrices are turned."""
-    d_model = hparams["d_model"]
-    found: Arrays = {}
-
-    def norm(ours: str, theirs: str) -> None:
-        for kind, name in (("scale", "weight"), ("bias", "bias")):
-            found[f"{ours}/{kind}"] = weights.take(f"{theirs}.{name}", d_model)
-
-    def linear(ours: str, theirs: str, rows: int, columns: int) -> None:
-        found[f"{ours}/kernel"] = weights.take(f"{theirs}.weight", columns, rows).T
-        found[f"{ours}/bias"] = weights.take(f"{theirs}.bias", columns)
-
-    for side, depth, width in (
-        ("encoder", hparams["num_layers"], hparams["d_ff"]),
-        ("decoder", hparams["num_decoder_layers"], hparams["decoder_d_ff"]),
-    ):
-        for number in range(depth):
-            ours = f"{side}/layer_{number}"
-            theirs = f"model.{side}.layers.{number}"
-            attentions = [("self_attention", "self_attn")]
-            if side == "decoder":
-                attentions.append(("cross_attention", "encoder_attn"))
-            for attention, name in attentions:
-                for part, short in _PARTS.items():
-                    linear(
-                        f"{ours}/{attention}/{part}",
-                        f"{theirs}.{name}.{short}",
-                        d_model,
-                        d_model,
-                    )
-                residual = f"{ours}/{attention}_residual/layer_norm"
-                norm(residual, f"{theirs}.{name}_layer_norm")
-            network = f"{ours}/feed_forward"
-            linear(f"{network}/hidden", f"{theirs}.fc1", d_model, width)
-            linear(f"{network}/output", f"{theirs}.fc2", width, d_model)
-            norm(f"{network}_residual/layer_norm", f"{theirs}.final_layer_norm")
-    return found
-
-
-def _tables(weights: Weights, config: Mapping[str, Any]) -> Arrays:
-    """Takes the tables; of those that are tied, one name is enough."""
+def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
+    """Takes the tables and the softmax's bias; tied tables need one name only."""
     d_model = config["d_model"]
     given = {
-        name: weights.take_if_there(name, None, d_model)
+        name: store.take_if_there(name, None, d_model)
         for name in (
             "model.shared.weight",
             "model.encoder.embed_tokens.weight",
@@ -299,19 +274,19 @@ def _tables(weights: Weights, config: Mapping[str, Any]) -> Arrays:
         groups[-1].append(head)
     else:
         groups.append([head])
-    tables: Arrays = {}
+    tables: dict[str, np.ndarray] = {}
     for group in groups:
         there = {n: t for n in group if (t := given[n]) is not None}
         if not there:
             raise UserError(
-                f"{weights.file} has no {group[0]}, which {CONFIG} says it has; they "
+                f"{store.file} has no {group[0]}, which {CONFIG} says it has; they "
                 "are of different models"
             )
         one, first = next(iter(there.items()))
         for name, other in there.items():
             if not np.array_equal(first, other):
                 raise UserError(
-                    f"{weights.file}: {one} and {name} differ, though {CONFIG} "
+                    f"{store.file}: {one} and {name} differ, though {CONFIG} "
                     "says that they are one; they are of different models"
                 )
         tables.update(dict.fromkeys(group, first))
@@ -319,45 +294,46 @@ def _tables(weights: Weights, config: Mapping[str, Any]) -> Arrays:
     softmax = tables[head]
     if len(target) != len(softmax):
         raise UserError(
-            f"{weights.file}: {len(target):,} rows of {decoder}, but {len(softmax):,} "
+            f"{store.file}: {len(target):,} rows of {decoder}, but {len(softmax):,} "
             f"of {head}"
         )
-    return {"input": tables[encoder], "target": target, "softmax": softmax}
+    bias = store.take("final_logits_bias", 1, len(softmax))[0]
+    return Tables(tables[encoder], target, softmax, bias)
 
 
 def _vocabularies(
-    folder: Path,
-    config_file: Path,
-    config: Mapping[str, Any],
-    tables: Mapping[str, np.ndarray],
-) -> tuple[Vocabulary, Vocabulary | None]:
+    folder: Path, config_file: Path, config: Mapping[str, Any], tables: Tables
+) -> Vocabularies:
     """Reads one vocabulary, or two where a `target_vocab.json` is there."""
-    sizes = {"vocab_size": config["vocab_size"]}
-    sizes["decoder_vocab_size"] = config["decoder_vocab_size"] or config["vocab_size"]
-    for (name, size), side in zip(sizes.items(), ("input", "target"), strict=True):
-        if size != len(tables[side]):
+    size = config["vocab_size"]
+    for name, rows, given in (
+        ("vocab_size", len(tables.source), size),
+        ("decoder_vocab_size", len(tables.target), config["decoder_vocab_size"]),
+    ):
+        if (given or size) != rows:
             raise UserError(
-                f"{config_file}: {name} is {size:,}, but the table has "
-                f"{len(tables[side]):,} rows; the files are of different models"
+                f"{config_file}: {name} is {given or size:,}, but the table has "
+                f"{rows:,} rows; the files are of different models"
             )
     files = [folder / "vocab.json", folder / "target_vocab.json"]
-    source = _vocabulary(files[0], tables["input"], config_file, config)
+    source = _vocabulary(files[0], tables.source, config_file, config)
     if files[1].is_file():
-        return source, _vocabulary(files[1], tables["target"], config_file, config)
-    if len(tables["target"]) != len(tables["input"]):
+        target = _vocabulary(files[1], tables.target, config_file, config)
+        return Vocabularies(source, target)
+    if len(tables.target) != len(tables.source):
         raise UserError(
             f"--folder {folder} has one vocabulary, but the model has tables of "
-            f"{len(tables['input']):,} and {len(tables['target']):,} rows; "
+            f"{len(tables.source):,} and {len(tables.target):,} rows; "
             "target_vocab.json is missing"
         )
-    return source, None
+    return Vocabularies(source, None)
 
 
 def _vocabulary(
     path: Path, table: np.ndarray, config_file: Path, config: Mapping[str, Any]
 ) -> Vocabulary:
     """Reads one vocabulary, and checks it with the numbers of its special pieces."""
-    found = vocabulary(path, _json(path), len(table))
+    found = ordered_vocabulary(path, _json(path), len(table))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number = config[name]
         if not 0 <= number < len(found.pieces) or found.pieces[number] != piece:

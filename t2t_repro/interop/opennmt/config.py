@@ -1,6 +1,5 @@
 """OpenNMT-tf's configuration (data.yml): vocabularies, text and search."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,12 @@ from typing import Any
 
 import yaml
 
-from t2t_repro.interop.marian.model import (
+from t2t_repro.interop.numbers import number, whole_number
+from t2t_repro.interop.vocabulary import (
     END,
     PADDING,
     UNKNOWN,
+    Vocabularies,
     Vocabulary,
     read_piece_model,
 )
@@ -53,11 +54,11 @@ class Config:
     params: Mapping[str, Any]
     marks: tuple[bool, bool]
 
-    def vocabularies(self) -> tuple[Vocabulary, Vocabulary | None]:
-        """Reads the source's vocabulary and the target's, None if it is the same."""
+    def vocabularies(self) -> Vocabularies:
+        """Reads the vocabularies of both sides."""
         paths = [self._vocabulary_file(side) for side in _SIDES]
         source, target = map(_vocabulary, paths)
-        return source, None if source.pieces == target.pieces else target
+        return Vocabularies(source, None if source.pieces == target.pieces else target)
 
     def piece_model(self, side: str, given: str | None) -> bytes:
         """Returns the SentencePiece model of a side.
@@ -81,9 +82,8 @@ class Config:
                 f"{self.files}: {side}_tokenization must hold a type and params"
             )
         kind = tokenization.get("type", "OpenNMTTokenizer")
-        params = (
-            tokenization.get("params", {}) if "type" in tokenization else (tokenization)
-        )
+        has_type = "type" in tokenization
+        params = tokenization.get("params", {}) if has_type else tokenization
         if not isinstance(params, dict):
             raise UserError(f"{self.files}: the params of {kind} must hold keys")
         return read_piece_model(self._find(self._piece_file(side, kind, params)))
@@ -96,13 +96,8 @@ class Config:
         allowed = ("mode", "sp_model_path", "sp_nbest_size", "sp_alpha")
         others = [f"{k}: {v}" for k, v in params.items() if v and k not in allowed]
         if kind != "OpenNMTTokenizer" or params.get("mode") != "none" or others:
-            told = ", ".join(
-                [
-                    f"type: {kind}",
-                    f"mode: {params.get('mode', 'conservative')}",
-                    *others,
-                ]
-            )
+            mode = f"mode: {params.get('mode', 'conservative')}"
+            told = ", ".join([f"type: {kind}", mode, *others])
             raise UserError(
                 f"{self.files}: {side}_tokenization ({told}) is not supported here; "
                 "there is SentencePiece alone (type: SentencePieceTokenizer, or "
@@ -112,27 +107,18 @@ class Config:
 
     def search(self) -> dict[str, Any]:
         """Returns the hyper-parameters of the search."""
-        found = {}
-        for name, default in _SEARCH.items():
-            value = self.params.get(name)
-            value = default if value is None else value
-            whole = isinstance(default, int)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or (not math.isfinite(value) or (whole and value != int(value)))
-            ):
-                raise UserError(
-                    f"{self.files}: {name} must be a {'whole ' * whole}number, not "
-                    f"{value!r:.40}"
-                )
-            found[name] = value
+        given = {k: v for k, v in self.params.items() if v is not None}
+        given = _SEARCH | given
+
+        def whole(name: str) -> int:
+            return whole_number(self.files, name, given[name])
+
         return {
             "search": "opennmt",
-            "beam_size": max(int(found["beam_width"]), 1),
-            "alpha": float(found["length_penalty"]),
+            "beam_size": max(whole("beam_width"), 1),
+            "alpha": number(self.files, "length_penalty", given["length_penalty"]),
             "decode_length_factor": 0.0,
-            "decode_extra_length": int(found["maximum_decoding_length"]),
+            "decode_extra_length": whole("maximum_decoding_length"),
         }
 
     def search_left(self) -> list[str]:

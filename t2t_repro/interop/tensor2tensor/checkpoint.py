@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
+from t2t_repro.interop.formats import tensor_bundle
+from t2t_repro.interop.formats.array_store import Arrays, ArrayStore, some
 from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variables_of
 from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
@@ -22,39 +23,43 @@ _TABLE = re.compile(
     r"transformer/symbol_modality_(\d+)_(\d+)/(shared|input_emb|target_emb|softmax)/"
     r"weights_\d+"
 )
-_FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Shapes of variables by our names."""
 
 
 @dataclass(frozen=True)
 class AdamState:
-    """Adam's moments, or the zeros that stand for them."""
+    """Adam's moments, or no moments and the reason.
 
-    # By the names of `Adam.state`: ``m/NAME`` and ``v/NAME``.
-    moments: dict[str, np.ndarray]
-    missing: str  # Why they are zeros; "" where they are the checkpoint's own.
+    Attributes:
+        moments: Moments by the names of `Adam.state`: ``m/NAME`` and ``v/NAME``.
+        missing: The reason why there are none; "" if there are.
+    """
 
-
-@dataclass(frozen=True)
-class Sorted:
-    """The names of a checkpoint's variables by what they are for."""
-
-    model: list[str]  # The model's.
-    slots: list[str]  # Adam's moments of these.
-    # Kind -> names that a model here has no use for.
-    unused: dict[str, list[str]] = field(default_factory=dict)
+    moments: Arrays
+    missing: str
 
 
 class T2TCheckpoint:
     """Reads a model and Adam's state from a checkpoint of tensor2tensor.
 
-    `path` is its prefix, one of its files, or its folder; none, several, or a damaged
-    one is a UserError.
+    Attributes:
+        store: Its variables.
     """
 
     def __init__(self, path: Path) -> None:
-        self.prefix = find(path)
-        self._file = TensorFile(self.prefix)
-        self.shapes = self._file.shapes()
+        """Opens a checkpoint.
+
+        Args:
+            path: Its prefix, one of its files, or its folder.
+
+        Raises:
+            UserError: There is none, there are several, or it is damaged.
+        """
+        file = TensorFile(tensor_bundle.find(path))
+        self.store = ArrayStore(file.prefix, file.shapes(), file.read, ("float32",))
+        self.prefix, self.shapes = self.store.file, self.store.shapes
 
     def check_tables(
         self, vocab_size: int, table_rows: int, d_model: int, shared: bool
@@ -99,65 +104,57 @@ class T2TCheckpoint:
                 "the hyper-parameters of this model"
             )
 
-    def sort(self, shapes: Mapping[str, tuple[int, ...]], norm: str) -> Sorted:
-        """Sorts the variables for a model: `shapes` by our names, `norm` post or pre.
+    def weights(self, shapes: Shapes, norm: str) -> Arrays:
+        """Takes the model's values by our names; `norm` is "post" or "pre".
 
-        A variable that the model lacks, or one too many, is a UserError.
+        Raises:
+            UserError: A variable is missing, damaged, of another shape, or one of the
+                model's too many.
         """
         wanted = t2t_variables_of(shapes, norm, self.shapes)
         missing = sorted(wanted.keys() - self.shapes.keys())
-        slots = {slot for name in wanted for slot in _slots_of(name)}
-        used = wanted.keys() | slots | set(_POWERS.values()) | {_STEP}
-        rest = sorted(self.shapes.keys() - used)
-        surplus = [name for name in rest if name.startswith(_MODEL)]
-        self._refuse_another_model(missing, surplus)
-        for name, shape in wanted.items():
-            if self.shapes[name] != shape:
-                raise UserError(
-                    f"{self.prefix}: {name} is {self.shapes[name]}, but {shape} by the "
-                    "hyper-parameters; give those of this model"
-                )
-        unused: dict[str, list[str]] = {}
-        for name in rest:
-            unused.setdefault(_kind(name), []).append(name)
-        there = sorted(slots & self.shapes.keys())
-        return Sorted(sorted(wanted), there, unused)
-
-    def weights(
-        self, shapes: Mapping[str, tuple[int, ...]], norm: str
-    ) -> dict[str, np.ndarray]:
-        """Reads the model's values, float32, by our names; arguments as `sort`.
-
-        Damaged bytes, or others than 32-bit floats, are a UserError.
-        """
-        names = t2t_variables_of(shapes, norm, self.shapes)
-        return from_t2t({n: self._floats(n) for n in names}, shapes, norm)
+        others = self.shapes.keys() - wanted.keys()
+        surplus = sorted(name for name in others if name.startswith(_MODEL))
+        if missing or surplus:
+            lacks = f" lacks {some(missing)}" if missing else ""
+            has = f" has {some(surplus)} besides" if surplus else ""
+            raise UserError(
+                f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}: it is of "
+                "another model than the hyper-parameters say, or of another version "
+                "of tensor2tensor"
+            )
+        self.store.drop([_STEP, *_POWERS.values()])
+        found = {name: self.store.take(name, *s) for name, s in wanted.items()}
+        return from_t2t(found, shapes, norm)
 
     def step(self) -> int:
         """Returns the number of updates done, 0 where the checkpoint has none."""
-        if _STEP not in self.shapes:
-            return 0
-        return int(self._file.read(_STEP))
+        return int(self.store.read(_STEP)) if _STEP in self.shapes else 0
 
-    def adam(
-        self, shapes: Mapping[str, tuple[int, ...]], norm: str, betas: dict[str, float]
-    ) -> AdamState:
-        """Reads Adam's moments by our names, or says why there are none.
+    def adam(self, shapes: Shapes, norm: str, betas: dict[str, float]) -> AdamState:
+        """Takes Adam's moments by our names, or explains why there are none.
 
-        `shapes` and `norm` are as for `sort`; `betas` has "beta1" and "beta2". Raises
-        as `weights`.
+        `shapes` and `norm` are as for `weights`; `betas` has "beta1" and "beta2".
+        Raises as `weights`.
         """
-        names = t2t_variables_of(shapes, norm, self.shapes)
-        missing = self._why_no_moments(names, betas)
-        moments: dict[str, np.ndarray] = {}
-        for ours, theirs in _SLOTS.items():
-            if missing:
-                values = {n: np.zeros(s, np.float32) for n, s in shapes.items()}
-            else:
-                slots = {n: self._floats(f"{_OPTIMIZER}{n}/{theirs}") for n in names}
-                values = from_t2t(slots, shapes, norm)
+        wanted = t2t_variables_of(shapes, norm, self.shapes)
+        missing = self._why_no_moments(wanted, betas)
+        moments: Arrays = {}
+        for ours, theirs in () if missing else _SLOTS.items():
+            slots = {
+                name: self.store.take(f"{_OPTIMIZER}{name}/{theirs}", *shape)
+                for name, shape in wanted.items()
+            }
+            values = from_t2t(slots, shapes, norm)
             moments |= {f"{ours}/{name}": value for name, value in values.items()}
         return AdamState(moments, missing)
+
+    def unused(self) -> dict[str, list[str]]:
+        """Returns the names of the variables that nothing has taken, by kind."""
+        unused: dict[str, list[str]] = {}
+        for name in sorted(self.store.left):
+            unused.setdefault(_kind(name), []).append(name)
+        return unused
 
     def _why_no_moments(self, names: Iterable[str], betas: dict[str, float]) -> str:
         slots = [slot for name in names for slot in _slots_of(name)]
@@ -171,70 +168,13 @@ class T2TCheckpoint:
             # After n updates it is beta^(n + 1); ours is computed from the step.
             # Less than a millionth changes no update.
             expected = betas[beta] ** (step + 1)
-            found = float(self._file.read(name)) if name in self.shapes else expected
+            found = float(self.store.read(name)) if name in self.shapes else expected
             if not np.isclose(found, expected, rtol=1e-3, atol=1e-6):
                 return (
                     f"the checkpoint's {name} is {found:.4g}, not {betas[beta]:g}^"
                     f"{step + 1}: its moments are not those of step {step:,}"
                 )
         return ""
-
-    def _floats(self, name: str) -> np.ndarray:
-        value = self._file.read(name)
-        if value.dtype != np.float32:
-            raise UserError(
-                f"{self.prefix}: {name} is {value.dtype}; only 32-bit floats can be "
-                "imported"
-            )
-        return value
-
-    def _refuse_another_model(self, missing: list[str], surplus: list[str]) -> None:
-        if missing or surplus:
-            lacks = f" lacks {some(missing)}" if missing else ""
-            has = f" has {some(surplus)} besides" if surplus else ""
-            raise UserError(
-                f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}: it is of "
-                "another model than the hyper-parameters say, or of another version "
-                "of tensor2tensor"
-            )
-
-
-def find(path: Path) -> Path:
-    """Returns the prefix of a checkpoint, given itself, one of its files or its folder.
-
-    Of a folder it is what the file `checkpoint` names, or else the only one; none or
-    several are a UserError.
-    """
-    if not path.is_dir():
-        prefix = path.with_name(_FILE_ENDING.sub("", path.name))
-        if not Path(f"{prefix}.index").is_file():
-            raise UserError(
-                f"--checkpoint {path}: {prefix.name}.index does not exist; name a "
-                "checkpoint's prefix, such as model.ckpt-250000, or its folder"
-            )
-        return prefix
-    found = sorted(p.with_suffix("") for p in path.glob("*.index"))
-    named = _newest(path)
-    if named in found:
-        return named
-    if len(found) != 1:
-        names = some([prefix.name for prefix in found]) or "no checkpoint"
-        raise UserError(f"--checkpoint {path} holds {names}; name one by its prefix")
-    return found[0]
-
-
-def _newest(folder: Path) -> Path | None:
-    """Returns the prefix that the folder's file `checkpoint` names, if it has one.
-
-    Only its name counts: the folder may have been moved since.
-    """
-    if not (folder / "checkpoint").is_file():
-        return None
-    try:
-        state = tf.train.get_checkpoint_state(str(folder))
-    except (ValueError, tf.errors.OpError):  # A copy that was cut off, perhaps.
-        return None
-    return folder / Path(state.model_checkpoint_path).name if state else None
 
 
 def _slots_of(name: str) -> list[str]:
@@ -245,12 +185,7 @@ def _kind(name: str) -> str:
     """Returns what an unused variable is for."""
     if name.startswith(_STATISTICS):
         return "statistics"
-    return "optimizer" if name.startswith(_OPTIMIZER) else "unknown"
-
-
-def some(names: Iterable[object], most: int = 4) -> str:
-    """Lists names, the first few of many."""
-    listed = [str(name) for name in names]
-    more = len(listed) - most
-    told = ", ".join(listed[:most])
-    return f"{told} and {more:,} more" if more > 0 else told
+    if name.startswith(_OPTIMIZER):
+        is_slot = name.endswith(tuple(f"/{slot}" for slot in _SLOTS.values()))
+        return "Adam's moments" if is_slot else "optimizer"
+    return "unknown"

@@ -107,20 +107,22 @@ _HARMLESS = frozenset(
         "warm_start_from_second",
     ]
 )
-_HARMLESS_PREFIXES = (
-    "area_",
-    "learning_rate_",
-    "max_area_",
-    "mixed_precision_",
-    "moe_",
-    "multiproblem_",
-    "optimizer_adafactor_",
-    "optimizer_momentum_",
-    "parameter_attention_",
-    "sampling_",
-    "scheduled_sampling_",
-    "split_targets_",
-    "video_num_",
+_HARMLESS_PREFIXES = tuple(
+    [
+        "area_",
+        "learning_rate_",
+        "max_area_",
+        "mixed_precision_",
+        "moe_",
+        "multiproblem_",
+        "optimizer_adafactor_",
+        "optimizer_momentum_",
+        "parameter_attention_",
+        "sampling_",
+        "scheduled_sampling_",
+        "split_targets_",
+        "video_num_",
+    ]
 )
 # What an unknown hyper-parameter may be: whatever it stands for is turned off.
 _OFF: tuple[Any, ...] = (None, False, 0, "", "none", {}, [])

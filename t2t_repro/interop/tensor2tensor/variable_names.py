@@ -1,23 +1,11 @@
 """The names of our variables in tensor2tensor 1.15.7's checkpoints."""
 
-import re
 from collections.abc import Collection, Mapping
 
 import numpy as np
 
-_ATTENTION = {
-    "query": "q",
-    "key": "k",
-    "value": "v",
-    "output": "output_transform",
-}
-_RELATIVE = {"relative_keys": "keys", "relative_values": "values"}
-_FEED_FORWARD = {"hidden": "conv1", "output": "conv2"}
-_SUBLAYERS = {
-    "self_attention": "self_attention",
-    "cross_attention": "encdec_attention",
-    "feed_forward": "ffn",
-}
+from t2t_repro.interop.stack_weights import StackNames
+
 _TOP = {
     "target_space/table": "target_space_embedding/kernel",
     "input_position/table": "inputs_positional_embedding",
@@ -31,7 +19,35 @@ TABLES = {
 }
 """Our embedding tables -> tensor2tensor's names of them."""
 
-_KERNEL = re.compile(r"(encoder|decoder)/layer_(\d+)/(\w+?)(_residual)?/(\w+)/(\w+)")
+
+def _stack_names(norm: str) -> StackNames:
+    """Returns tensor2tensor's names, whose scope of a norm depends on `norm`."""
+    scope = "layer_prepostprocess" if norm == "pre" else "layer_postprocess"
+    end = f"/{scope}/layer_norm/layer_norm_{{field}}"
+    attention = "self_attention/multihead_attention"
+    relative = f"{attention}/dot_product_attention_relative/relative_positions"
+    cross = "encdec_attention/multihead_attention"
+    return StackNames(
+        layer="transformer/body/{side}/layer_{index}/",
+        parts={
+            "self_attention/query": attention + "/q/{field}",
+            "self_attention/key": attention + "/k/{field}",
+            "self_attention/value": attention + "/v/{field}",
+            "self_attention/output": attention + "/output_transform/{field}",
+            "self_attention/relative_keys": f"{relative}_keys/embeddings",
+            "self_attention/relative_values": f"{relative}_values/embeddings",
+            "self_attention_residual/layer_norm": "self_attention" + end,
+            "cross_attention/query": cross + "/q/{field}",
+            "cross_attention/key": cross + "/k/{field}",
+            "cross_attention/value": cross + "/v/{field}",
+            "cross_attention/output": cross + "/output_transform/{field}",
+            "cross_attention_residual/layer_norm": "encdec_attention" + end,
+            "feed_forward/hidden": "ffn/conv1/{field}",
+            "feed_forward/output": "ffn/conv2/{field}",
+            "feed_forward_residual/layer_norm": "ffn" + end,
+        },
+        final_norm="transformer/body/{side}" + end,
+    )
 
 
 def t2t_name(name: str, norm: str) -> str:
@@ -40,27 +56,9 @@ def t2t_name(name: str, norm: str) -> str:
     `name` is as in `named_variables`, no embedding table. tensor2tensor's scope of a
     normalisation depends on `norm`, "post" or "pre".
     """
-    body = "transformer/body"
     if name in _TOP:
-        return f"{body}/{_TOP[name]}"
-    side, _, rest = name.partition("/")
-    scope = "layer_postprocess" if norm == "post" else "layer_prepostprocess"
-    if rest.startswith("final_norm/"):
-        field = rest.removeprefix("final_norm/")
-        return f"{body}/{side}/{scope}/layer_norm/layer_norm_{field}"
-    match = _KERNEL.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
-    side, index, sublayer, residual, part, field = match.groups()
-    layer = f"{body}/{side}/layer_{index}/{_SUBLAYERS[sublayer]}"
-    if residual:
-        return f"{layer}/{scope}/layer_norm/layer_norm_{field}"
-    if sublayer == "feed_forward":
-        return f"{layer}/{_FEED_FORWARD[part]}/{field}"
-    if part in _RELATIVE:
-        scope = f"relative_positions_{_RELATIVE[part]}/embeddings"
-        return f"{layer}/multihead_attention/dot_product_attention_relative/{scope}"
-    return f"{layer}/multihead_attention/{_ATTENTION[part]}/{field}"
+        return f"transformer/body/{_TOP[name]}"
+    return _stack_names(norm).of(name)
 
 
 def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:

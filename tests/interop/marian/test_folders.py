@@ -16,13 +16,8 @@ import yaml
 
 from t2t_repro.interop.formats.safetensors import read_safetensors
 from t2t_repro.interop.formats.torch_file import read_torch
-from t2t_repro.interop.marian.importer import (
-    Source,
-    import_model,
-    model_hparams,
-    read_model,
-)
-from t2t_repro.interop.marian.search import search_left
+from t2t_repro.interop.import_model import import_model
+from t2t_repro.interop.marian.importer import read
 from t2t_repro.system.errors import UserError
 from tests.interop.marian.small_marian import OPTIONS, SmallMarian, safetensors
 
@@ -53,7 +48,7 @@ def folder(request, models, tmp_path):
 def refused(folder: Path, **flags: str) -> str:
     """Imports, and returns why that is refused; nothing is written."""
     with pytest.raises(UserError) as caught:
-        import_model(Source(folder, **flags), folder.with_name("model"))
+        import_model(lambda: read(folder, **flags), folder.with_name("model"))
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
     message = str(caught.value)
     assert "\n" not in message and len(message) < 400, message
@@ -62,11 +57,10 @@ def refused(folder: Path, **flags: str) -> str:
 
 def meaning(folder: Path) -> tuple:
     """What is read of a folder, but for its languages; UserError as an import."""
-    model = read_model(Source(folder))
-    hparams = model_hparams(model)
-    known, left = model.pieces_known(), search_left(model)
-    variables = {name: v.tobytes() for name, v in model.variables().items()}
-    return hparams, variables, model.source.pieces, known, left
+    model = read(folder)
+    variables = {name: v.tobytes() for name, v in model.weights.items()}
+    pieces, left = model.tokenizer.pieces, model.unused["settings of the search"]
+    return model.hparams, variables, pieces, model.pieces_known, left
 
 
 # Zips may have something behind them; the other two are optional.
@@ -348,7 +342,7 @@ def test_a_flag_does_not_contradict_the_activation(tmp_path):
     assert "gelu, but --activation relu" in refused(folder, activation="relu")
     told = {}
     for activation in ("gelu", "gelu_sigmoid"):
-        model = read_model(Source(folder, activation=activation))
-        assert model_hparams(model).activation == activation
+        model = read(folder, activation=activation)
+        assert model.hparams.activation == activation
         told[activation] = model.unused.get("the GELU of its version of Marian")
     assert told == {"gelu": None, "gelu_sigmoid": ["gelu"]}

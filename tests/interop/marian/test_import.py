@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from t2t_repro.interop.marian.importer import (
-    Source,
-    build,
-    import_model,
-    model_hparams,
-    read_model,
-)
+from t2t_repro.interop.import_model import import_model
+from t2t_repro.interop.marian.importer import read
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
 from tests.interop.marian.small_marian import SmallMarian
@@ -18,15 +13,15 @@ LINES = [([3, 9, 4, 7], [5, 1, 12, 7]), ([20, 0, 7], [2, 7])]
 
 
 def our_logits(small, folder, source, target):
-    read = read_model(Source(folder))
-    model = build(read, model_hparams(read))
-    place = {row: n for n, row in enumerate(read.source.order, start=1)}
-    ids = [np.array([[place[one] for one in side]]) for side in (source, target)]
-    logits = np.asarray(model({"inputs": ids[0], "targets": ids[1]}))[0]
+    model = read(folder)
+    ours = model.tokenizer.pieces
+    ids = [
+        np.array([[ours.index(small.pieces[one]) for one in side]])
+        for side in (source, target)
+    ]
+    logits = np.asarray(model.build()({"inputs": ids[0], "targets": ids[1]}))[0]
     assert (logits[:, 0] < -5000).all()
-    back = np.zeros((len(target), len(small.pieces)))
-    back[:, read.source.order] = logits[:, 1:]
-    return back
+    return logits[:, [ours.index(piece) for piece in small.pieces]]
 
 
 @pytest.mark.parametrize("activation", ["relu", "swish", "gelu"])
@@ -45,14 +40,15 @@ def test_an_older_marian_had_another_gelu(tmp_path):
     small.options["transformer-ffn-activation"] = "gelu"
     small.options["version"] = "v1.9.0 0000000"
     small.zeros = 3
-    hparams = model_hparams(read_model(Source(small.write(tmp_path / "marian"))))
+    hparams = read(small.write(tmp_path / "marian")).hparams
     assert hparams.activation == "gelu_sigmoid"
 
 
 def test_the_search_is_the_one_of_decoder_yml(tmp_path):
     small = SmallMarian()
     small.decoder["word-penalty"] = 0.25
-    report = import_model(Source(small.write(tmp_path / "marian")), tmp_path / "model")
+    folder = small.write(tmp_path / "marian")
+    report = import_model(lambda: read(folder), tmp_path / "model")
     hparams = ModelDir(tmp_path / "model").hparams()
     assert hparams.search == "marian"
     assert (hparams.beam_size, hparams.alpha, hparams.word_penalty) == (3, 0.5, 0.25)
@@ -63,7 +59,8 @@ def test_the_search_is_the_one_of_decoder_yml(tmp_path):
 
 def test_the_vocabulary_has_words_that_yaml_takes_for_others(tmp_path):
     small = SmallMarian()
-    import_model(Source(small.write(tmp_path / "marian")), tmp_path / "model")
+    folder = small.write(tmp_path / "marian")
+    import_model(lambda: read(folder), tmp_path / "model")
     tokenizer = ModelDir(tmp_path / "model").tokenizer()
     assert tokenizer.vocab_size == len(small.pieces) + 1
     assert tokenizer.pieces[:4] == ["<pad>", "</s>", "<unk>", "no"]
@@ -95,7 +92,7 @@ def test_another_model_is_refused_by_name(tmp_path, option):
     small.options[option] = REFUSED[option]
     folder = small.write(tmp_path / "marian")
     with pytest.raises(UserError, match=f"{option}: .* not supported here"):
-        import_model(Source(folder), tmp_path / "model")
+        import_model(lambda: read(folder), tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["marian"]
 
 
@@ -134,7 +131,7 @@ def test_damaged_and_missing_files_are_one_line(tmp_path, words):
     folder = SmallMarian().write(tmp_path / "marian")
     DAMAGES[words](folder)
     with pytest.raises(UserError, match=words) as caught:
-        import_model(Source(folder), tmp_path / "model")
+        import_model(lambda: read(folder), tmp_path / "model")
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["marian"]
 
@@ -143,12 +140,12 @@ def test_weights_of_another_model_are_refused(tmp_path):
     small = SmallMarian()
     small.arrays["decoder_l1_self_Wq"] = np.zeros((3, 8), np.float32)
     with pytest.raises(UserError, match="decoder_l1_self_Wq has the shape"):
-        read_model(Source(small.write(tmp_path / "shape")))
+        read(small.write(tmp_path / "shape"))
     small = SmallMarian()
     small.arrays["decoder_l2_self_Wq"] = np.zeros((8, 8), np.float32)
     with pytest.raises(UserError, match="decoder_l2_self_Wq is no part"):
-        read_model(Source(small.write(tmp_path / "more")))
+        read(small.write(tmp_path / "more"))
     small = SmallMarian()
     del small.arrays["encoder_l1_ffn_b1"]
     with pytest.raises(UserError, match="has no encoder_l1_ffn_b1"):
-        read_model(Source(small.write(tmp_path / "less")))
+        read(small.write(tmp_path / "less"))

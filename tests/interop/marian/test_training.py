@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.batches import packed_batch
-from t2t_repro.interop.marian.importer import Source, build, import_model, read_model
+from t2t_repro.interop.import_model import import_model
+from t2t_repro.interop.marian.importer import read
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
@@ -40,13 +41,13 @@ def test_ten_updates_are_those_of_transformers_under_pytorch(
     folder, corpus = shared_dir / "marian" / case, shared_dir / "corpora/multi30k"
     if not folder.is_dir() or not corpus.is_dir():
         pytest.skip("Marian's vectors or Multi30k are not on this machine")
-    source = Source(folder / "transformers", positions="transformers")
-    import_model(source, tmp_path / "model")
+    source = read(folder / "transformers", positions="transformers")
+    import_model(lambda: source, tmp_path / "model")
     directory = ModelDir(tmp_path / "model")
     hparams = directory.hparams().replace(
         dropout=0.0, learning_rate_scale=0.001, warmup_steps=4, clip_norm=0.0
     )
-    model = build(read_model(source), hparams)
+    model = source.build(hparams)
     loop = TrainingLoop(
         model, hparams.resolve_auto(), strategy.choose("auto"), tmp_path
     )

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
-from t2t_repro.interop.marian.importer import Source, build, model_hparams, read_model
-from t2t_repro.interop.marian.model import MarianModel
+from t2t_repro.interop.marian.importer import read
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.tokenizers.tokenizer import Tokenizer
 from tests import golden
 
 CASES = [
@@ -31,8 +32,8 @@ class Vectors:
 
     Attributes:
         folder: what an importer is given.
-        read: the model as it was read.
         model: ours, without dropout.
+        orders: the folder's rows behind ours, less padding: of the source, the target.
         arrays: of a padded batch.
         lines: of 40 lines.
         searches: tensor2tensor's search, by its settings.
@@ -40,16 +41,11 @@ class Vectors:
 
     program: str
     folder: Path
-    read: MarianModel
     model: Transformer
+    orders: tuple[list[int], list[int]]
     arrays: dict[str, np.ndarray]
     lines: dict[str, Any]
     searches: dict[str, Any]
-
-    @property
-    def orders(self) -> tuple[list[int], list[int]]:
-        """The folder's rows behind ours, less padding: of the source, the target."""
-        return self.read.source.order, (self.read.target or self.read.source).order
 
     def batch(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns inputs and targets in our ids, 0-padded."""
@@ -78,15 +74,32 @@ def padded(ids, mask, order):
     return rows
 
 
+def orders(folder: Path, tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """Returns the folder's id of each of our ids but padding, for both sides."""
+    if settings := [*folder.glob("*decoder.yml")]:
+        names = yaml.safe_load(settings[0].read_text(encoding="utf-8"))["vocabs"]
+    else:
+        own = (folder / "target_vocab.json").is_file()
+        names = "vocab.json", "target_vocab.json" if own else "vocab.json"
+    texts = [(folder / name).read_text(encoding="utf-8") for name in names]
+    # JSON is YAML; the base loader keeps words such as `no`.
+    ids = [yaml.load(text, yaml.CBaseLoader) for text in texts]
+    sides = tokenizer, tokenizer.target
+    source, target = (
+        [int(numbers[piece]) for piece in side.pieces[1:]]
+        for numbers, side in zip(ids, sides, strict=True)
+    )
+    return source, target
+
+
 def load(shared: Path, case: str, program: str) -> Vectors:
     folder = shared / "marian" / case
-    read = read_model(Source(folder / program, positions=program))
-    hparams = model_hparams(read, program).replace(dropout=0.0)
+    source = read(folder / program, positions=program)
     return Vectors(
         program,
         folder / program,
-        read,
-        build(read, hparams),
+        source.build(source.hparams.replace(dropout=0.0)),
+        orders(folder / program, source.tokenizer),
         golden.load(folder / f"{program}.npz"),
         json.loads((folder / f"{program}.json").read_text()),
         json.loads((folder / "t2t_search.json").read_text()),

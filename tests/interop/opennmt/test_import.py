@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import yaml
 
+from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.opennmt.config import read_config
 from t2t_repro.interop.opennmt.description import described
-from t2t_repro.interop.opennmt.importer import import_model, read_model
 from t2t_repro.runs.checkpoints import write_tensors
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
-from tests.interop.opennmt.vectors import source, write_files
+from tests.interop.opennmt.vectors import read_files, write_files
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def config_with(folder, section, **values):
 
 
 def test_a_model_directory_is_made_and_told(folder, tmp_path):
-    report = import_model(source(folder), tmp_path / "model")
+    report = import_model(lambda: read_files(folder), tmp_path / "model")
     directory = ModelDir(tmp_path / "model")
     hparams = directory.hparams()
     assert (hparams.num_heads, hparams.num_layers, hparams.decoder_layers) == (2, 2, 1)
@@ -53,17 +53,17 @@ def test_a_model_directory_is_made_and_told(folder, tmp_path):
 
 def test_other_ways_of_having_the_model(tmp_path):
     relative = write_files("relative", tmp_path / "run")
-    read = read_model(source(relative))
-    assert read.hparams["max_relative_position"] == 3
-    assert read.hparams["position"] == "none"
-    assert read.hparams["share_embeddings"]
+    read = read_files(relative)
+    assert read.hparams.max_relative_position == 3
+    assert read.hparams.position == "none"
+    assert read.hparams.share_embeddings
     tokenizer = read.tokenizer
     first = tokenizer.encode(["one"]).to_list()[0][0]
     assert tokenizer.pieces[first] == "<s>"
     assert first not in tokenizer.target.encode(["eins"]).to_list()[0]
-    post = read_model(source(write_files("post", tmp_path / "post")))
-    assert (post.hparams["norm"], post.hparams["attention_bias"]) == ("post", False)
-    assert post.hparams["tie_target"] and post.hparams["source_end"]
+    post = read_files(write_files("post", tmp_path / "post"))
+    assert (post.hparams.norm, post.hparams.attention_bias) == ("post", False)
+    assert post.hparams.tie_target and post.hparams.source_end
 
 
 def test_a_saved_model_has_the_same_variables(tmp_path):
@@ -76,13 +76,13 @@ def test_a_saved_model_has_the_same_variables(tmp_path):
     (exported / "saved_model.pb").write_bytes(b"a graph, which is not read")
     described_by = str(folder / "model_description.py")
     config = (str(folder / "data.yml"),)
-    found = read_model(source(exported, model=described_by, config=config))
-    expected = read_model(source(folder))
+    found = read_files(exported, model=described_by, config=config)
+    expected = read_files(folder)
     assert found.weights.keys() == expected.weights.keys()
     for name, value in expected.weights.items():
         np.testing.assert_array_equal(found.weights[name], value)
     with pytest.raises(UserError, match=r"has no model_description.py.* give --model"):
-        read_model(source(exported, config=config))
+        read_files(exported, config=config)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ DAMAGES = {
 def test_damaged_and_mixed_files_are_one_line(folder, tmp_path, words):
     DAMAGES[words](folder)
     with pytest.raises(UserError, match=words) as caught:
-        import_model(source(folder), tmp_path / "model")
+        import_model(lambda: read_files(folder), tmp_path / "model")
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
@@ -217,14 +217,14 @@ def test_damaged_and_mixed_files_are_one_line(folder, tmp_path, words):
 def test_a_checkpoint_of_another_program_is_refused(tmp_path):
     write_tensors(tmp_path / "model.ckpt-1", {"w": np.zeros(2, np.float32)})
     with pytest.raises(UserError, match="no checkpoint of OpenNMT-tf 2"):
-        read_model(source(tmp_path))
+        read_files(tmp_path)
 
 
 def test_what_was_cut_before_names_its_model(folder):
     config_with(folder, "data", source_tokenization=None, target_tokenization=None)
     spm = {"source_spm": str(folder / "source.spm")}
     spm["target_spm"] = str(folder / "target.spm")
-    assert read_model(source(folder, **spm)).tokenizer.vocab_size
+    assert read_files(folder, **spm).tokenizer.vocab_size
 
 
 def test_auto_config_is_what_onmt_main_adds(folder):

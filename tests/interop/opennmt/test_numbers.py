@@ -31,7 +31,7 @@ def test_the_text_is_cut_as_it_is_there(vectors):
         # Ours end in EOS also where OpenNMT-tf's do not, and the encoder is told.
         ours = sources[row][sources[row] > 0]
         assert ours.tolist() in (theirs.tolist(), [*theirs, 1])
-        assert vectors.hparams.source_end == (len(ours) == length)
+        assert vectors.read.hparams.source_end == (len(ours) == length)
     for row, length in enumerate(arrays["target_lengths"]):
         theirs = ids[1][arrays["target_ids"][row, :length]]
         assert targets[row][targets[row] > 0].tolist() == theirs.tolist()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.hparams import HParams
-from t2t_repro.interop.opennmt.importer import OpenNMTModel, Source, read_model
+from t2t_repro.interop.opennmt.importer import read
+from t2t_repro.interop.source import Source
 from t2t_repro.models.transformer import Transformer
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "golden"
@@ -18,8 +18,7 @@ class Vectors:
     """A case: OpenNMT-tf's files and values, and what they became here."""
 
     arrays: dict[str, np.ndarray]
-    read: OpenNMTModel
-    hparams: HParams
+    read: Source
     model: Transformer
     # Row of OpenNMT-tf's table -> our id, of the source and of the target.
     ids: tuple[np.ndarray, np.ndarray]
@@ -47,17 +46,16 @@ def write_files(case: str, folder: Path, part: str = "file") -> Path:
     return folder
 
 
-def source(folder: Path, **changes: object) -> Source:
-    """Returns what is imported of such a folder."""
+def read_files(folder: Path, **changes: object) -> Source:
+    """Reads such a folder."""
     given = {"checkpoint": folder, "config": (str(folder / "data.yml"),)}
-    return Source(**given | changes)
+    return read(**given | changes)
 
 
 def load(case: str, folder: Path) -> Vectors:
     """Writes the files of a case and reads the model."""
     write_files(case, folder)
-    read = read_model(source(folder))
-    hparams = read.training_hparams()
+    read = read_files(folder)
     ids = tuple(
         _ours(side.pieces, folder, name)
         for side, name in (
@@ -65,7 +63,7 @@ def load(case: str, folder: Path) -> Vectors:
             (read.tokenizer.target, "target"),
         )
     )
-    return Vectors(arrays_of(case), read, hparams, read.build(hparams), ids)
+    return Vectors(arrays_of(case), read, read.build(), ids)
 
 
 def _ours(pieces: list[str], folder: Path, side: str) -> np.ndarray:

@@ -9,13 +9,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import pack
+from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
 from t2t_repro.interop.tensor2tensor.hparams import read_json
-from t2t_repro.interop.tensor2tensor.importer import (
-    Source,
-    import_model,
-    load_vocabulary,
-)
+from t2t_repro.interop.tensor2tensor.importer import load_vocabulary, read
 from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_name
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
@@ -39,15 +36,16 @@ LATER = golden.load(
 
 
 def imported(run: T2TRun, model_dir: Path, **changes):
-    source = Source(
-        checkpoint=run.checkpoint,
-        hparams=read_json(run.hparams_json),
-        vocab_file=run.vocab_file,
-        source_lang="en",
-        target_lang="de",
-        **changes,
+    report = import_model(
+        lambda: read(
+            checkpoint=run.checkpoint,
+            hparams=read_json(run.hparams_json),
+            vocab_file=run.vocab_file,
+            **changes,
+        ),
+        model_dir,
     )
-    return import_model(source, model_dir), ModelDir(model_dir)
+    return report, ModelDir(model_dir)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +66,7 @@ def test_weights_moments_and_step_are_those_of_the_checkpoint(six_updates, share
     arrays, report, directory = six_updates
     checkpoint = directory.checkpoint()
     assert checkpoint.step == report.step == 6
-    assert (report.adam, report.unused) == ("imported", {})
+    assert (report.adam, report.every_array) == ("imported", True)
     final = {k.removeprefix("final/"): v for k, v in arrays.items() if "final/" in k}
     weights, optimizer = checkpoint.tensors(), checkpoint.tensors("optimizer")
     expected = from_t2t(final, weights.shapes(), "post")
@@ -238,10 +236,8 @@ def test_an_average_of_tensor2tensors_is_imported_without_its_moments(
             for name in shapes
         ),
     }
-    source = Source(
-        prefix, values, write_vocabulary(tmp_path / "vocab", 23), "en", "de"
-    )
-    report = import_model(source, tmp_path / "model")
+    vocab_file = write_vocabulary(tmp_path / "vocab", 23)
+    report = import_model(lambda: read(prefix, values, vocab_file), tmp_path / "model")
     assert report.step == 0
     assert "moments are not those of step 0" in report.adam
     assert sum(name.endswith("/Adam_1") for name in report.unused["Adam's moments"])
@@ -269,9 +265,8 @@ def test_a_vocabulary_may_be_called_anything(tmp_path):
 
 def test_a_folder_in_use_is_left_alone(six_updates, tmp_path):
     (tmp_path / "mine").write_text("x", encoding="utf-8")
-    source = Source(tmp_path, {}, tmp_path, "en", "de")
     with pytest.raises(UserError, match=r"--model_dir .* is there and not empty"):
-        import_model(source, tmp_path)
+        import_model(lambda: pytest.fail("it was read"), tmp_path)
 
 
 def test_an_empty_folder_is_filled(shared_dir, tmp_path):

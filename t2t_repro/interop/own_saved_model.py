@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import CPU_DEFAULTS, that_change
+from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.hparams.settings import parse_overrides
-from t2t_repro.interop import into_model_dir
-from t2t_repro.interop.import_report import ImportReport
-from t2t_repro.interop.opennmt.variables import SAVED_MODEL, Variables
-from t2t_repro.models.variables import named_variables
-from t2t_repro.runs.model_dir import build_model
+from t2t_repro.interop.formats.object_graph import SAVED_MODEL, ObjectStore
+from t2t_repro.interop.source import Source, variable_shapes
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
@@ -26,32 +23,27 @@ _CARD = Path("assets.extra") / "README.md"
 _HEAD = re.compile(r"that translates (\S+) into (\S+): [\d,]+ parameters, (\w+)\.")
 _VOCABULARY = re.compile(r"Vocabulary `([^`]+)` \(SHA-256 ([0-9a-f]{64})\)")
 _HPARAMS = re.compile(r"^## Hyper-parameters\n+```yaml\n(.*?)^```", re.S | re.M)
-_TOLD = that_change("function")
-_PROGRAM = "t2t_repro, a SavedModel"
 
 
-def is_own(variables: Variables) -> bool:
+def is_own(store: ObjectStore) -> bool:
     """Whether variables are those of a SavedModel that `export` wrote."""
-    return variables.is_saved_model and variables.key("weights/0") is not None
+    return store.is_saved_model and store.key("weights/0") is not None
 
 
-def import_own(
-    folder: Path, variables: Variables, vocab_file: str | None, model_dir: Path
-) -> ImportReport:
-    """Makes a model directory, absent or empty before, of a SavedModel.
+def read(folder: Path, store: ObjectStore, vocab_file: str | None) -> Source:
+    """Reads and checks a SavedModel.
 
     Args:
-        folder: of the SavedModel.
-        variables: its own.
-        vocab_file: its vocabulary; None: the graph's.
-        model_dir: folder to make.
+        folder: Of the SavedModel.
+        store: Its variables.
+        vocab_file: Its vocabulary; None: the one in its graph.
 
     Raises:
-        UserError: the model card is missing or altered, the vocabulary is missing or
+        UserError: The model card is missing or altered, the vocabulary is missing or
             another, or the SavedModel holds several models.
     """
     card = _card(folder)
-    *languages, precision = _found(_HEAD, card, folder).groups()
+    source_lang, target_lang, precision = _found(_HEAD, card, folder).groups()
     if precision not in ("float32", "bfloat16"):
         raise UserError(
             f"{folder} is in {precision}, which does not hold the weights themselves; "
@@ -60,32 +52,24 @@ def import_own(
     name, fingerprint = _found(_VOCABULARY, card, folder).groups()
     hparams = _hparams(folder, _found(_HPARAMS, card, folder)[1])
     tokenizer = _tokenizer(folder, vocab_file, name, fingerprint)
-    target = tokenizer.target_vocab_size
-    built = build_model(hparams, tokenizer.vocab_size, target)
-    wanted = named_variables(built).values()
-    for number, variable in enumerate(wanted):
-        variable.assign(variables.take(f"weights/{number}", *variable.shape))
-    if variables.key(f"weights/{len(wanted)}") is not None:
+    shapes = variable_shapes(hparams, tokenizer)
+    weights = {
+        ours: store.take(f"weights/{number}", *shape)
+        for number, (ours, shape) in enumerate(shapes.items())
+    }
+    if store.key(f"weights/{len(weights)}") is not None:
         raise UserError(
             f"{folder} holds several models that translate as one; a model directory "
             "holds one"
         )
-    source_lang, target_lang = languages
-    into_model_dir.write_untrained(
-        model_dir, hparams, tokenizer, (source_lang, target_lang), built, str(folder)
-    )
-    return ImportReport(
-        model_dir=str(model_dir),
-        program=_PROGRAM,
-        weights_file=str(variables.prefix),
-        vocab_size=tokenizer.vocab_size,
-        target_vocab_size=target,
-        parameters=built.count_params(),
-        used=variables.taken,
-        unused={},
-        hparams={k: v for k, v in hparams.to_dict().items() if k in _TOLD},
-        source_lang=source_lang,
-        target_lang=target_lang,
+    return Source(
+        program="t2t_repro, a SavedModel",
+        weights_file=folder,
+        hparams=hparams,
+        tokenizer=tokenizer,
+        weights=weights,
+        used=store.used,
+        languages=(source_lang, target_lang),
     )
 
 

@@ -1,0 +1,109 @@
+"""The variables of the two stacks, taken by another program's table of names."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from t2t_repro.hparams import HParams
+from t2t_repro.interop.formats.array_store import Arrays, ArrayStore
+
+_OURS = re.compile(r"(encoder|decoder)/(?:layer_(\d+)/)?(.+)/(\w+)")
+
+
+@dataclass(frozen=True)
+class StackNames:
+    """Another program's names of the variables of the two stacks.
+
+    Attributes:
+        layer: Beginning of the names in a layer, with {side} and {index}, which counts
+            from 0, or {number}, which counts from 1.
+        parts: Part of our layer -> the rest of its names there, with {field}.
+        final_norm: Names in the norm after a stack, with {side} and {field}.
+        linear: {field} of the kernel and the bias of a linear layer.
+        norm: {field} of the scale and the bias of a norm.
+        transposed: Whether kernels have the shape (outputs, inputs).
+        row_vectors: Whether vectors have the shape (1, n).
+    """
+
+    layer: str
+    parts: Mapping[str, str]
+    final_norm: str = ""
+    linear: tuple[str, str] = ("kernel", "bias")
+    norm: tuple[str, str] = ("scale", "bias")
+    transposed: bool = False
+    row_vectors: bool = False
+
+    def of(self, ours: str) -> str:
+        """Returns the name of our variable; KeyError if the program has none."""
+        match = _OURS.fullmatch(ours)
+        if match is None:
+            raise KeyError(ours)
+        side, index, part, field = match.groups()
+        fields = self.norm if part.endswith("_norm") else self.linear
+        return (
+            self.final_norm if index is None else self.layer + self.parts[part]
+        ).format(
+            side=side,
+            index=index,
+            number=int(index or 0) + 1,
+            field=fields[field == "bias"],
+        )
+
+
+def take_stacks(store: ArrayStore, names: StackNames, hparams: HParams) -> Arrays:
+    """Takes every variable of both stacks, kernels (inputs, outputs), by our names.
+
+    Raises:
+        UserError: One is missing or damaged, or has another shape.
+    """
+    arrays: Arrays = {}
+    for ours, shape in _shapes(hparams):
+        theirs = names.of(ours)
+        if len(shape) == 1 and names.row_vectors:
+            arrays[ours] = store.take(theirs, 1, *shape)[0]
+        elif names.transposed:
+            arrays[ours] = store.take(theirs, *reversed(shape)).T
+        else:
+            arrays[ours] = store.take(theirs, *shape)
+    return arrays
+
+
+def _shapes(hparams: HParams) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields name and shape of each variable of the stacks.
+
+    No model is built, because damaged hyper-parameters may describe one that fits into
+    no memory.
+    """
+    d_model, far = hparams.d_model, hparams.max_relative_position
+
+    def linear(
+        name: str, rows: int, columns: int, has_bias: bool = True
+    ) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield f"{name}/kernel", (rows, columns)
+        if has_bias:
+            yield f"{name}/bias", (columns,)
+
+    def norm(name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield f"{name}/scale", (d_model,)
+        yield f"{name}/bias", (d_model,)
+
+    for side, depth, width in (
+        ("encoder", hparams.num_layers, hparams.d_ff),
+        ("decoder", hparams.decoder_layers, hparams.decoder_d_ff or hparams.d_ff),
+    ):
+        for index in range(depth):
+            layer = f"{side}/layer_{index}"
+            for kind in ("self", "cross")[: 1 + (side == "decoder")]:
+                attention = f"{layer}/{kind}_attention"
+                for part in ("query", "key", "value", "output"):
+                    name, has_bias = f"{attention}/{part}", hparams.attention_bias
+                    yield from linear(name, d_model, d_model, has_bias)
+                for part in ("keys", "values") if far and kind == "self" else ():
+                    shape = 2 * far + 1, d_model // hparams.num_heads
+                    yield f"{attention}/relative_{part}/table", shape
+                yield from norm(f"{attention}_residual/layer_norm")
+            yield from linear(f"{layer}/feed_forward/hidden", d_model, width)
+            yield from linear(f"{layer}/feed_forward/output", width, d_model)
+            yield from norm(f"{layer}/feed_forward_residual/layer_norm")
+        if hparams.norm == "pre":
+            yield from norm(f"{side}/final_norm")
