@@ -1,14 +1,22 @@
 """TensorFlow's checkpoints: files of tensors by name, `PREFIX.index` and its data."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import tensorflow as tf
 
-from t2t_repro.interop.formats.array_store import some
+from t2t_repro.interop.formats.array_store import FLOATS, ArrayStore, some
+from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 
 _FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+
+
+def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
+    """Opens a checkpoint by its prefix; UserError if it is missing or damaged."""
+    file = TensorFile(prefix)
+    return ArrayStore(prefix, file.shapes(), file.read, dtypes)
 
 
 def find(path: Path) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from t2t_repro.interop.formats.text import read_text
 from t2t_repro.interop.numbers import whole_number
 from t2t_repro.system.errors import UserError
 
@@ -67,11 +68,10 @@ def read_yaml(path: Path) -> Settings:
 
     UserError: it cannot be read, or is no such YAML, or a name comes twice.
     """
+    text = read_text(path)
     try:
-        return parsed_yaml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (UnicodeError, yaml.YAMLError, RecursionError):
+        return parsed_yaml(text)
+    except (yaml.YAMLError, RecursionError):
         raise UserError(f"{path} is no YAML; it is damaged, or cut off") from None
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None

@@ -1,6 +1,5 @@
 """A Marian model as a folder of Hugging Face Transformers (MarianMTModel)."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from t2t_repro.interop.embedding_tables import Tables
 from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.interop.formats.safetensors import read_safetensors
+from t2t_repro.interop.formats.text import read_json
 from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.search import transformers_search
@@ -61,7 +61,6 @@ _SEARCH = (
     *("num_beams", "length_penalty", "max_length", "max_new_tokens"),
     *("early_stopping", "bad_words_ids", "renormalize_logits"),
 )
-_MOST_DIGITS = 15
 _NO_SEARCH = (
     *("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id"),
     *("forced_eos_token_id", "transformers_version", "_from_model_config", "use_cache"),
@@ -107,7 +106,7 @@ def read_transformers(folder: Path) -> MarianModel:
     settings = _search(folder / "generation_config.json", config)
     padding = vocabularies.sides[1].pieces.index(PADDING)
     search, search_left = transformers_search(folder, settings, padding)
-    texts = _json(folder / "tokenizer_config.json", optional=True)
+    texts = _optional(folder / "tokenizer_config.json")
     source_lang, target_lang = (
         lang if isinstance(lang, str) and lang else None
         for lang in (texts.get("source_lang"), texts.get("target_lang"))
@@ -127,7 +126,7 @@ def read_transformers(folder: Path) -> MarianModel:
 
 def _search(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """Reads the settings of the search, which must be of the same model."""
-    generation = _json(path, optional=True)
+    generation = _optional(path)
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
         if generation.get(name, config[name]) not in (config[name], [config[name]]):
             raise UserError(
@@ -139,40 +138,14 @@ def _search(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     return found | others
 
 
-def _json(path: Path, optional: bool = False) -> dict[str, Any]:
-    """Reads one JSON object; where it may be missing, an empty one stands for it."""
-    if optional and not path.is_file():
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_once, parse_int=_integer)
-        if not isinstance(found, dict):
-            raise ValueError("it must hold one object")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is damaged: {error}") from None
-    return found
-
-
-def _integer(text: str) -> int:
-    """Reads an integer that a float holds."""
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(text):,} digits")
-    return int(text)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes a dictionary of names that do not come twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name comes twice")
-    return found
+def _optional(path: Path) -> dict[str, Any]:
+    """Reads a JSON file; an empty object stands for a missing one."""
+    return read_json(path) if path.is_file() else {}
 
 
 def _config(path: Path) -> dict[str, Any]:
     """Reads the settings, and names what is not supported here."""
-    config = _json(path)
+    config = read_json(path)
     if "model_type" not in config:
         raise UserError(f"{path} does not say its model_type")
     for name, needed in _NEEDED.items():
@@ -333,7 +306,7 @@ def _vocabulary(
     path: Path, table: np.ndarray, config_file: Path, config: Mapping[str, Any]
 ) -> Vocabulary:
     """Reads one vocabulary, and checks it with the numbers of its special pieces."""
-    found = ordered_vocabulary(path, _json(path), len(table))
+    found = ordered_vocabulary(path, read_json(path), len(table))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number = config[name]
         if not 0 <= number < len(found.pieces) or found.pieces[number] != piece:

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from t2t_repro.interop.formats.text import read_text
 from t2t_repro.interop.numbers import number, whole_number
 from t2t_repro.interop.vocabulary import (
     END,
@@ -199,10 +200,9 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     """Reads YAML files, each over the one before, section by section."""
     config: Any = {}
     for path in paths:
+        text = read_text(path)
         try:
-            found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}") from None
+            found = yaml.safe_load(text)
         except (ValueError, yaml.YAMLError, RecursionError):
             raise UserError(f"{path} is no YAML; it is damaged, or cut off") from None
         if not isinstance(found, dict):
@@ -216,12 +216,7 @@ def _read(paths: list[Path]) -> dict[str, Any]:
 
 def _vocabulary(path: Path) -> Vocabulary:
     """Reads a vocabulary, a piece on each line; <unk> has the row after the last."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except ValueError:
-        raise UserError(f"{path} is no UTF-8; it is damaged") from None
+    text = read_text(path)
     # Other line breaks may be pieces.
     pieces = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     if pieces[:3] != [BLANK, START, END]:

@@ -8,6 +8,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from t2t_repro.interop.formats.text import read_text
 from t2t_repro.system.errors import UserError
 
 DESCRIPTION = "model_description.py"
@@ -139,10 +140,9 @@ def described(given: str | None, folder: Path) -> Description:
             "heads the attention has; give --model, a name of OpenNMT-tf's catalog "
             "(TransformerBase) or the Python file of the training"
         )
+    text = read_text(path)
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+        tree = ast.parse(text)
     except (ValueError, SyntaxError, RecursionError):
         raise UserError(f"{path} is no Python file; it is damaged") from None
     return _read(path, tree)

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.interop.formats import tensor_bundle
-from t2t_repro.interop.formats.array_store import Arrays, ArrayStore, some
+from t2t_repro.interop.formats.array_store import Arrays, some
+from t2t_repro.interop.formats.tensor_bundle import find, open_bundle
 from t2t_repro.interop.tensor2tensor.variable_names import from_t2t, t2t_variables_of
-from t2t_repro.runs.checkpoints import TensorFile
 from t2t_repro.system.errors import UserError
 
 _MODEL = "transformer/"
@@ -26,19 +24,6 @@ _TABLE = re.compile(
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Shapes of variables by our names."""
-
-
-@dataclass(frozen=True)
-class AdamState:
-    """Adam's moments, or no moments and the reason.
-
-    Attributes:
-        moments: Moments by the names of `Adam.state`: ``m/NAME`` and ``v/NAME``.
-        missing: The reason why there are none; "" if there are.
-    """
-
-    moments: Arrays
-    missing: str
 
 
 class T2TCheckpoint:
@@ -57,8 +42,7 @@ class T2TCheckpoint:
         Raises:
             UserError: There is none, there are several, or it is damaged.
         """
-        file = TensorFile(tensor_bundle.find(path))
-        self.store = ArrayStore(file.prefix, file.shapes(), file.read, ("float32",))
+        self.store = open_bundle(find(path), ("float32",))
         self.prefix, self.shapes = self.store.file, self.store.shapes
 
     def check_tables(
@@ -131,11 +115,17 @@ class T2TCheckpoint:
         """Returns the number of updates done, 0 where the checkpoint has none."""
         return int(self.store.read(_STEP)) if _STEP in self.shapes else 0
 
-    def adam(self, shapes: Shapes, norm: str, betas: dict[str, float]) -> AdamState:
+    def moments(
+        self, shapes: Shapes, norm: str, betas: dict[str, float]
+    ) -> tuple[Arrays, str]:
         """Takes Adam's moments by our names, or explains why there are none.
 
         `shapes` and `norm` are as for `weights`; `betas` has "beta1" and "beta2".
         Raises as `weights`.
+
+        Returns:
+            The moments by the names of `Adam.state`, ``m/NAME`` and ``v/NAME``, and the
+            reason why there are none, "" if there are.
         """
         wanted = t2t_variables_of(shapes, norm, self.shapes)
         missing = self._why_no_moments(wanted, betas)
@@ -147,7 +137,7 @@ class T2TCheckpoint:
             }
             values = from_t2t(slots, shapes, norm)
             moments |= {f"{ours}/{name}": value for name, value in values.items()}
-        return AdamState(moments, missing)
+        return moments, missing
 
     def unused(self) -> dict[str, list[str]]:
         """Returns the names of the variables that nothing has taken, by kind."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
+from t2t_repro.interop.formats.text import read_json as read_object
 from t2t_repro.interop.tensor2tensor import known_hparams
 from t2t_repro.interop.tensor2tensor.sets import BASE
-from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
 # t2t-trainer's own --train_steps.
@@ -29,11 +29,7 @@ _POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "non
 
 def read_json(path: Path) -> dict[str, Any]:
     """Reads t2t-trainer's hparams.json; UserError if it is no Transformer's."""
-    try:
-        found = json.loads("\n".join(read_lines(path)))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); copy it again") from None
-    values = found if isinstance(found, dict) else {}
+    values = read_object(path)
     missing = [key for key in _REQUIRED if key not in values]
     if missing:
         raise UserError(

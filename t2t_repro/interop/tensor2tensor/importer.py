@@ -41,7 +41,7 @@ def read(
     weights = file.weights(shapes, ours.norm)
     used = file.store.used
     betas = {"beta1": ours.adam_beta1, "beta2": ours.adam_beta2}
-    adam = file.adam(shapes, ours.norm, betas)
+    moments, missing = file.moments(shapes, ours.norm, betas)
     unused = file.unused()
     without_meaning = [f"{k}={v}" for k, v in ignored(hparams).items()]
     return Source(
@@ -54,8 +54,8 @@ def read(
         unused=unused | {"hyper-parameters without meaning here": without_meaning},
         every_array=not unused,
         step=file.step(),
-        moments=adam.moments,
-        adam=adam.missing or "imported",
+        moments=moments,
+        adam=missing or "imported",
         notes=(
             f"a batch is that of one GPU, {ours.tokens_per_batch:,} positions a side: "
             "to train on as several did, set tokens_per_batch and "

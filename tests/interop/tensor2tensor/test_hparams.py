@@ -192,8 +192,8 @@ def test_damaged_overrides_are_refused(text, words):
     ("text", "words"),
     [
         ("{", "not JSON"),
-        ("[]", "missing: it is not the hparams.json"),
-        ("7", "missing: it is not the hparams.json"),
+        ("[]", "it must hold one object"),
+        ("7", "it must hold one object"),
         (json.dumps({"hidden_size": 8}), "filter_size, num_heads, num_hidden_layers"),
     ],
 )
