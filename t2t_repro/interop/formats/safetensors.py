@@ -44,8 +44,6 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         ends = sorted(tuple(each["data_offsets"]) for each in header.values())
         if [0, *(end for _, end in ends)] != [*(start for start, _ in ends), len(data)]:
             raise ValueError("tensors that overlap or leave gaps")
-    except _UnknownTypeError as error:
-        raise UserError(f"{path}: {error}: only floats are read") from None
     except (
         *(ValueError, TypeError, KeyError, AttributeError),
         *(RecursionError, OverflowError),
@@ -54,16 +52,12 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     return tensors
 
 
-class _UnknownTypeError(Exception):
-    """A tensor of another type."""
-
-
 def _tensor(data: memoryview, entry: dict[str, Any]) -> np.ndarray:
     """Reads one tensor; raises what `read_safetensors` makes a UserError of."""
     start, end = entry["data_offsets"]
     shape = entry["shape"]
     if entry["dtype"] not in _DTYPES:
-        raise _UnknownTypeError(f"a tensor of type {entry['dtype']}")
+        raise ValueError(f"a tensor of type {entry['dtype']}: only floats are read")
     dtype = _DTYPES[entry["dtype"]]
     if not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
         raise ValueError("a size that is no number")

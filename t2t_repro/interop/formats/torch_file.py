@@ -154,12 +154,10 @@ def _described(contents: bytes) -> Any:
     memo: dict[int, Any] = {}
 
     def since_mark() -> list[Any]:
-        for at in reversed(range(len(stack))):
-            if stack[at] is _MARK:
-                found = stack[at + 1 :]
-                del stack[at:]
-                return found
-        raise ValueError("a pickle without its mark")
+        at = len(stack) - stack[::-1].index(_MARK)  # ValueError: there is no mark.
+        found = stack[at:]
+        del stack[at - 1 :]
+        return found
 
     def take(count: int) -> tuple[Any, ...]:
         if len(stack) < count:
@@ -184,16 +182,11 @@ def _described(contents: bytes) -> Any:
             raise _RefusedError("it sets attributes")
         stack.append(target)
 
-    constants = {
-        "NONE": None,
-        "NEWTRUE": True,
-        "NEWFALSE": False,
-        "MARK": _MARK,
-        "EMPTY_TUPLE": (),
-    }
+    constants = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
     literal = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINFLOAT"}
     literal |= {"BININT", "BININT1", "BININT2", "LONG1"}
     words: dict[str, Callable[[], None]] = {
+        "MARK": lambda: stack.append(_MARK),
         "TUPLE": lambda: stack.append(tuple(since_mark())),
         "TUPLE1": lambda: stack.append(take(1)),
         "TUPLE2": lambda: stack.append(take(2)),

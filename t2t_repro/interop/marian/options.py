@@ -55,7 +55,7 @@ _READ = {
 }
 _UNSET = ("", "false", "0", "default")
 # (preprocess, postprocess, postprocess-top) without dropout, d -> our norm.
-_NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
+_NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -144,19 +144,11 @@ def described_model(
     def number(name: str, default: str | None = None) -> int:
         return whole_number(str(path), name, options.get(name, default))
 
-    norms = tuple(
-        options.get(f"transformer-{place}", default).replace("d", "")
-        for place, default in (
-            ("preprocess", ""),
-            ("postprocess", "dan"),
-            ("postprocess-top", ""),
-        )
-    )
-    if norms not in _NORMS:
-        given = ", ".join(
-            f"transformer-{place}: {options.get(f'transformer-{place}', '')!r}"
-            for place in ("preprocess", "postprocess", "postprocess-top")
-        )
+    defaults = {"preprocess": "", "postprocess": "dan", "postprocess-top": ""}
+    places = {p: options.get(f"transformer-{p}", d) for p, d in defaults.items()}
+    norm = _NORMS.get(tuple(place.replace("d", "") for place in places.values()))
+    if norm is None:
+        given = ", ".join(f"transformer-{p}: {v!r}" for p, v in places.items())
         raise UserError(
             f"{path}: {given} is not supported here; there are dan (norm after) and "
             "n, da, n (norm before)"
@@ -174,7 +166,7 @@ def described_model(
         "num_heads": number("transformer-heads"),
         "num_layers": number("enc-depth"),
         "num_decoder_layers": number("dec-depth"),
-        "norm": _NORMS[norms],
+        "norm": norm,
         "activation": _activation(path, options, activation),
         "position": "none" if unplaced else "sinusoid",
         "scale_embeddings": True,

@@ -23,6 +23,7 @@ _OUTPUT = "decoder/output_layer"
 def stack_names(norm: str) -> StackNames:
     """Returns OpenNMT-tf's names; `norm` is "pre" or "post"."""
     end = f"/{'input' if norm == 'pre' else 'output'}_layer_norm/{{field}}"
+    relative = "self_attention/layer/relative_position_"
     return StackNames(
         layer="{side}/layers/{index}/",
         parts={
@@ -30,12 +31,8 @@ def stack_names(norm: str) -> StackNames:
             "self_attention/key": "self_attention/layer/linear_keys/{field}",
             "self_attention/value": "self_attention/layer/linear_values/{field}",
             "self_attention/output": "self_attention/layer/linear_output/{field}",
-            "self_attention/relative_keys": (
-                "self_attention/layer/relative_position_keys"
-            ),
-            "self_attention/relative_values": (
-                "self_attention/layer/relative_position_values"
-            ),
+            "self_attention/relative_keys": relative + "keys",
+            "self_attention/relative_values": relative + "values",
             "self_attention_residual/layer_norm": "self_attention" + end,
             "cross_attention/query": "attention/0/layer/linear_queries/{field}",
             "cross_attention/key": "attention/0/layer/linear_keys/{field}",

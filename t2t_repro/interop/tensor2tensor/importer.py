@@ -10,8 +10,6 @@ from t2t_repro.interop.tensor2tensor.hparams import ignored, to_hparams
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.word_piece_tokenizer import WordPieceTokenizer
 
-_VOCABULARY_NAME = "vocab.subwords"
-
 
 def read(
     checkpoint: Path,
@@ -71,5 +69,5 @@ def load_vocabulary(path: Path) -> WordPieceTokenizer:
     except OSError as error:
         raise UserError(f"--vocab_file {path}: {error.strerror}") from None
     tokenizer = WordPieceTokenizer(contents, path)
-    tokenizer.file_name = _VOCABULARY_NAME
+    tokenizer.file_name = "vocab.subwords"
     return tokenizer
