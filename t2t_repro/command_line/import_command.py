@@ -1,4 +1,4 @@
-"""What the commands import_t2t, import_marian and import_opennmt have in common."""
+"""Flags and report of the commands import_t2t, import_marian and import_opennmt."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ _NAMES_LISTED = 8
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import took over from another program's files.
+    """An import of another program's model.
 
     Attributes:
         model_dir: The model directory.
@@ -22,7 +22,7 @@ class ImportReport:
         table_rows: Rows of the target's embedding table.
         parameters: Number of trainable values.
         used: Number of arrays that became the model.
-        unused: Names of what was not used, by kind.
+        unused: Names of unused arrays and settings, by kind.
         every_array: Whether all arrays of the file were used.
         hparams: Hyper-parameters of the model and its search.
         source_lang: Language of the sources.

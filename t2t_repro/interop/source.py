@@ -37,7 +37,7 @@ class Source:
         weights: Every variable of the model, float32.
         used: Number of arrays of the file that became the model.
         described: Names of the hyper-parameters that the report lists.
-        unused: Names of what the import does not use, by kind.
+        unused: Names of unused arrays and settings, by kind.
         every_array: Whether all arrays of the file were used.
         languages: Languages of source and target by the files, None where unknown.
         pieces_known: Side -> pieces of its SentencePiece model that the vocabulary

@@ -64,7 +64,7 @@ class ArrayStore:
         return None if key is None else self.shapes[key]
 
     def take(self, name: str, *shape: int | None) -> np.ndarray:
-        """Returns an array as float32; None in `shape` stands for any size.
+        """Returns an array as float32; None in `shape` matches any size.
 
         Raises:
             UserError: The array is missing or damaged, has another shape or dtype, or
@@ -96,7 +96,7 @@ class ArrayStore:
         with np.errstate(over="ignore"):  # Infinity is refused below.
             array = array.astype(np.float32)
         if not np.isfinite(array).all():
-            raise UserError(f"{self.file}: {name} holds what is no number")
+            raise UserError(f"{self.file}: {name} holds infinity or NaN")
         self.used += self.left.pop(key, None) is not None
         return array
 

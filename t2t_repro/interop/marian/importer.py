@@ -15,7 +15,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "marian": {"position": "sinusoid", "norm_epsilon": 1e-9},
     "transformers": {"position": "sinusoid_halves", "norm_epsilon": 1e-5},
 }
-"""A program's position signal, and what it adds to the variance."""
+"""A program's position signal, and the epsilon that it adds to the variance."""
 
 
 def read(
@@ -81,7 +81,7 @@ def _read_folder(
         return read_marian(folder, decoder_yml, activation)
     if decoder_yml or activation:
         raise UserError(
-            f"--folder {folder} has {CONFIG}, which says it all: --decoder_yml and "
+            f"--folder {folder} has {CONFIG}, which determines both: --decoder_yml and "
             "--activation are for folders of Marian's"
         )
     return read_transformers(folder)

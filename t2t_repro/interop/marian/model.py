@@ -1,4 +1,4 @@
-"""What both kinds of folder hold of a model that Marian trained."""
+"""A model that Marian trained, from either kind of folder."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ class MarianModel:
         vocabularies: The pieces of the tables' rows.
         hparams: Hyper-parameters of the model, by our names.
         search: Hyper-parameters of the search, by our names.
-        unused: Names of what the import does not use, by kind.
+        unused: Names of unused arrays and settings, by kind.
         languages: Languages of source and target, None where unknown.
     """
 

@@ -27,7 +27,7 @@ def marian_search(
     """Translates decoder.yml into hyper-parameters of the search.
 
     Returns them, and the names of the settings that the search here does not have.
-    Raises UserError if a setting is no number.
+    Raises UserError if a setting is not a number.
     """
     where = f"--folder {folder}"
     # Lists name files.

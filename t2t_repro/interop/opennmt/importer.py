@@ -1,4 +1,4 @@
-"""Reads what OpenNMT-tf left of a model, or what this package exported."""
+"""Reads a model of OpenNMT-tf, or a SavedModel that this package exported."""
 
 from collections.abc import Sequence
 from pathlib import Path

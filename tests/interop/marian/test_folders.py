@@ -215,8 +215,8 @@ def test_any_value_of_an_option_is_refused_in_one_line_or_read(tmp_path):
         ("has the shape", lambda array: array.T),
         ("has the shape", lambda array: array[None]),
         ("has the shape", lambda array: array[:0]),
-        ("holds what is no number", lambda array: array * np.float32("nan")),
-        ("holds what is no number", lambda array: array + np.float32("inf")),
+        ("holds infinity or NaN", lambda array: array * np.float32("nan")),
+        ("holds infinity or NaN", lambda array: array + np.float32("inf")),
     ],
 )
 def test_weights_of_other_shapes_or_of_no_numbers(tmp_path, kind, words, change):
