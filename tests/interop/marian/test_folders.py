@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 import yaml
 
-from t2t_repro.interop.formats.safetensors import read_safetensors
-from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.marian.importer import read
 from t2t_repro.system.errors import UserError
-from tests.interop.marian.small_marian import OPTIONS, SmallMarian, safetensors
+from tests.interop.marian.small_marian import OPTIONS, SmallMarian
 
 KINDS = ("marian", "transformers", "torch")
 WEIGHTS = ("model.npz", "model.safetensors", "pytorch_model.bin")
@@ -232,9 +230,6 @@ def test_heads_divide_the_channels(tmp_path):
     assert "3 heads do not divide 8" in refused(small.write(tmp_path / "folder"))
 
 
-# Zips and headers that somebody has made
-
-
 def test_an_npz_that_is_made_up(tmp_path):
     folder = SmallMarian().write(tmp_path / "folder")
     path = folder / "model.npz"
@@ -257,75 +252,6 @@ def test_an_npz_that_is_made_up(tmp_path):
         for _ in range(2):
             file.writestr("a.npy", b"")
     assert "no npz of numbers" in refused(folder)
-
-
-ARRAYS = {"a": np.ones((2, 3), np.float32), "b": np.ones(4, np.float32)}
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"shape": [2, 4]},
-        {"shape": [-2, -3]},
-        {"shape": [2.0, 3.0]},
-        {"shape": [0, 10**30], "data_offsets": [0, 0]},
-        {"shape": None},
-        {"data_offsets": [0, 10**12]},
-        {"data_offsets": [-24, 0]},
-        {"data_offsets": [16, 40]},
-        {"data_offsets": [24, 0]},
-        {"data_offsets": [0]},
-        {"dtype": "I64", "shape": [3]},
-        {"dtype": ["F32"]},
-        {"dtype": "F16"},
-    ],
-    ids=str,
-)
-def test_a_safetensors_header_that_is_made_up(tmp_path, entry):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(safetensors(ARRAYS))
-    np.testing.assert_equal(read_safetensors(path), ARRAYS)
-    path.write_bytes(safetensors(ARRAYS, a=entry))
-    with pytest.raises(UserError, match=r"model\.safetensors"):
-        read_safetensors(path)
-
-
-@pytest.mark.parametrize("length", [0, 1, 2**20, 2**40, 2**63, 2**64 - 1])
-def test_a_header_of_any_length(tmp_path, length):
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(length.to_bytes(8, "little") + safetensors(ARRAYS)[8:])
-    with pytest.raises(UserError, match=r"model\.safetensors"):
-        read_safetensors(path)
-
-
-def test_a_torch_file_that_is_made_up(tmp_path):
-    torch = pytest.importorskip("torch")
-    path = tmp_path / "pytorch_model.bin"
-    table = torch.ones(1000, 10)
-    torch.save({name: table for name in "abcd"}, path)
-    assert len(read_torch(path)) == 4
-    torch.save({str(n): table for n in range(20)}, path)
-    with pytest.raises(UserError, match="the same numbers under many names"):
-        read_torch(path)
-    torch.save({"a": table}, path)
-    with zipfile.ZipFile(path) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, each in contents.items():
-            file.writestr(name, each)
-    with pytest.raises(UserError, match="compressed"):
-        read_torch(path)
-    with zipfile.ZipFile(path, "w") as file, pytest.warns(UserWarning, match="Dupl"):
-        for name, each in [*contents.items()] * 2:
-            file.writestr(name, each)
-    with pytest.raises(UserError, match="a file comes twice"):
-        read_torch(path)
-    # {"a": 1, "a": 2}, in the pickle's words.
-    words = b"\x80\x02}(X\x01\0\0\0aK\x01X\x01\0\0\0aK\x02u."
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("archive/data.pkl", words)
-    with pytest.raises(UserError, match="a name comes twice"):
-        read_torch(path)
 
 
 # What a flag says against the files

@@ -1,5 +1,8 @@
 """Importing a small Marian model, compared with its formulas in NumPy."""
 
+import shutil
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -64,6 +67,23 @@ def test_the_vocabulary_has_words_that_yaml_takes_for_others(tmp_path):
     tokenizer = ModelDir(tmp_path / "model").tokenizer()
     assert tokenizer.vocab_size == len(small.pieces) + 1
     assert tokenizer.pieces[:4] == ["<pad>", "</s>", "<unk>", "no"]
+
+
+def test_languages_are_those_given_or_of_the_files_or_the_default(tmp_path):
+    """Transformers' file names en and fi, Marian's none."""
+    for write, given, languages, unused in (
+        (SmallMarian().write, (None, None), ("en", "de"), None),
+        (SmallMarian().write_transformers, (None, None), ("en", "fi"), None),
+        (SmallMarian().write_transformers, ("en", "se"), ("en", "se"), ["fi"]),
+    ):
+        folder = write(tmp_path / "folder")
+        report = import_model(partial(read, folder), tmp_path / "model", given)
+        provenance = ModelDir(tmp_path / "model").provenance()
+        assert (provenance.source_lang, provenance.target_lang) == languages
+        assert (report.source_lang, report.target_lang) == languages
+        assert report.unused.get("languages of the files") == unused
+        for made in (folder, tmp_path / "model"):
+            shutil.rmtree(made)
 
 
 REFUSED = {
