@@ -100,7 +100,7 @@ def read_transformers(folder: Path) -> MarianModel:
     hparams = _hparams(config_file, config)
     tables = _tables(store, config)
     vocabularies = _vocabularies(folder, config_file, config, tables)
-    positions = [name for name in store.left if "embed_positions" in name]
+    positions = sorted(name for name in store.left if "embed_positions" in name)
     store.drop(positions)
     unused = {"positions, which are computed": positions} if positions else {}
     settings = _search(folder / "generation_config.json", config)
