@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-
 from safetensors import SafetensorError, deserialize
+
 from t2t_repro.system.errors import UserError
 
 # The package's reader for NumPy lacks bfloat16, so the bytes are interpreted here.
