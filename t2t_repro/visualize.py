@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _write_live_page(args: argparse.Namespace, output: Path) -> None:
     """Writes the page that holds the model."""
     from t2t_repro.analysis.inspect_translation import check_sentence
-    from t2t_repro.analysis.live_page import live_page
+    from t2t_repro.live_page.page import live_page
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models, search_of
 

@@ -25,7 +25,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
-    frozenset({"serving", "training"}),
+    frozenset({"live_page", "serving", "training"}),
     frozenset({"command_line"}),
 )
 TOP = len(FLOORS)

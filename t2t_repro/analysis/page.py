@@ -25,6 +25,7 @@ from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 WEIGHT_UNIT = 65_535
 """A weight of 1, as the page's data hold it."""
 
+_ROOM = "t2t_repro.analysis"
 _SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
 # What could end a script element, or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -32,8 +33,8 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
     """Returns the page of what `look` holds; `tokenizer` is the model's."""
-    style = page_part("attention_page/style.css")
-    script = "\n".join(page_part(f"attention_page/{name}") for name in _SCRIPTS)
+    style = page_part(_ROOM, "attention_page/style.css")
+    script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
     given = " (given)" if look.is_given else ""
     values = {
         "title": f"Attention of {model_name}: {look.text}",
@@ -44,7 +45,7 @@ def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> s
         "found": look.found,
         "version": __version__,
     }
-    return Template(page_part("attention_page/page.html")).substitute(
+    return Template(page_part(_ROOM, "attention_page/page.html")).substitute(
         {name: html.escape(value) for name, value in values.items()},
         notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in look.cuts),
         style=style,
@@ -128,9 +129,9 @@ def _packed(weights: Weights) -> dict[str, Any]:
     }
 
 
-def page_part(name: str) -> str:
-    """Reads a part of a page, `attention_page/page.html` say, from the package."""
-    return (resources.files("t2t_repro.analysis") / name).read_text(encoding="utf-8")
+def page_part(package: str, name: str) -> str:
+    """Reads a file of a package, e.g. `attention_page/page.html`."""
+    return (resources.files(package) / name).read_text(encoding="utf-8")
 
 
 def script_json(values: dict[str, Any]) -> str:

@@ -1,43 +1,16 @@
 """A model's page, opened in a real browser."""
 
 import json
-import shutil
 
 import pytest
 
 from t2t_repro.analysis.inspect_translation import inspect_translation
 from t2t_repro.analysis.page import attention_page
 from t2t_repro.decoding.config import DecodingConfig
-from tests import tiny
-from tests.analysis.live_model import Live
-from tests.analysis.on_page import TEXT, scheme
+from tests import in_browser, tiny
+from tests.in_browser import TEXT, scheme
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu"),
-    *("--disable-dev-shm-usage", "--window-size=1200,1000"),
-)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is absent")
-    from selenium.webdriver.chrome.service import Service
-
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    driver = shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("no chromium with its chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability(
-        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-    )
-    chrome = webdriver.Chrome(options=options, service=Service(driver))
-    yield chrome
-    chrome.quit()
+browser, width, wished = in_browser.browser, in_browser.width, in_browser.wished
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +49,3 @@ def page(browser, address):
         if message["method"] == "Network.requestWillBeSent"
     }
     assert asked == {address}
-
-
-@pytest.fixture(scope="module")
-def live_made(browser, tmp_path_factory):
-    return Live(browser, tmp_path_factory.mktemp("live"))
-
-
-@pytest.fixture
-def live(live_made):
-    """The page as it is opened, whatever the browser has shown since."""
-    live_made.open()
-    return live_made

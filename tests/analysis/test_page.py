@@ -135,15 +135,14 @@ def test_what_was_cut_is_told(model, tokenizer):
     assert f"<p>{cut.cuts[0]}.</p>" in page
 
 
-def test_the_parts_of_the_page_are_packaged():
+@pytest.mark.parametrize("room", ["analysis", "live_page"])
+def test_the_parts_of_the_page_are_packaged(room):
     root = Path(__file__).resolve().parents[2]
     settings = configparser.ConfigParser()
     settings.read(root / "setup.cfg", encoding="utf-8")
-    patterns = settings["options.package_data"]["t2t_repro.analysis"].split(", ")
-    folder = root / "t2t_repro" / "analysis"
+    patterns = settings["options.package_data"][f"t2t_repro.{room}"].split(", ")
+    folder = root / "t2t_repro" / room
     names = {path for pattern in patterns for path in folder.glob(pattern)}
-    parts = {*(folder / "attention_page").iterdir(), *(folder / "live").rglob("*.*")}
-    assert {path for path in names if path.is_file()} == parts
-    assert {"page.html", "style.css", "data.js", "words.js", "attention.js"} <= {
-        path.name for path in names
-    }
+    parts = {path for path in folder.rglob("*.*") if path.suffix not in (".py", ".pyc")}
+    assert names == parts
+    assert {"page.html", "style.css", "elements.js"} <= {path.name for path in names}

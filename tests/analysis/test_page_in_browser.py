@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-from tests.analysis.on_page import at  # noqa: E402
+from tests.in_browser import at  # noqa: E402
 
 pytestmark = pytest.mark.medium
 

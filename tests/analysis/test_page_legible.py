@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 from selenium.webdriver.common.by import By
 
-from tests.analysis.on_page import TEXT, at, scheme
+from tests.in_browser import TEXT, at, scheme
 
 pytestmark = pytest.mark.medium
 

@@ -49,8 +49,8 @@ SHOWN_IN = [
     ROOT / "tools" / "quickstart_report.py",
     *sorted((ROOT / "t2t_repro").glob("*.py")),
     *sorted((ROOT / "t2t_repro" / "command_line").glob("*.py")),
-    *sorted((ROOT / "t2t_repro" / "analysis").rglob("*.html")),
-    *sorted((ROOT / "t2t_repro" / "analysis").rglob("*.js")),
+    *sorted((ROOT / "t2t_repro").rglob("*.html")),
+    *sorted((ROOT / "t2t_repro").rglob("*.js")),
 ]
 QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|\*([^*\n]+)\*")
 

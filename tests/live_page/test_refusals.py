@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from t2t_repro.analysis import live_page
 from t2t_repro.hparams import HParams
+from t2t_repro.live_page import model_data
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 from tests import tiny
@@ -31,30 +31,30 @@ from tests import tiny
 )
 def test_options_that_the_page_does_not_compute(option, value):
     with pytest.raises(UserError, match=f"does not compute {option}"):
-        live_page.live_config(HParams(**{option: value}))
+        model_data.live_config(HParams(**{option: value}))
 
 
 def test_vocabularies_that_the_page_does_not_know():
     with pytest.raises(UserError, match="does not know the vocabularies of Marian"):
-        live_page.live_tokenizer(b"", "vocab.marian")
+        model_data.live_tokenizer(b"", "vocab.marian")
 
 
 @pytest.mark.medium
 def test_models_that_are_too_large_for_a_page_or_not_finite(monkeypatch):
     model = tiny.random_model()
-    monkeypatch.setattr(live_page, "MOST_PARAMETERS", 100)
+    monkeypatch.setattr(model_data, "MOST_PARAMETERS", 100)
     with pytest.raises(UserError, match="a page holds 100 at most"):
-        live_page.packed_weights(model)
+        model_data.packed_weights(model)
     monkeypatch.undo()
     model.embedding.table.assign(model.embedding.table * np.inf)
     with pytest.raises(UserError, match="embedding/table holds weights that are no"):
-        live_page.packed_weights(model)
+        model_data.packed_weights(model)
 
 
 @pytest.mark.medium
 def test_weights_are_rounded_to_sixteen_significant_bits():
     model = tiny.random_model()
-    index, contents = live_page.packed_weights(model)
+    index, contents = model_data.packed_weights(model)
     values = [variable.numpy() for variable in named_variables(model).values()]
     assert [shape for _, shape in index] == [list(value.shape) for value in values]
     exact = np.concatenate([value.reshape(-1) for value in values])

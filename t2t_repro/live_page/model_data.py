@@ -1,16 +1,12 @@
-"""A page in which a trained model translates, with its weights and its tokenizer."""
+"""Model data of the live page: hyper-parameters, packed weights and the tokenizer."""
 
 from __future__ import annotations
 
 import base64
-import html
-from string import Template
 from typing import Any
 
 import numpy as np
 
-from t2t_repro import __version__
-from t2t_repro.analysis.page import page_part, policy_hash, script_json
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -26,74 +22,6 @@ _ONLY_AS_BY_DEFAULT = (
     *("activation", "attention_bias", "norm_epsilon", "decoder_d_ff", "tie_target"),
     *("softmax_bias", "start_symbol", "source_end"),
 )
-# The model, in the order in which a reader of the paper meets its parts.
-RUNTIME = (
-    *("weights.js", "rows.js", "sentencepiece.js", "word_pieces.js", "embedding.js"),
-    *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
-    *("transformer.js", "beam_search.js", "translator.js", "worker.js"),
-)
-_PAGE = (
-    *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
-    *(
-        "attention_view.js",
-        "what_if_view.js",
-        "rotation_view.js",
-        "formulas_view.js",
-        "start.js",
-    ),
-)
-
-
-def live_page(
-    model: Transformer,
-    hparams: HParams,
-    vocabulary: bytes,
-    file_name: str,
-    model_name: str,
-    example: str,
-) -> str:
-    """Returns the page of a model.
-
-    Args:
-        model: already built.
-        hparams: what it was made with; its beam and length penalty are the page's.
-        vocabulary: the bytes of its vocabulary file, and `file_name` their name.
-        file_name: ends in `.model` or `.subwords`.
-        model_name: shown to the reader.
-        example: the sentence that the page begins with.
-
-    Raises:
-        UserError: the page does not compute such a model, or it is too large.
-    """
-    config = live_config(hparams)
-    index, weights = packed_weights(model)
-    style = page_part("attention_page/style.css") + page_part("live/page/style.css")
-    runtime = live_runtime()
-    views = [page_part(f"live/page/{name}") for name in _PAGE]
-    script = "\n".join([page_part("attention_page/elements.js"), *views])
-    data = {
-        "config": config,
-        "tokenizer": live_tokenizer(vocabulary, file_name),
-        "index": index,
-        "weights": _base64(weights),
-    }
-    return Template(page_part("live/page/page.html")).substitute(
-        model=html.escape(model_name),
-        example=html.escape(example),
-        version=__version__,
-        style=style,
-        style_hash=policy_hash(style),
-        runtime=runtime,
-        runtime_hash=policy_hash(runtime),
-        script=script,
-        script_hash=policy_hash(script),
-        model_data=script_json(data),
-    )
-
-
-def live_runtime() -> str:
-    """Returns the model's JavaScript, which also runs outside of a browser."""
-    return "\n".join(page_part(f"live/{name}") for name in RUNTIME)
 
 
 def live_config(hparams: HParams) -> dict[str, Any]:
@@ -181,8 +109,8 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
     return {
         "kind": "SentencePiece",
         "pieces": [[p.piece, p.score, p.type] for p in proto.pieces],
-        "normalizer": _base64(proto.normalizer_spec.precompiled_charsmap),
-        "denormalizer": _base64(proto.denormalizer_spec.precompiled_charsmap),
+        "normalizer": base64_text(proto.normalizer_spec.precompiled_charsmap),
+        "denormalizer": base64_text(proto.denormalizer_spec.precompiled_charsmap),
         "unknown": proto.trainer_spec.unk_surface,
         "removeSpaces": proto.normalizer_spec.remove_extra_whitespaces,
         "addPrefix": proto.normalizer_spec.add_dummy_prefix,
@@ -214,5 +142,6 @@ def _check_sentencepiece(proto: Any) -> None:
             )
 
 
-def _base64(contents: bytes) -> str:
+def base64_text(contents: bytes) -> str:
+    """Encodes bytes as base64 text."""
     return base64.b64encode(contents).decode("ascii")

@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.analysis.live_page import live_page
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
+from t2t_repro.live_page.page import live_page
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary

@@ -10,7 +10,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import Translator
 from tests import tiny
-from tests.analysis.live_model import SEARCH, Live, ask
+from tests.live_page.live_model import SEARCH, Live, ask
 
 pytestmark = pytest.mark.medium
 

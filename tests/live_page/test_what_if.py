@@ -7,7 +7,7 @@ import tensorflow as tf
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
 from tests import tiny
-from tests.analysis.live_model import ask
+from tests.live_page.live_model import ask
 
 pytestmark = pytest.mark.medium
 

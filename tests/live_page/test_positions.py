@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.analysis.live_model import SIZES, Live
+from tests.live_page.live_model import SIZES, Live
 
 pytestmark = pytest.mark.medium
 

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
-from t2t_repro.analysis.live_page import live_runtime, live_tokenizer
+from t2t_repro.live_page.model_data import live_tokenizer
+from t2t_repro.live_page.page import live_runtime
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer

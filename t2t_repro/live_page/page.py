@@ -1,0 +1,89 @@
+"""A page in which a trained model translates, with its weights and its tokenizer."""
+
+from __future__ import annotations
+
+import html
+from string import Template
+
+from t2t_repro import __version__
+from t2t_repro.analysis.page import page_part, policy_hash, script_json
+from t2t_repro.hparams import HParams
+from t2t_repro.live_page.model_data import (
+    base64_text,
+    live_config,
+    live_tokenizer,
+    packed_weights,
+)
+from t2t_repro.models.transformer import Transformer
+
+_ROOM, _SHARED = "t2t_repro.live_page", "t2t_repro.analysis"
+# The model, in the order in which a reader of the paper meets its parts.
+RUNTIME = (
+    *("weights.js", "rows.js", "sentencepiece.js", "word_pieces.js", "embedding.js"),
+    *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
+    *("transformer.js", "beam_search.js", "translator.js", "worker.js"),
+)
+_VIEWS = (
+    *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
+    *(
+        "attention_view.js",
+        "what_if_view.js",
+        "rotation_view.js",
+        "formulas_view.js",
+        "start.js",
+    ),
+)
+
+
+def live_page(
+    model: Transformer,
+    hparams: HParams,
+    vocabulary: bytes,
+    file_name: str,
+    model_name: str,
+    example: str,
+) -> str:
+    """Returns the page of a model.
+
+    Args:
+        model: already built.
+        hparams: what it was made with; its beam and length penalty are the page's.
+        vocabulary: the bytes of its vocabulary file, and `file_name` their name.
+        file_name: ends in `.model` or `.subwords`.
+        model_name: shown to the reader.
+        example: the sentence that the page begins with.
+
+    Raises:
+        UserError: the page does not compute such a model, or it is too large.
+    """
+    config = live_config(hparams)
+    index, weights = packed_weights(model)
+    style = page_part(_SHARED, "attention_page/style.css") + page_part(
+        _ROOM, "views/style.css"
+    )
+    runtime = live_runtime()
+    views = [page_part(_ROOM, f"views/{name}") for name in _VIEWS]
+    script = "\n".join([page_part(_SHARED, "attention_page/elements.js"), *views])
+    data = {
+        "config": config,
+        "tokenizer": live_tokenizer(vocabulary, file_name),
+        "index": index,
+        "weights": base64_text(weights),
+    }
+    return Template(page_part(_ROOM, "views/page.html")).substitute(
+        model=html.escape(model_name),
+        example=html.escape(example),
+        version=__version__,
+        style=style,
+        style_hash=policy_hash(style),
+        runtime=runtime,
+        runtime_hash=policy_hash(runtime),
+        script=script,
+        script_hash=policy_hash(script),
+        model_data=script_json(data),
+    )
+
+
+def live_runtime() -> str:
+    """Returns the model's JavaScript, which also runs outside of a browser."""
+    return "\n".join(page_part(_ROOM, f"runtime/{name}") for name in RUNTIME)
