@@ -219,7 +219,7 @@ assert found
 # - The server asks nobody who they are. `compose.yaml` lets it listen to its own machine alone; put what knows your users in front.
 # - What a request may cost is bounded: `--max_input_length` when exporting, `max_batch_size` in `batching_parameters.txt`.
 # - A new version is written aside and renamed. A server never sees half of one.
-# - `tools/load_test.py` of the repository measures latency and throughput of whatever serves.
+# - `tools/benchmarks/load_test.py` of the repository measures latency and throughput of whatever serves.
 
 # %%
 server.terminate() if binary else server.shutdown()

@@ -36,6 +36,6 @@ def test_every_row_names_what_shows_it():
 
 
 def test_tools_that_are_named_exist():
-    names = re.findall(r"`(?:python|bash) (tools/\w+\.\w+)", PAGE.read_text())
+    names = re.findall(r"`(?:python|bash) (tools/[\w/]+\.\w+)", PAGE.read_text())
     assert names
     assert all((ROOT / name).is_file() for name in names)

@@ -24,7 +24,7 @@ from typing import Any
 from ablation.rows import BASE, ROWS, changes
 from ablation.table import as_markdown, summary
 from benchmarks.in_turn import failure
-from benchmarks.machine import machine, say
+from benchmarks.report import machine, say
 from flags import one_of, several
 from model_costs import parameters
 

@@ -28,7 +28,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import say
+from benchmarks.report import say
 from colab_packages import check_colab
 from flags import several
 

@@ -16,7 +16,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.machine import say
+from benchmarks.report import say
 
 from t2t_repro.command_line import cli
 from t2t_repro.problems.problem import SPLITS, Problem

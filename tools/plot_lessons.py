@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import say
+from benchmarks.report import say
 from figures import style
 
 from t2t_repro.command_line import cli

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import say
+from benchmarks.report import say
 from figures import style
 from flags import several
 

@@ -25,7 +25,7 @@ _ONLY_AS_BY_DEFAULT = (
 
 
 def live_config(hparams: HParams) -> dict[str, Any]:
-    """Returns what the page has to know of a model besides its weights.
+    """Returns the settings of a model that the page needs besides its weights.
 
     Raises:
         UserError: the model has an option that the page does not compute.
@@ -67,7 +67,7 @@ def packed_weights(model: Transformer) -> tuple[list[Any], bytes]:
     would change a few translations in a hundred odd lines.
 
     Raises:
-        UserError: the model is too large for a page, or a weight is no finite number.
+        UserError: the model is too large for a page, or a weight is not finite.
     """
     values = {name: v.numpy() for name, v in named_variables(model).items()}
     size = sum(value.size for value in values.values())
@@ -90,7 +90,7 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
     """Returns a vocabulary as the page reads it.
 
     Raises:
-        UserError: the vocabulary has an option that the page does not know.
+        UserError: the page does not support an option of the vocabulary.
     """
     if file_name.endswith(MARIAN_SUFFIX):
         raise UserError("the page does not know the vocabularies of Marian's models")
@@ -118,7 +118,7 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
 
 
 def _check_sentencepiece(proto: Any) -> None:
-    """Refuses what the page's tokenizer would cut in another way.
+    """Rejects vocabularies that the page's tokenizer would split differently.
 
     Any normalisation will do: the model holds it, written out.
 
@@ -129,7 +129,7 @@ def _check_sentencepiece(proto: Any) -> None:
     kind = spec.ModelType.Name(spec.model_type)
     user_defined = [p.piece for p in proto.pieces if p.type == p.USER_DEFINED]
     for is_unknown, what in (
-        # A model of characters is one of pairs that knows no pair.
+        # A character model is a BPE model without merges.
         (kind not in ("BPE", "CHAR"), f"model_type {kind.lower()}"),
         (spec.treat_whitespace_as_suffix, "treat_whitespace_as_suffix"),
         (not proto.normalizer_spec.escape_whitespaces, "escape_whitespaces off"),

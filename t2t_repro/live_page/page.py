@@ -47,7 +47,7 @@ def live_page(
 
     Args:
         model: already built.
-        hparams: what it was made with; its beam and length penalty are the page's.
+        hparams: its hyper-parameters; the page uses their beam and length penalty.
         vocabulary: the bytes of its vocabulary file, and `file_name` their name.
         file_name: ends in `.model` or `.subwords`.
         model_name: shown to the reader.

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tests.serving import small
 
-SCRIPT = Path(__file__).parents[2] / "tools" / "peers" / "run_export.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "peers" / "run_export.py"
 TEXTS = [*small.sentences(8), "", ">>deu<< one two"]
 
 

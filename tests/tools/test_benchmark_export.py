@@ -6,45 +6,51 @@ import pytest
 
 from tests import run_command, tiny
 
-TOOL = "tools/benchmark_export.py"
+TOOL = "tools/benchmarks/benchmark_export.py"
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("random", [False, True])
-def test_every_figure_is_measured(trained, tmp_path, random):
+def test_both_sides_translate_the_same(trained, tmp_path):
     source = tmp_path / "source.txt"
     lines = [source for source, _ in tiny.pairs("train")][:10]
     source.write_text("".join(f"{line}\n" for line in lines))
-    model = ["--model_dir", str(trained.model_dir)]
-    if random:
-        hparams = f"{trained.hparams},vocab_divisor=512"
-        vocabulary = str(trained.model_dir / "vocab.model")
-        model = ["--hparams", hparams, "--vocab_file", vocabulary]
-    sizes = ("--source_file", str(source), "--batch_size", "4", "--rounds", "1")
-    done = run_command.run(TOOL, *model, *sizes, "--json")
+    hparams = f"{trained.hparams},vocab_divisor=512"
+    vocabulary = str(trained.model_dir / "vocab.model")
+    done = run_command.run(
+        *(TOOL, "--hparams", hparams, "--vocab_file", vocabulary, "--json"),
+        *("--source_file", str(source), "--batch_size", "4", "--rounds", "2"),
+    )
     assert done.status == 0, done.err
-    found = json.loads(done.out)
-    assert found["lines"] == found["equal_lines"] == 10
-    # Of three batches in one round, the median of three ratios.
-    rates = found["tokens_per_second"] / found["in_process_tokens_per_second"]
-    assert found["ratio"] == pytest.approx(rates, rel=0.5)
-    assert found["processor_ratio"] > 0
-    assert found["tokens"] >= 10
+    tables = json.loads(done.out)["tables"]
+    export = tables["export"]["export"]
     # Four bytes a weight, and the graph.
-    assert found["size_mib"] * 2**20 > 4 * found["parameters"]
-    assert found["memory_mib"] >= found["memory_loaded_mib"] > 0
-    assert min(found["export_seconds"], found["load_seconds"]) > 0
+    assert export["MiB on disk"] * 2**20 > 4 * export["parameters"]
+    assert export["MiB at most"] >= export["MiB after it"] > 0
+    assert min(export["s to export"], export["s to load"]) > 0
+    here, there = tables["speed"]["in process"], tables["speed"]["export"]
+    assert there["equal lines"] == "10 of 10"
+    tokens = [
+        speed * seconds
+        for row in (here, there)
+        for speed, seconds in zip(row["target tokens/s"], row["s"], strict=True)
+    ]
+    assert tokens == pytest.approx([tokens[0]] * 4)
+    assert tokens[0] >= 10
+    # The median of six pairs of batches is near the ratio of the sums.
+    ratio = 100 * sum(here["s"]) / sum(there["s"])
+    assert there["% of the speed"] == pytest.approx(ratio, rel=0.7)
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ([], "say either --model_dir or --hparams"),
-        (["--model_dir", "a", "--hparams", "b"], "say either"),
+        ([], "give either --model_dir or --hparams"),
+        (["--model_dir", "a", "--hparams", "b"], "give either"),
         (["--hparams", "base"], "--hparams needs a vocabulary"),
     ],
 )
-def test_what_is_missing_is_said(tmp_path, flags, message):
-    done = run_command.run(TOOL, *flags, "--source_file", str(tmp_path / "none"))
+def test_a_missing_model_is_an_error(tmp_path, flags, message):
+    source = tmp_path / "none"
+    done = run_command.run(TOOL, *flags, "--source_file", str(source))
     assert run_command.is_one_clear_line(done)
     assert message in done.err

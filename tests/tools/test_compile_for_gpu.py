@@ -4,17 +4,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from compile_for_gpu import LENGTH, Case, summary, text_of
-from gpu import roofline
-from gpu.chips import CHIPS
+from benchmarks.compile_for_gpu import LENGTH, Case, beyond_budget, summary
+from benchmarks.gpu import roofline
+from benchmarks.gpu.chips import CHIPS
 from model_costs import training_flops
 
 from t2t_repro import hparams
 from tests import run_command
 
-TOOL = "tools/compile_for_gpu.py"
+TOOL = "tools/benchmarks/compile_for_gpu.py"
 
-# As XLA writes it, one instruction of each sort; the fusions' bodies are no kernels.
+# As XLA writes it, one instruction of each sort; the fusions' bodies are not kernels.
 PROGRAM = """\
 HloModule cluster, is_scheduled=true, entry_computation_layout={(f32[4,8]{1,0})}
 
@@ -56,7 +56,7 @@ def test_kernels_are_read_with_what_they_move_and_compute():
 
 
 def test_of_what_is_cut_only_the_part_is_read():
-    """Two rows and one of eight numbers; where all is read as well, that alone."""
+    """Two rows and one of eight numbers; an operand also read whole counts once."""
     body = """  %p.0 = f32[4,8]{1,0} parameter(0)
   %slice.1 = f32[2,8]{1,0} slice(%p.0), slice={[0:2], [0:8]}
   %slice.2 = f32[1,8]{1,0} slice(%p.0), slice={[3:4], [0:8]}
@@ -86,10 +86,6 @@ def test_a_kernel_takes_the_longer_of_moving_and_computing(monkeypatch):
     assert moves.expected_seconds(SLOW) == 16 + 2  # Not 10.
     multiplies = roofline.Kernel("b", "product", 30, 400)
     assert multiplies.least_seconds(SLOW) == 4
-    assert roofline.by_kind([moves, moves, multiplies], SLOW) == {
-        "fusion": {"kernels": 2, "moved": 100, "expected": 36.0},
-        "product": {"kernels": 1, "moved": 30, "expected": 18.0},
-    }
 
 
 ANSWER = {
@@ -99,26 +95,22 @@ ANSWER = {
     "temporaries": 1000,
     "compile_seconds": 3.0,
 }
-CASE = Case("big", 12480, "H100")
 
 
-def test_a_case_is_summed_up():
-    found = summary(CASE, ANSWER, SLOW)
-    assert (found["kernels"], found["moved"], found["operations"]) == (3, 792, 1024)
-    assert found["least_seconds"] == pytest.approx(19.2 + 44.8 + 15.2)
-    assert found["memory"] == 1000 + 100 + 110 + 4 * 100
-    assert found["beyond"] == ["big/12480/H100: 93176.5 ms, more than 49.0"]
-    text = text_of({"cases": {str(CASE): found}, "versions": "V"})
-    row = next(line for line in text.splitlines() if line.startswith("| big/12480"))
-    assert row.split(" | ")[-3:] == ["79200.0", "93176.5", "134 |"]
-
-
-def test_memory_has_a_budget_on_any_chip():
-    fast = replace(CHIPS["A100"], bandwidth=1e30, peak=1e30)
-    found = summary(Case("big", 12480, "A100"), ANSWER | {"temporaries": 41e9}, fast)
-    assert found["beyond"] == ["big/12480/A100: 41.0 GB, more than 40.0"]
-    found = summary(Case("base", 12480, "A100"), ANSWER | {"temporaries": 41e9}, fast)
-    assert found["beyond"] == []
+def test_a_case_is_summed_up_and_held_to_its_budgets():
+    row = summary(Case("big", 12480, "H100"), ANSWER, SLOW)
+    assert (row["kernels"], row["moved (GB)"]) == (3, 792e-9)
+    assert row["TFLOP"] == 1024e-12
+    assert row["least (ms)"] == pytest.approx(19200 + 44800 + 15200)
+    assert row["memory (GB)"] == pytest.approx((1000 + 100 + 110 + 4 * 100) / 1e9)
+    assert row["target tokens/s"] * row["expected (ms)"] / 1000 == pytest.approx(12480)
+    (line,) = beyond_budget("big/12480/H100", row)
+    assert line == "big/12480/H100: expected (ms) 93176.5, more than 49.0"
+    # Memory has a budget on any chip.
+    large = {"expected (ms)": 93176.5, "memory (GB)": 41.0}
+    (line,) = beyond_budget("big/12480/A100", large)
+    assert line == "big/12480/A100: memory (GB) 41.0, more than 40.0"
+    assert beyond_budget("base/12480/A100", large) == []
 
 
 @pytest.mark.parametrize(
@@ -148,10 +140,11 @@ def test_a_tiny_step_is_compiled_for_every_chip(tmp_path):
     result = json.loads(done.out)
     tiny = hparams.load("tiny")
     operations = 8 * training_flops(tiny, tiny.vocab_size, LENGTH, LENGTH)
-    assert list(result["cases"]) == cases
-    for each in result["cases"].values():
+    (table,) = result["tables"].values()
+    assert list(table) == cases
+    for row in table.values():
         # Odd sizes are padded to multiples of eight.
-        assert each["operations"] == pytest.approx(operations, rel=0.1)
-        assert each["kinds"]["product"]["kernels"] > 30
-        assert 0 < each["least_seconds"] < each["expected_seconds"]
-        assert each["temporaries"] > 0
+        assert row["TFLOP"] * 1e12 == pytest.approx(operations, rel=0.1)
+        assert row["kernels"] > 30
+        assert 0 < row["least (ms)"] < row["expected (ms)"]
+        assert row["temporaries (GB)"] > 0

@@ -1,11 +1,11 @@
 """The measurement of each optimized implementation's gain."""
 
-import measure_gains
 import pytest
+from benchmarks import measure_gains
 
 from tests import run_command
 
-TOOL = "tools/measure_gains.py"
+TOOL = "tools/benchmarks/measure_gains.py"
 
 
 def test_the_table_has_a_row_for_each_name_and_a_column_for_each_work():

@@ -1,1 +1,1 @@
-"""The speed benchmarks: programs that take turns, and what is told of them."""
+"""Benchmarks: README.md describes them."""

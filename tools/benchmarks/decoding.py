@@ -1,7 +1,7 @@
-"""What takes turns in `benchmark_decode.py`, and what its translations should be.
+"""The work of a search benchmark, and the programs that take turns in it.
 
 A request names a kind of work (`works_of`). `settings` are the benchmark's flags, the
-folder `work_dir`, and what a contender is told: `precision`, `xla`, `compute_type`.
+folder `work_dir`, and a program's own: `precision`, `xla`, `compute_type`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.in_turn import Contender, in_turn
+from benchmarks.report import Result, add_turn, ratios
+from t2t_repro.command_line import cli
+
 if TYPE_CHECKING:
     from t2t_repro.translation.translator import Translator
 
 Ids = npt.NDArray[np.int32]
-FIRST_ID = 3  # Below lie padding, the end, and the unknown.
+FIRST_ID = 3  # After PAD, EOS and the unknown token.
 VOCABULARY = "vocab.model"
 BOUNDS = "int8_bounds.json"
 BEGIN = ("the first batch", "the first sentence")
@@ -46,22 +50,89 @@ def works_of(settings: Namespace) -> dict[str, Ids]:
     """
     inputs = random_inputs(settings)
     sentences = inputs.reshape(-1, 1, 1, settings.length)
+    several = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
     return {
         BEGIN[0]: inputs[None, :1],
         BEGIN[1]: sentences[:1],
-        f"{settings.batches} batches of {settings.batch_size}": inputs[None],
+        **(several if settings.batches > 1 else {}),
         f"a batch of {settings.batch_size} alone": inputs[:2, None],
         SENTENCE: sentences[: settings.sentences],
     }
 
 
+def timed_works(settings: Namespace) -> list[str]:
+    """Returns the kinds of work that are timed."""
+    return [work for work in works_of(settings) if work not in BEGIN]
+
+
+def add_flags(parser: cli.ArgumentParser, vocab_size: int) -> None:
+    """Adds the flags of both search benchmarks; `vocab_size` is a default."""
+    for name, default, text in (
+        ("d_model", 512, "channels; heads of 64, d_ff 4 times"),
+        ("num_layers", 6, "layers of each stack"),
+        ("vocab_size", vocab_size, "subwords, padding included"),
+        ("length", 32, "subwords of a sentence, EOS included"),
+        ("steps", 52, "subwords of a translation"),
+        ("batch_size", 32, "sentences of a batch"),
+        ("sentences", 4, "sentences translated alone"),
+        ("beam_size", 4, "hypotheses per sentence"),
+        ("rounds", 3, "turns of each program"),
+        ("seed", 1, "seed of weights and sentences"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=cli.at_least(1), default=default, help=text
+        )
+
+
+def checked_flags(parser: cli.ArgumentParser, argv: Sequence[str] | None) -> Namespace:
+    """Parses the flags and rejects sizes that do not fit together."""
+    args: Namespace = parser.parse_args(argv)
+    if args.steps < args.length:
+        parser.error("--steps must be at least --length")
+    if args.d_model % 64:
+        parser.error("--d_model must be a multiple of 64")
+    return args
+
+
+def timed(
+    settings: Namespace,
+    contenders: Sequence[Contender],
+    tables: Result,
+    pairs: Sequence[tuple[str, str]],
+) -> Iterator[tuple[str, str, Result]]:
+    """Times every kind of work of all programs, one alive at a time.
+
+    Args:
+        settings: the flags.
+        contenders: the programs.
+        tables: gets a table for each kind of work, and one of its ratios.
+        pairs: rows whose ratios are computed.
+
+    Yields:
+        The program, the kind of work, and the answer.
+    """
+    works = works_of(settings)
+    for name, work, answer in in_turn(
+        contenders,
+        [timed_works(settings)] * settings.rounds,
+        Path(settings.work_dir),
+        begin=BEGIN,
+        one_by_one=True,
+    ):
+        table = tables.setdefault(work, {})
+        tokens = works[work][..., 0].size * settings.steps
+        add_turn(table, name, answer, tokens=tokens)
+        tables[f"{work}: ratios"] = ratios(table, pairs)
+        yield name, work, answer
+
+
 def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
-    """Lets a program do each work that is asked for, and answers what it returns.
+    """Runs `search` on the work of each request and answers the ids that it returns.
 
     `search` takes int32 (batches, rows, length).
     """
     # Prints nothing but answers from here on, so only a worker may import it.
-    from peers.turns import turns
+    from benchmarks.peers.turns import turns
 
     works = works_of(settings)
     for work, answer in turns():
@@ -87,6 +158,8 @@ def random_model(settings: Namespace) -> Any:
 
 def write_model(settings: Namespace) -> None:
     """Writes a vocabulary, the weights as CTranslate2 reads them, and int8's bounds."""
+    import tensorflow as tf
+
     from t2t_repro import fast
     from t2t_repro.fast.quantization import RangeObserver
     from t2t_repro.interop.ctranslate2 import write_ctranslate2
@@ -103,7 +176,8 @@ def write_model(settings: Namespace) -> None:
     fast.install("CPU")
     with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search_of(settings))
-        translator.translate_ids(random_inputs(settings)[0, : settings.sentences])
+        inputs = random_inputs(settings)[0, : settings.sentences]
+        translator.translate_ids(tf.constant(inputs))
     (work_dir / BOUNDS).write_text(json.dumps(observer.bounds(1.0)), encoding="utf-8")
 
 
@@ -154,7 +228,7 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
 
 
 def translate_in_turn(settings: Namespace, translator: Translator) -> None:
-    """Translates each work that is asked for; answers the ids of every sentence."""
+    """Translates the work of each request; answers the ids of every sentence."""
     import tensorflow as tf
 
     from t2t_repro.translation.parallel_batches import rows_at_once
@@ -170,7 +244,7 @@ def translate_in_turn(settings: Namespace, translator: Translator) -> None:
 
 
 def products(given: Mapping[str, Any]) -> None:
-    """Runs the matrix products of the decoder's steps alone: the limit.
+    """Runs only the matrix products of the decoder's steps: the limit.
 
     Cross-attention's keys and values, once per sentence, and the products of
     attention weights are left out. They are prepared as the decoder prepares its own.
@@ -210,7 +284,7 @@ def products(given: Mapping[str, Any]) -> None:
 
     def step(x: Any, matmul: Any) -> Any:
         for group in layers:
-            # Of queries, keys and values one goes on.
+            # The next product takes one of queries, keys and values.
             x = matmul(x, *group)
             x = x[:, :d_model] if len(group) > 1 else x
         # So that nothing overflows in all the steps.
@@ -240,8 +314,8 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
     """Translates in CTranslate2; the better of two arrangements of threads counts."""
     settings = Namespace(**given)
     import ctranslate2 as peer
-    from peers.turns import turns
 
+    from benchmarks.peers.turns import turns
     from t2t_repro.tokenizers.load import load_tokenizer
 
     work_dir = Path(settings.work_dir)
@@ -277,28 +351,3 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
                 translate(batches, translator)
             took.append(time.perf_counter() - began)
         answer["seconds"] = min(took)
-
-
-def same_as_plain(settings: Namespace, found: Sequence[Sequence[int]]) -> int:
-    """Counts the first sentences whose translation a plain search finds, too."""
-    from plain_search import log_softmax, plain_search
-
-    from benchmarks.package import next_symbol
-
-    logits = next_symbol(random_model(settings))
-    sources = random_inputs(settings).reshape(-1, settings.length)
-    same = 0
-    for source, ids in zip(sources, found, strict=False):
-
-        def log_probs(beginnings: list[list[int]], source: Ids = source) -> Any:
-            return log_softmax(logits(source, beginnings))
-
-        expected, _score = plain_search(
-            log_probs,
-            beam_size=settings.beam_size,
-            alpha=settings.alpha,
-            steps=settings.steps,
-            min_length=settings.steps,
-        )
-        same += list(ids[: settings.steps]) == expected
-    return same

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from peers.turns import turns
 
 from benchmarks.package import random_model
+from benchmarks.peers.turns import turns
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir

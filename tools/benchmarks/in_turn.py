@@ -8,18 +8,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import Result, say
+from benchmarks.report import Result, say
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
 TOOLS = Path(__file__).resolve().parents[1]
-PEERS = TOOLS / "peers"
+PEERS = TOOLS / "benchmarks" / "peers"
 
 # Prints its Python's version and those of packages, under any Python 3.
 _VERSIONS = """
@@ -38,7 +38,7 @@ print(", ".join([name + " " + version(name) for name in sys.argv[1:]]
 class Contender:
     """A program that goes through `peers/turns.py`; its log is named after it.
 
-    A peer has an environment of its own, without this package. `gpus` are those that it
+    A peer has its own environment, without this package. `gpus` are those that it
     sees, as CUDA numbers them: none.
     """
 
@@ -63,7 +63,7 @@ def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
 
 
 def peer_versions(python: str, flag: str, *packages: str) -> str:
-    """Asks an interpreter for the versions of packages; UserError: it lacks one."""
+    """Returns the versions of an interpreter's packages; UserError: it lacks one."""
     try:
         done = subprocess.run(
             [python, "-W", "ignore", "-c", _VERSIONS, *packages],
@@ -82,7 +82,7 @@ def peer_versions(python: str, flag: str, *packages: str) -> str:
 class Process:
     """A contender at work until the context ends; its log goes into a folder.
 
-    Raises UserError if its interpreter is no program.
+    Raises UserError if its interpreter cannot be started.
     """
 
     def __init__(self, contender: Contender, folder: Path) -> None:
@@ -106,7 +106,7 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends it; what it was asked for is answered by now."""
+        """Ends the process; every request is answered by now."""
         self._process.kill()
         self._process.communicate()
 
@@ -117,7 +117,7 @@ class Process:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # There is no answer either.
+            pass  # No answer will come, either.
         line = self._process.stdout.readline()
         if not line:
             raise failure(self._name, self._log, self._process.wait())
@@ -131,7 +131,7 @@ def failure(name: str, log: Path, status: int) -> UserError:
     if status != cli.EXIT_USER_ERROR:
         say(text)
     last = text.rpartition("\n")[2].removeprefix("error: ")
-    return UserError(f"{name} failed: {last or 'it said nothing'}")
+    return UserError(f"{name} failed: {last or 'its log is empty'}")
 
 
 def in_turn(
@@ -142,7 +142,7 @@ def in_turn(
     begin: Sequence[Any],
     one_by_one: bool = False,
 ) -> Iterator[tuple[str, Any, Result]]:
-    """Asks contenders one after the other, round by round.
+    """Sends requests to the programs one after the other, round by round.
 
     Args:
         contenders: who.
@@ -179,24 +179,10 @@ def in_turn(
                     yield each.name, request, answer | {"start_seconds": seconds}
 
 
-@contextmanager
-def printed(
-    result: Result, text_of: Callable[[Result], str], as_json: bool
-) -> Iterator[None]:
-    """Prints a result at the end, also what Ctrl-C leaves of it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("interrupted; what was timed until then:")
-        cli.print_result(text_of(result), result, as_json)
-        raise
-    cli.print_result(text_of(result), result, as_json)
-
-
 def _environment(is_peer: bool, gpus: str = "-1") -> dict[str, str]:
     """Returns the environment of a process that sees these GPUs.
 
-    A peer's has no module of ours, but oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`).
+    A peer's lacks our modules, but has oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`).
     """
     # TensorFlow sets the second; tensor2tensor would take Keras' layers by it.
     hidden = ("PYTHONPATH", "TF2_BEHAVIOR")

@@ -1,6 +1,6 @@
-"""Both sides of `benchmark_opus_mt.py`: the files that all read, turns of our own.
+"""Both sides of `benchmark_opus_mt.py`: the files that all read, and our turns.
 
-`settings` are the flags of that command; the files lie in its folder `work_dir`.
+`settings` are the flags of that command; the files are in its folder `work_dir`.
 """
 
 from __future__ import annotations

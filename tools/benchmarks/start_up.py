@@ -8,12 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.machine import say
+from benchmarks.report import say
 from t2t_repro.system.errors import UserError
 
 PROBLEM = "translate_ende_numbers"
 VOCAB_SIZE = 800
-"""Of the built-in corpus, which has too few words for more."""
+"""Subwords of the built-in corpus, which has too few words for more."""
 
 
 class StartUp:
@@ -38,7 +38,7 @@ class StartUp:
     def first_update(self, size: str) -> float:
         """Returns the seconds from the start of the process to a set's first update.
 
-        The command makes a single one and reports it at once; what follows is not
+        The command makes a single one and reports it at once; the rest is not
         waited for. Raises UserError if the training ended without an update.
         """
         self._models += 1

@@ -1,4 +1,4 @@
-"""What takes turns in training: this package's own loop, and its products alone."""
+"""The training loop of this package and its matrix products, for the benchmarks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from peers.turns import memory, steps, turns
 
 from benchmarks.package import keep_freed_memory, random_model
+from benchmarks.peers.turns import memory, steps, turns
 from benchmarks.work import SQUARE, Product, Work, products_of
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
-from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy as strategies
@@ -27,15 +26,22 @@ from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.step import StepResult
 
-FIRST_ID = 3  # Below lie padding, the end, and the unknown.
-BATCHES = 64  # Of an epoch of random pairs.
+FIRST_ID = 3  # After PAD, EOS and the unknown token.
+BATCHES = 64  # Batches of an epoch of random pairs.
 NEVER = 10**9
 
 
 def train(settings: Mapping[str, Any]) -> None:
-    """Trains on random pairs; `settings` are a `Work`."""
+    """Trains on random pairs as `python -m t2t_repro.train` does.
+
+    Loop, pipeline, monitor and memory are the command's, without validation and
+    checkpoints; an update is made whenever the loop gets a batch. A request is the
+    number of updates; the answer has their `target_tokens`. `settings` are a `Work`.
+    """
+    before = memory("VmRSS")
+    keep_freed_memory()
     work = Work(**settings)
-    chosen = hparam_sets.load(work.size).replace(
+    hparams = hparam_sets.load(work.size).replace(
         vocab_size=work.vocab_size,
         dropout=work.dropout,
         label_smoothing=work.label_smoothing,
@@ -45,8 +51,25 @@ def train(settings: Mapping[str, Any]) -> None:
         max_length=work.length,
         tokens_per_batch=work.tokens,
         max_tokens_per_device=0,
+        train_steps=NEVER,
+        eval_steps=0,
     )
-    train_in_turn(chosen, random_pairs(work), work.vocab_size)
+    strategy = strategies.choose("auto", xla=work.xla)
+    config, pairs = batching_of(hparams), random_pairs(work)
+    with strategy.scope(), mixed_precision(hparams.precision):
+        model = random_model(hparams, work.vocab_size)
+    counter = TokenCounter()
+
+    def batches(step: int) -> Iterator[Any]:
+        source = iter(pipeline.batches(pairs, config, hparams.seed, step))
+        for count, answer in turns(before):
+            yield from islice(source, count)
+            loop.read_result()
+            answer["target_tokens"] = counter.taken()
+
+    with tempfile.TemporaryDirectory() as folder:
+        loop = TrainingLoop(model, hparams, strategy, Path(folder), is_chief=False)
+        loop.run(batches, counter, validate=lambda step: None)  # type: ignore[arg-type]
 
 
 def random_pairs(work: Work) -> EncodedPairs:
@@ -59,55 +82,24 @@ def random_pairs(work: Work) -> EncodedPairs:
     return EncodedPairs([ids.ravel()], [lengths])
 
 
-def train_in_turn(hparams: HParams, pairs: EncodedPairs, vocab_size: int) -> None:
-    """Trains as `python -m t2t_repro.train` does, without validation and checkpoints.
-
-    Loop, pipeline, monitor and memory are the command's; an update is made whenever
-    the loop gets a batch. A request is how many; the answer has their `losses` and
-    `target_tokens`.
-    """
-    before = memory("VmRSS")
-    keep_freed_memory()
-    hparams = hparams.replace(train_steps=NEVER, eval_steps=0)
-    strategy = strategies.choose("auto", xla=hparams.xla is True)
-    config = batching_of(hparams)
-    with strategy.scope(), mixed_precision(hparams.precision):
-        model = random_model(hparams, vocab_size)
-    recorder = Recorder()
-
-    def batches(step: int) -> Iterator[Any]:
-        source = iter(pipeline.batches(pairs, config, hparams.seed, step))
-        for count, answer in turns(before):
-            yield from islice(source, count)
-            loop.read_result()
-            answer |= recorder.taken()
-
-    with tempfile.TemporaryDirectory() as folder:
-        loop = TrainingLoop(model, hparams, strategy, Path(folder), is_chief=False)
-        loop.run(batches, recorder, validate=lambda step: None)  # type: ignore[arg-type]
-
-
-class Recorder(Monitor):
-    """A monitor that writes no file and keeps what the updates reported."""
+class TokenCounter(Monitor):
+    """A monitor that writes no file and counts the target tokens of the updates."""
 
     def __init__(self) -> None:
         super().__init__(None, NEVER, 0, sys.stderr)
-        self._made: list[StepResult] = []
+        self._tokens = 0
 
     def step_done(self, step: int, result: StepResult | None) -> None:
         """Takes the result of an update; UserError if the update was skipped."""
         super().step_done(step, result)
         if result is None:
             raise UserError(f"step {step} was skipped: its loss is not finite")
-        self._made.append(result)
+        self._tokens += round(result.tokens)
 
-    def taken(self) -> dict[str, Any]:
-        """Returns what was reported since the last time."""
-        made, self._made = self._made, []
-        return {
-            "losses": [result.loss for result in made],
-            "target_tokens": sum(round(result.tokens) for result in made),
-        }
+    def taken(self) -> int:
+        """Returns the tokens since the last call."""
+        taken, self._tokens = self._tokens, 0
+        return taken
 
 
 def products(settings: Mapping[str, Any]) -> None:
@@ -124,7 +116,7 @@ def square(settings: Mapping[str, Any]) -> None:
 
 
 def copy(settings: Mapping[str, Any]) -> None:
-    """Reads so many `bytes` of memory, float32, and writes as many."""
+    """Reads and writes `bytes` of memory, float32."""
     values = tf.Variable(tf.zeros([settings["bytes"] // 4]))
 
     @tf.function(autograph=False)
@@ -136,9 +128,9 @@ def copy(settings: Mapping[str, Any]) -> None:
 
 
 def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
-    """Multiplies what a step multiplies, in the shapes and layouts that it has.
+    """Runs the matrix products of a step, in its shapes and layouts.
 
-    A product's result stands for the gradient that the backward pass would have.
+    The result of a product replaces the gradient of the backward pass.
     """
     before = memory("VmRSS")
     keep_freed_memory()

@@ -12,7 +12,7 @@ from t2t_repro import hparams
 
 @dataclass(frozen=True)
 class Work:
-    """What a contender computes: a step on full sentences, both sides equally long.
+    """The work of a program: a step on full sentences, both sides equally long.
 
     `length` is the positions of each side, all of them symbols; `num_layers` is of the
     encoder, and of the decoder; `precision` is of products and activations;
@@ -53,7 +53,7 @@ class Product:
     """Products of one shape in the forward pass: (rows, inner) by (inner, columns).
 
     Attributes:
-        count: how many of them a step has, each with operands of its own.
+        count: number of such products in a step, each with its own operands.
         copies: matrices that are multiplied side by side; attention's: batch x heads.
         rows: of the left operand.
         inner: columns of the left operand, rows of the right one.
@@ -74,7 +74,7 @@ class Product:
 
 
 SQUARE = [Product(1, 1, 2048, 2048, 2048)]
-"""One large product, for what the machine can do at best."""
+"""One large product: the best that the machine reaches."""
 
 
 def products_of(work: Work) -> list[Product]:

@@ -1,4 +1,4 @@
-"""One contender of this package, alone in its process; WORK is a JSON object.
+"""One program of this package, in its own process; WORK is a JSON object.
 
 python -m benchmarks.worker MODULE.FUNCTION WORK
 """
@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 
 # Before anything else can print.
-import peers.turns  # noqa: F401
-
+import benchmarks.peers.turns  # noqa: F401
 from t2t_repro.command_line import cli
 
 

@@ -1,6 +1,6 @@
 """Importing what OpenNMT-tf left; what is damaged, mixed or another model is refused.
 
-The files are those that tools/peers/opennmt_vectors.py recorded.
+The files are those that tests/interop/opennmt/record_vectors.py recorded.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What tools/peers/opennmt_vectors.py recorded of OpenNMT-tf 2.32, and our model."""
+"""Vectors that record_vectors.py recorded of OpenNMT-tf 2.32, and our model."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Measures the gain of each optimized implementation.
 
-    python tools/measure_gains.py --output gains.tsv
+    python tools/benchmarks/measure_gains.py --output gains.tsv
 
 The program and the program without one implementation take turns, for every name and
 kind of work. A gain is the time without it over the time with it, medians of the
@@ -12,6 +12,7 @@ is in the file is not measured again. The table of
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
@@ -20,13 +21,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import benchmark_decode
-from benchmarks import decoding
-from benchmarks.in_turn import in_turn, own
-from benchmarks.machine import Result
-from benchmarks.work import work_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from flags import one_of, several
 
+from benchmarks import benchmark_decode, decoding
+from benchmarks.in_turn import in_turn, own
+from benchmarks.report import Result
+from benchmarks.work import work_of
 from t2t_repro import fast
 from t2t_repro.command_line import cli
 

@@ -2,7 +2,7 @@
 
 A kernel reads its operands and writes its results once, at the memory's bandwidth, and
 multiplies at the peak of the chip: it takes the longer of the two, and the program the
-sum of all. Of an operand that it slices, or gathers rows of, it reads these alone.
+sum of all. Of an operand that it slices, or gathers rows of, it reads only these.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpu.chips import Chip
+from benchmarks.gpu.chips import Chip
 
 BANDWIDTH_REACHED = 0.85
 PEAK_REACHED = 0.606
@@ -29,7 +29,7 @@ _SHAPE = re.compile(r"\b([a-z]+\d+|pred)\[([\d,]*)\]")
 
 
 class Kernel(NamedTuple):
-    """One kernel of a program: what it moves, in bytes, and its operations."""
+    """One kernel of a program: the bytes that it moves, and its operations."""
 
     name: str
     kind: str
@@ -77,21 +77,6 @@ def kernels(program: str) -> list[Kernel]:
     return found
 
 
-def by_kind(found: Iterable[Kernel], chip: Chip) -> dict[str, dict[str, float]]:
-    """Adds up kernels, bytes and expected seconds of each kind, the longest first."""
-    count: Counter[str] = Counter()
-    moved: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
-    for each in found:
-        count[each.kind] += 1
-        moved[each.kind] += each.moved
-        seconds[each.kind] += each.expected_seconds(chip)  # type: ignore[assignment]
-    return {
-        kind: {"kernels": count[kind], "moved": moved[kind], "expected": each}
-        for kind, each in seconds.most_common()
-    }
-
-
 def _read_in_part(body: str) -> dict[int, int]:
     """Returns the bytes that a fusion reads of its operands that it cuts, by number."""
     numbers, cut, whole = {}, Counter[str](), set()
@@ -112,7 +97,7 @@ def _read_in_part(body: str) -> dict[int, int]:
 
 
 def _operands(rest: str) -> list[str]:
-    """Returns the names of an instruction's operands, from what follows its bracket."""
+    """Returns the names of an instruction's operands, read after its bracket."""
     return re.findall(r"%([\w.-]+)", rest.partition(")")[0])
 
 
@@ -146,7 +131,7 @@ def _bytes(shape: str) -> int:
 
 
 def _one(pattern: str, text: str) -> str:
-    """Returns what a pattern's group matches."""
+    """Returns the text of a pattern's group."""
     found = re.search(pattern, text)
     assert found, f"XLA wrote no {pattern}: {text[:200]}"
     return found[1]

@@ -1,7 +1,7 @@
-"""How every program that is timed takes its turns; needs nothing else.
+"""How every program that is timed takes its turns; needs only Python.
 
-A program imports what it needs, builds, and goes through `turns`: each line of standard
-input is a request, each answer one line of JSON on standard output.
+A program does its imports, builds its model, and iterates over `turns`: each line of
+standard input is a request, each answer one line of JSON on standard output.
 
 The syntax keeps to Python 3.7, which tensor2tensor needs.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# What libraries print goes with the log; the answers stay alone.
+# What libraries print goes with the log; standard output has only the answers.
 _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
@@ -35,7 +35,7 @@ def turns(memory_before: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
     there, and `memory`: at most so far, bytes.
 
     Args:
-        memory_before: what is no part of it: VmRSS when the imports were done, bytes.
+        memory_before: memory to subtract: VmRSS after the imports, bytes.
     """
     for line in sys.stdin:
         request = json.loads(line)

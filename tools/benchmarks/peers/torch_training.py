@@ -1,4 +1,4 @@
-"""Trains PyTorch's nn.Transformer on random ids; needs PyTorch alone.
+"""Trains PyTorch's nn.Transformer on random ids; needs only PyTorch.
 
     torch_training.py WORK
 
@@ -67,7 +67,7 @@ class Model(nn.Module):
 
 
 def leave_paper_dropout(transformer):
-    """Turns off what the paper does not drop: attention weights, hidden units."""
+    """Turns off dropout of attention weights and hidden units: not the paper's."""
     for module in transformer.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = 0.0
@@ -105,7 +105,7 @@ def main():
         adam.zero_grad()
         loss.backward()
         adam.step()
-        # As every training does to report and to notice what is not finite.
+        # Every training reads it, for its report and to detect non-finite steps.
         loss.item()
 
 

@@ -17,11 +17,11 @@ class Chip:
     l2: int  # Bytes of the cache that all share.
     shared: int  # KiB of shared memory of a multiprocessor.
     memory: int  # Bytes.
-    bandwidth: float  # Of the memory, bytes a second.
-    peak: float  # Of bfloat16 products without sparsity, operations a second.
+    bandwidth: float  # Memory's bytes a second.
+    peak: float  # Operations a second, bfloat16, without sparsity.
 
     def description(self) -> str:
-        """Returns what XLA needs to know, a `GpuTargetConfigProto` as text."""
+        """Returns the chip's description for XLA, a `GpuTargetConfigProto` as text."""
         # What both have in common is in the CUDA C++ Programming Guide, "Technical
         # Specifications per Compute Capability"; of the shared memory of a
         # multiprocessor a block may have all but 1 KiB.
@@ -54,7 +54,7 @@ device_description_str: "{self.name}"
 
 
 # "NVIDIA H100 Tensor Core GPU" data sheet, H100 SXM: 80 GB, 3.35 TB/s, 1,979 TFLOPS of
-# bfloat16 with sparsity, which is twice what there is without; "NVIDIA H100 Tensor Core
+# bfloat16 with sparsity, which is twice the figure without it; "NVIDIA H100 Tensor Core
 # GPU Architecture" for the rest.
 _H100 = Chip(
     "NVIDIA H100 80GB HBM3",

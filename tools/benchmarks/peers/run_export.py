@@ -25,7 +25,7 @@ class Forbidden:
     """Refuses imports, as if the packages were not installed."""
 
     def find_spec(self, name, path=None, target=None):
-        """Is asked before the folders of packages are searched."""
+        """Runs before the folders of packages are searched."""
         if name.partition(".")[0] in FORBIDDEN:
             raise ImportError(f"{name} is not there")
 

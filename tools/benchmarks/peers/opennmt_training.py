@@ -1,4 +1,4 @@
-"""Trains OpenNMT-tf's Transformer on random ids; needs OpenNMT-tf alone.
+"""Trains OpenNMT-tf's Transformer on random ids; needs only OpenNMT-tf.
 
     opennmt_training.py WORK
 

@@ -19,7 +19,7 @@ def lowered(size: str, rows: int, length: int, precision: str) -> bytes:
     """Returns forward and backward of one part, loss included: an HLO module.
 
     The graph is `TrainStep`'s, of `rows` pairs of `length` positions a side, with the
-    weights as arguments: XLA asks variables for their device, which is not there.
+    weights as arguments: XLA looks up the device of variables, which is absent.
 
     Args:
         size: a hyper-parameter set.

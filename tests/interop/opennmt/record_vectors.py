@@ -1,6 +1,6 @@
 """Records what OpenNMT-tf computes with small models; needs OpenNMT-tf 2.32 alone.
 
-    opennmt_vectors.py FOLDER
+    record_vectors.py FOLDER
 
 Writes FOLDER/opennmt_NAME.npz for each of `CASES`: the files of a model with random
 weights, as OpenNMT-tf writes them, and what it computes with them.

@@ -21,7 +21,7 @@ CORES = len(os.sched_getaffinity(0))
 def make(work):
     """Writes the model as Transformers does, and as CTranslate2 makes it of that.
 
-    The end has no probability, so that every translation takes all steps.
+    EOS has probability 0, so that every translation takes all steps.
     """
     import torch
     from ctranslate2.converters import TransformersConverter

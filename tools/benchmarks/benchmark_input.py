@@ -1,6 +1,6 @@
 """Times the way of the data, from text to batches, at the size of WMT.
 
-    python tools/benchmark_input.py [--pairs 4500000] [--work_dir D] [--json]
+    python tools/benchmarks/benchmark_input.py [--pairs 4500000] [--work_dir D]
 
 Generates text with WMT14 English-German's number of pairs and mean lengths (116 and 110
 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025, section 4),
@@ -17,12 +17,14 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.machine import machine, machine_lines, say
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import report
+from benchmarks.report import Result, say
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
@@ -43,31 +45,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, measures every stage and prints the figures."""
     args = _parse(argv)
     cli.start_tensorflow(args.verbose)
-    before = machine()
-    with tempfile.TemporaryDirectory(dir=args.work_dir) as name:
-        found = {"machine": before, **measure(args, Path(name))}
-    told = "\n".join([*machine_lines(before), text_of(found)])
-    cli.print_result(told, found, args.json)
+    with (
+        tempfile.TemporaryDirectory(dir=args.work_dir) as name,
+        report.reported(args) as result,
+    ):
+        measure(args, Path(name), result["tables"])
 
 
-def text_of(found: dict[str, Any]) -> str:
-    """Writes what `measure` found for people."""
-    speed = found["target_tokens_per_second"]
-    return (
-        f"{found['pairs']:,} pairs, {found['megabytes']:,.0f} MB of text: vocabulary "
-        f"and shards in {found['prepare_seconds']:,.0f} s "
-        f"({found['pairs'] / found['prepare_seconds']:,.0f} pairs/s), at most "
-        f"{found['prepare_memory'] / 2**20:,.0f} MB of memory\n"
-        f"first batch {found['first_batch_seconds']:.1f} s after the shards are "
-        f"opened; then {speed:,.0f} target tokens/s over {found['batches']:,} batches, "
-        f"{found['share']:.1%} of the positions are tokens, at most "
-        f"{found['read_memory'] / 2**20:,.0f} MB\n"
-        f"{speed / EIGHT_A100:.2f} times what eight A100 consume"
-    )
-
-
-def measure(args: Namespace, folder: Path) -> dict[str, Any]:
-    """Generates, prepares and reads in a folder; returns seconds, bytes, tokens/s."""
+def measure(args: Namespace, folder: Path, tables: Result) -> None:
+    """Generates, prepares and reads in a folder; `tables` gets a row a stage."""
     say(f"generating {args.pairs:,} pairs")
     write_corpus(folder, args.pairs)
     size = sum(path.stat().st_size for path in folder.glob("train.*"))
@@ -77,22 +63,25 @@ def measure(args: Namespace, folder: Path) -> dict[str, Any]:
     command += ["--hparams", args.hparams, "--data_dir", str(folder)]
     if subprocess.run(command, stdout=_STDERR).returncode:
         raise UserError("the text could not be prepared; see above")
-    prepare_seconds = time.perf_counter() - began
-    return {
-        "pairs": args.pairs,
-        "megabytes": size / 1e6,
-        "prepare_seconds": prepare_seconds,
-        "prepare_memory": _most_memory(resource.RUSAGE_CHILDREN),
-        **read(args, folder),
-        "read_memory": _most_memory(resource.RUSAGE_SELF),
+    seconds = time.perf_counter() - began
+    tables["input"] = {
+        "vocabulary and shards": {
+            "MB of text": size / 1e6,
+            "s": seconds,
+            "pairs/s": args.pairs / seconds,
+            report.MEMORY: _most_memory(resource.RUSAGE_CHILDREN),
+        }
+    }
+    tables["input"]["batches"] = read(args, folder) | {
+        report.MEMORY: _most_memory(resource.RUSAGE_SELF)
     }
 
 
-def _most_memory(of: int) -> int:
-    return resource.getrusage(of).ru_maxrss * 1024
+def _most_memory(of: int) -> float:
+    return resource.getrusage(of).ru_maxrss / 1024
 
 
-def read(args: Namespace, folder: Path) -> dict[str, Any]:
+def read(args: Namespace, folder: Path) -> Result:
     """Reads batches of the prepared text as fast as they come."""
     from t2t_repro import problems
     from t2t_repro.batches import pipeline
@@ -120,10 +109,12 @@ def read(args: Namespace, folder: Path) -> dict[str, Any]:
             positions += int(np.size(inputs) + np.size(targets))
     seconds = time.perf_counter() - began
     return {
-        "batches": args.batches,
-        "first_batch_seconds": first,
-        "target_tokens_per_second": tokens / seconds,
-        "share": both / positions,
+        "first batch (s)": first,
+        "s": seconds,
+        "target tokens": tokens,
+        report.SPEED: tokens / seconds,
+        "% tokens": 100 * both / positions,
+        "times eight A100": tokens / seconds / EIGHT_A100,
     }
 
 
@@ -170,7 +161,7 @@ def lines_of(
     words: npt.NDArray[np.str_],
     lengths: npt.NDArray[np.int64],
 ) -> str:
-    """Returns lines of so many words each, drawn by Zipf's law."""
+    """Returns lines of the given numbers of words, drawn by Zipf's law."""
     ranks = generator.zipf(_ZIPF, int(lengths.sum())) % len(words)
     text = words[ranks].tolist()
     ends = np.cumsum(lengths).tolist()
@@ -180,7 +171,7 @@ def lines_of(
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
-    parser = cli.ArgumentParser(
+    parser = report.parser(
         "Times the way of the data, from text to batches, at the size of WMT."
     )
     add = parser.add_argument

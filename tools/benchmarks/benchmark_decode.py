@@ -1,0 +1,115 @@
+"""Times beam search and CTranslate2 in turn, with the same weights and sentences.
+
+    python tools/benchmarks/benchmark_decode.py [--rounds 3] [--only t2t_repro,...]
+
+A model of random weights translates random sentences in exactly `--steps` steps each,
+so that both do the same work: several batches at once, one batch at a time, one
+sentence at a time. Each program uses all cores as it does best: t2t_repro runs batches
+in parallel, a core each, once more as `translate --xla` does, and once with one decoder
+layer, as a student has it; of CTranslate2 the faster counts of batches in parallel and
+one batch over all cores.
+
+The limit is the time of the matrix products of the steps. CTranslate2 must be installed
+(`pip install ctranslate2`), or left out by `--only t2t_repro,products`.
+"""
+
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from flags import one_of, several
+
+from benchmarks import decoding, report
+from benchmarks.in_turn import own
+from benchmarks.report import Result, say
+from t2t_repro import fast
+from t2t_repro.command_line import cli
+from t2t_repro.hparams.fields import MOST_ALPHA
+
+OURS, PEER, LIMIT = "t2t_repro", "ctranslate2", "products"
+FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
+INT8, BFLOAT16 = f"{OURS} int8", f"{OURS} bfloat16"
+STUDENT = f"{OURS} float32, 1 decoder layer"
+THEIR_FLOAT32, THEIR_INT8 = "CTranslate2 float32", "CTranslate2 int8"
+FLOAT32_LIMIT, BFLOAT16_LIMIT = "products float32", "products bfloat16"
+CONTENDERS: dict[str, tuple[str, Result]] = {
+    FLOAT32: (OURS, {"precision": "float32", "xla": False}),
+    XLA: (OURS, {"precision": "float32", "xla": True}),
+    BFLOAT16: (OURS, {"precision": "bfloat16", "xla": False}),
+    INT8: (OURS, {"precision": "int8", "xla": False}),
+    STUDENT: (OURS, {"precision": "float32", "xla": False, "num_decoder_layers": 1}),
+    THEIR_FLOAT32: (PEER, {"compute_type": "float32"}),
+    THEIR_INT8: (PEER, {"compute_type": "int8"}),
+    FLOAT32_LIMIT: (LIMIT, {"precision": "float32"}),
+    BFLOAT16_LIMIT: (LIMIT, {"precision": "bfloat16"}),
+}
+PAIRS = (
+    *((FLOAT32, THEIR_FLOAT32), (XLA, THEIR_FLOAT32), (BFLOAT16, THEIR_INT8)),
+    *((INT8, THEIR_INT8), (INT8, THEIR_FLOAT32), (INT8, FLOAT32), (STUDENT, FLOAT32)),
+    *((FLOAT32, FLOAT32_LIMIT), (BFLOAT16, BFLOAT16_LIMIT)),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, runs the programs in turn and prints the figures."""
+    args = _parse(argv)
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
+        args.work_dir = folder
+        cli.start_tensorflow(args.verbose)
+        decoding.write_model(args)
+        measure(args, result["tables"])
+
+
+def measure(args: Namespace, tables: Result) -> None:
+    """Times all programs; `tables` gets a table for each kind of work."""
+    from t2t_repro.fast import int8_matmul
+    from t2t_repro.models import precision
+
+    contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
+    less = {f"{FLOAT32} without {each}": each for each in args.without}
+    for title, each in less.items():
+        contenders[title] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
+    reasons = {INT8: int8_matmul.unsupported_reason()}
+    reasons |= dict.fromkeys(
+        (BFLOAT16, BFLOAT16_LIMIT), precision.unsupported_reason("bfloat16")
+    )
+    for name, reason in reasons.items():
+        if reason and contenders.pop(name, None):
+            say(f"without {name}: {reason}")
+    processes = [
+        own(name, f"decoding.{task}", vars(args) | given)
+        for name, (task, given) in contenders.items()
+    ]
+    pairs = [*PAIRS, *((FLOAT32, title) for title in less)]
+    for _ in decoding.timed(args, processes, tables, pairs):
+        pass
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = report.parser(
+        "Times beam search and CTranslate2 on the same weights and machine."
+    )
+    decoding.add_flags(parser, vocab_size=8000)
+    add = parser.add_argument
+    add("--batches", type=cli.at_least(1), default=4, help="batches at once")
+    alpha = "exponent of the length penalty"
+    add("--alpha", type=cli.between(0, MOST_ALPHA), default=0.6, help=alpha)
+    add(
+        "--only",
+        type=several(one_of((OURS, PEER, LIMIT))),
+        default=f"{OURS},{PEER},{LIMIT}",
+        help="programs, with commas between",
+    )
+    without = "optimized implementations, each left out once, in float32"
+    add("--without", type=several(one_of(fast.NAMES)), default="", help=without)
+    return decoding.checked_flags(parser, argv)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,136 @@
+"""Measures an export: time, size, load time, memory, and speed compared with the model.
+
+    python tools/benchmarks/benchmark_export.py --hparams base,vocab_divisor=37000 \
+        --vocab_file vocab.model --source_file text.en
+    python tools/benchmarks/benchmark_export.py --model_dir mymodel \
+        --source_file text.en
+
+The first exports random weights (`vocab_divisor` gives the tables the rows of a larger
+vocabulary); they never end a sentence, so every translation grows to its limit. One
+process has the model and a `Translator`, the other only the export and TensorFlow. Both
+translate the same batches in turn, because a machine's speed drifts. The ratio is the
+median over the pairs of batches.
+"""
+
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import report
+from benchmarks.in_turn import PEERS, Contender, in_turn, own
+from benchmarks.report import Result
+from t2t_repro.command_line import cli
+from t2t_repro.system.atomic_file import read_lines
+from t2t_repro.system.errors import UserError
+
+HERE, THERE = "in process", "export"
+MEBIBYTE = 2**20
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, measures and prints."""
+    args = _parse(argv)
+    lines, size = read_lines(args.source_file)[: args.lines], args.batch_size
+    batches = [lines[n : n + size] for n in range(0, len(lines), size)]
+    with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
+        measure(args, batches, Path(folder), result["tables"])
+
+
+def measure(
+    args: Namespace, batches: Sequence[Sequence[str]], folder: Path, tables: Result
+) -> None:
+    """Exports a model to `folder` and times both processes on batches of texts.
+
+    `tables` gets the figures whenever a round is done.
+    """
+    export_dir = folder / "exported"
+    version = str(export_dir / "1")
+    given = vars(args) | {"export_dir": str(export_dir)}
+    command = [sys.executable, str(PEERS / "run_export.py"), version]
+    requests = [
+        {"signature": "serving_default", "inputs": {"text": batch}} for batch in batches
+    ]
+    answers: dict[str, list[Result]] = {HERE: [], THERE: []}
+    for name, _, answer in in_turn(
+        # The export exists when the first of them has answered once.
+        [own(HERE, "exporting.translator", given), Contender(THERE, command, True)],
+        [[request] for request in requests] * args.rounds,
+        folder,
+        begin=requests[:1],
+    ):
+        answers[name].append(answer)
+        if name == THERE and not len(answers[THERE]) % len(batches):
+            files = (file for file in Path(version).rglob("*") if file.is_file())
+            size = sum(file.stat().st_size for file in files) / MEBIBYTE
+            tables["export"] = {THERE: {"MiB on disk": size} | export_figures(answers)}
+            tables["speed"] = speed_figures(answers, len(batches))
+
+
+def export_figures(answers: dict[str, list[Result]]) -> Result:
+    """Returns seconds, parameters, and memory without TensorFlow's own, in MiB."""
+    mine, other = answers[HERE][-1], answers[THERE][-1]
+    return {
+        "parameters": mine["parameters"],
+        "s to export": mine["export_seconds"],
+        "s to load": other["load_seconds"],
+        "first batch (s)": other["first_request_seconds"],
+        "MiB after it": other["memory_loaded"] / MEBIBYTE,
+        report.MEMORY: other["memory"] / MEBIBYTE,
+    }
+
+
+def speed_figures(answers: dict[str, list[Result]], batches: int) -> Result:
+    """Returns both programs' speed in each round, and ratios of the export's.
+
+    Tokens are the subwords of the translations, EOS included. The ratio of the
+    processor's time is hardly affected by other programs on the machine.
+    """
+    tokens = sum(answer["tokens"] for answer in answers[HERE][:batches])
+    table: Result = {}
+    for name, each in answers.items():
+        seconds = [answer["seconds"] for answer in each]
+        rounds = [sum(seconds[n : n + batches]) for n in range(0, len(each), batches)]
+        table[name] = {
+            "s": rounds,
+            report.SPEED: [tokens / one for one in rounds],
+            "processor (s)": sum(answer["processor_seconds"] for answer in each),
+        }
+    pairs = [*zip(*answers.values(), strict=True)]
+    here, there = table[HERE], table[THERE]
+    there["% of the speed"] = 100 * median(
+        a["seconds"] / b["seconds"] for a, b in pairs
+    )
+    there["% by the processor"] = 100 * here["processor (s)"] / there["processor (s)"]
+    texts = [[each["outputs"]["translations"] for each in pair] for pair in pairs]
+    equal = sum(sum(map(str.__eq__, *pair)) for pair in texts[:batches])
+    there["equal lines"] = f"{equal} of {sum(len(one) for one, _ in texts[:batches])}"
+    return table
+
+
+def _parse(argv: Sequence[str] | None) -> Namespace:
+    parser = report.parser(
+        "Exports a model, or random weights of a size, and measures the export."
+    )
+    add, count = parser.add_argument, cli.at_least(1)
+    add("--model_dir", help="folder of the model")
+    add("--hparams", help="a set with overrides, for random weights")
+    add("--vocab_file", help="the vocabulary for random weights")
+    add("--source_file", required=True, help="sentences, one a line")
+    add("--lines", type=count, default=128, help="sentences to translate, the first")
+    add("--batch_size", type=count, default=32, help="sentences of a batch")
+    add("--rounds", type=count, default=3, help="turns of each program")
+    args: Namespace = parser.parse_args(argv)
+    if (args.model_dir is None) == (args.hparams is None):
+        raise UserError("give either --model_dir or --hparams with --vocab_file")
+    if args.hparams is not None and args.vocab_file is None:
+        raise UserError("--hparams needs a vocabulary: give --vocab_file")
+    return args
+
+
+if __name__ == "__main__":
+    cli.run(main)

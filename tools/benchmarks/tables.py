@@ -1,0 +1,98 @@
+"""Writes the tables of docs/ that hold recorded figures.
+
+    python tools/benchmarks/tables.py [--check]
+
+A page marks the place of a table by its title in `results.csv`:
+
+    <!-- results: TITLE -->
+    <!-- end of results -->
+
+`<!-- results: TITLE | 2026-11-24 -->` takes the figures of one date, or in the same way
+of one machine or commit; `| machines` gives a column to each machine. `--check` writes
+nothing: exit status 1 if a page differs from the records.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.report import RESULTS, markdown
+from t2t_repro.command_line import cli
+from t2t_repro.system.errors import UserError
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MACHINES = "machines"
+_PLACE = re.compile(
+    r"(<!-- results: (.+?) -->\n).*?(?=<!-- end of results -->)", re.DOTALL
+)
+_LARGE = re.compile(r"(?<![\d.])\d{4,}")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, and writes or checks every page."""
+    parser = cli.ArgumentParser("Writes the tables of recorded figures into docs/.")
+    parser.add_argument("--check", action="store_true", help="only compare the pages")
+    args = parser.parse_args(argv)
+    records = read_records()
+    different = []
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new = with_tables(text, records)
+        if new != text:
+            different.append(str(page.relative_to(DOCS)))
+            if not args.check:
+                page.write_text(new, encoding="utf-8")
+    verb = "differ from the records" if args.check else "written"
+    text = f"{', '.join(different) or 'no page'}: {verb}"
+    cli.print_result(text, {"pages": different}, args.json)
+    if args.check and different:
+        sys.exit(1)
+
+
+def read_records() -> list[dict[str, str]]:
+    """Returns the lines of `results.csv` by the names of their fields."""
+    with RESULTS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
+    """Returns a page with its tables written anew from the records.
+
+    Raises UserError if a table has no record, or two of one figure.
+    """
+    return _PLACE.sub(lambda place: f"{place[1]}{_table(place[2], records)}", text)
+
+
+def _table(description: str, records: Sequence[dict[str, str]]) -> str:
+    title, *parts = description.split(" | ")
+    by_machine = MACHINES in parts
+    wanted = set(parts) - {MACHINES}
+    rows: dict[str, dict[str, str]] = {}
+    for each in records:
+        known = {each["date"], each["machine"], each["commit"]}
+        if each["table"] != title or not wanted <= known:
+            continue
+        row, figure = each["row"], each["figure"]
+        if by_machine:
+            row, figure = f"{row}: {figure}", each["machine"]
+        row = re.sub("^t2t_repro", "**t2t_repro**", row)
+        if figure in rows.setdefault(row, {}):
+            raise UserError(
+                f"{RESULTS.name} has several figures {row}, {figure} of the table "
+                f"{description!r}: name a date, machine or commit"
+            )
+        value = _LARGE.sub(lambda number: f"{int(number[0]):,}", each["value"])
+        rows[row][figure] = value
+    if not rows:
+        raise UserError(f"{RESULTS.name} lacks the table {description!r}")
+    return "\n".join(["", *markdown(rows), "", ""])
+
+
+if __name__ == "__main__":
+    cli.run(main)
