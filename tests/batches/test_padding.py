@@ -1,0 +1,93 @@
+"""The batches of real corpora hold little padding, and mix anew in each epoch."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from t2t_repro.batches.batching import BatchingConfig, plan_epoch
+from t2t_repro.data.shard_encoding import encode_pairs
+from t2t_repro.hparams import HParams
+from t2t_repro.system.atomic_file import iterate_pairs
+from t2t_repro.tokenizers.load import load_tokenizer
+from t2t_repro.tokenizers.vocabulary import build_vocabulary
+
+NEWSTESTS = ("2010", "2011", "2012", "2013", "2014-deen", "2016-ende", "2017-ende")
+STEMS = {
+    "multi30k": ["multi30k/train"],
+    "tatoeba": ["tatoeba-en-de/train"],
+    "newstest": [f"wmt_newstest/en-de/newstest{year}" for year in NEWSTESTS],
+}
+
+
+def together_again(one, other):
+    """Returns the share of the pairs of pairs in one batch that share another, too.
+
+    `one` and `other` are int (pairs,), the batch of every pair in two epochs.
+    """
+    _, both = np.unique(np.stack([one, other]), axis=1, return_counts=True)
+    before = np.bincount(one)
+    return (both * (both - 1)).sum() / (before * (before - 1)).sum()
+
+
+def batch_of_pairs(plan):
+    """Returns the batch of every pair that is used, in the order of their numbers."""
+    numbers = [plan.indices(batch) for batch in range(plan.batches)]
+    of_each = np.repeat(np.arange(plan.batches), [len(each) for each in numbers])
+    return of_each[np.argsort(np.concatenate(numbers))]
+
+
+def test_pairs_that_meet_again_are_counted():
+    # Of 0 1 2 | 3 4, three and one pairs of pairs: 0 1 and 3 4 meet again, 2 does not.
+    one, other = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
+    assert together_again(one, other) == 2 / 4
+
+
+@pytest.fixture(params=STEMS.values(), ids=STEMS.keys())
+def lengths(request, shared_dir, tmp_path):
+    """Tokens of a corpus by its own 16,000 byte pairs: int32 (pairs, 2)."""
+    files = [shared_dir / "corpora" / stem for stem in request.param]
+    pairs = [
+        pair for file in files for pair in iterate_pairs(f"{file}.en", f"{file}.de")
+    ]
+    path = tmp_path / "vocab.model"
+    lines = itertools.chain.from_iterable(pairs)
+    build_vocabulary("sentencepiece", lines, 16_000, path)
+    chunks = encode_pairs(pairs, load_tokenizer(path), {})
+    return np.concatenate([found for (_, found), _ in chunks])
+
+
+@pytest.mark.medium
+def test_the_paper_s_batches_are_padded_little(lengths):
+    """25,000 positions a side, in parts of at most 3,571."""
+    settings = HParams().resolve_auto()
+    for kind, least in (("sorted", 0.96), ("buckets", 0.93)):
+        plans = {
+            (part, epoch): plan_epoch(
+                lengths,
+                BatchingConfig(
+                    tokens_per_batch=settings.tokens_per_batch,
+                    kind=kind,
+                    max_length=settings.max_length,
+                    tokens_per_part=part,
+                ),
+                settings.seed,
+                epoch,
+            )
+            for part in (settings.tokens_per_batch, settings.tokens_per_part)
+            for epoch in (0, 1)
+        }
+        plan = plans[settings.tokens_per_part, 0]
+        assert plan.token_ratio >= least
+        assert plan.dropped / len(lengths) <= 0.001
+        assert plan.sizes.mean() / settings.tokens_per_batch > 0.85
+        assert kind == "sorted" or plan.distinct_shapes <= 48
+        # Parts are dealt anew, so fewer pairs meet again than in batches of one part.
+        again = {
+            part: together_again(
+                *(batch_of_pairs(plans[part, epoch]) for epoch in (0, 1))
+            )
+            for part, _ in plans
+        }
+        one_part, several = again.values()
+        assert several < one_part
