@@ -13,9 +13,7 @@ from t2t_repro.command_line.translate_text import (
     add_text_flags,
     translate_text,
 )
-from t2t_repro.hparams.fields import MOST_EXTRA_LENGTH
 from t2t_repro.runs.run_metadata import require_model
-from t2t_repro.system.errors import UserError
 
 
 def _parser() -> cli.ArgumentParser:
@@ -27,12 +25,7 @@ def _parser() -> cli.ArgumentParser:
         json_flag=False,
     )
     add_text_flags(parser)
-    parser.add_argument(
-        "--extra_length",
-        type=cli.at_least(0, MOST_EXTRA_LENGTH),
-        help="an output has at most the subwords of its line plus these; the model "
-        "has its own",
-    )
+    translate_flags.add_extra_length(parser, "an output")
     # The flags of `translate` that a tree has no use for.
     unused = cli.ArgumentParser("")
     translate_flags.add(unused)
@@ -56,20 +49,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _load(args: Any, lines: int | None) -> Prepared:
     """Loads the model as a parser; raises UserError if it was not trained to parse."""
-    from t2t_repro.problems.trees import TREES
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
-    from t2t_repro.translation.parser import Parser
+    from t2t_repro.translation.parser import Parser, check_is_parser
 
     give_each_batch_a_core()
     directory = ModelDir(Path(args.model_dir))
-    target_lang = directory.provenance().target_lang
-    if target_lang != TREES:
-        raise UserError(
-            f"--model_dir {args.model_dir} translates into {target_lang}, not into "
-            "trees; train a parser, for example with --hparams parsing_small"
-        )
+    check_is_parser(directory)
     changes = translate_flags.search_changes(args, directory.hparams())
     # A hypothesis that is no tree over the words may have one behind it.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size

@@ -127,13 +127,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation.split_scores import figures_of
-    from t2t_repro.fast.malloc import keep_freed_memory
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.training import devices, strategy
     from t2t_repro.training.procedure import train_and_score
     from t2t_repro.training.run import Run
 
-    keep_freed_memory()
     if args.deterministic:
         devices.compute_the_same_bits()
     name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"

@@ -39,14 +39,19 @@ That of a wide one reads its weights, compiled or not, and may be slower compile
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags."""
+def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
+    """Adds the limit of an output's length; `output` names the output in the help."""
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
-        help="a translation has at most the subwords of its line plus these; the "
-        "model has its own",
+        help=f"{output} has at most the subwords of its line plus these; the model "
+        "has its own",
     )
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    add_extra_length(parser, "a translation")
     parser.add_argument(
         "--min_length",
         type=cli.at_least(1),

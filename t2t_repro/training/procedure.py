@@ -16,6 +16,7 @@ from t2t_repro.data.skipped_pairs import (
     too_long,
 )
 from t2t_repro.evaluation.split_scores import kind_of_score
+from t2t_repro.fast.malloc import keep_freed_memory
 from t2t_repro.hparams import HParams
 from t2t_repro.hparams.fields import CPU_DEFAULTS
 from t2t_repro.models.precision import check_precision, mixed_precision
@@ -40,6 +41,7 @@ def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | No
     was asked to stop before its last step. `data_dir_given` is remembered for later
     commands. Raises UserError if the data, the directory or the numbers are not usable.
     """
+    keep_freed_memory()
     provenance = RunMetadata(
         problem=run.problem.name,
         source_lang=run.problem.source_lang,

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from t2t_repro.problems.tree_repair import Repair, escaped, repair
+from t2t_repro.problems.trees import TREES
+from t2t_repro.runs.model_dir import ModelDir
+from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translator import Translation, Translator
+
+
+def check_is_parser(directory: ModelDir) -> None:
+    """Raises UserError if a model was not trained to parse."""
+    target_lang = directory.provenance().target_lang
+    if target_lang != TREES:
+        raise UserError(
+            f"--model_dir {directory.path} translates into {target_lang}, not into "
+            "trees; train a parser, for example with --hparams parsing_small"
+        )
 
 
 class Parser:
