@@ -52,11 +52,11 @@ def kernels(device: str) -> list[Kernel]:
         xla_kernels,
     )
     from t2t_repro.fast import local_attention as fast_local_attention
-    from t2t_repro.layers import dropout, functional, local_attention
+    from t2t_repro.layers import dropout, functional, label_smoothing, local_attention
     from t2t_repro.models import generate, halves
 
     local = fast_local_attention.attend_locally
-    loss = functional.smoothed_cross_entropy
+    loss = label_smoothing.smoothed_cross_entropy
     on_both = [
         Kernel("flat_matmul", functional.linear, small_batch_matmul.linear),
         Kernel("flat_matmul", functional.tied_logits, small_batch_matmul.tied_logits),

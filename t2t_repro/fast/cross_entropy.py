@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.xla_kernels import in_xla
-from t2t_repro.layers.functional import entropy_of_smoothing
+from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
 # From logits (rows, V), labels (rows,) and what a symbol is asked for at least and the
 # label more: log(sum(exp(logits))), and the function from a gradient to the logits'.
@@ -19,7 +19,7 @@ _Form = Callable[[tf.Tensor, tf.Tensor, float, float], tuple[tf.Tensor, object]]
 def smoothed_cross_entropy(
     logits: tf.Tensor, targets: tf.Tensor, label_smoothing: float
 ) -> tf.Tensor:
-    """Replaces `functional.smoothed_cross_entropy` on a CPU.
+    """Replaces `label_smoothing.smoothed_cross_entropy` on a CPU.
 
     It keeps the softmax, which the loss has computed already; in XLA, which passes over
     memory once more to divide, what is divided for it.
@@ -31,7 +31,7 @@ def smoothed_cross_entropy(
 def by_comparison(
     logits: tf.Tensor, targets: tf.Tensor, label_smoothing: float
 ) -> tf.Tensor:
-    """Replaces `functional.smoothed_cross_entropy` on a GPU.
+    """Replaces `label_smoothing.smoothed_cross_entropy` on a GPU.
 
     Each element of the gradient is a function of its logit: read once and written
     once, where a softmax that is kept and a scatter would go through memory again.

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_repro.layers.functional import smoothed_cross_entropy
+from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
 from t2t_repro.models.transformer import Transformer
 
 

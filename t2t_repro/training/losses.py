@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from t2t_repro.layers.functional import (
-    Tensor,
+from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.label_smoothing import (
     entropy_of_smoothing,
     smoothed_cross_entropy,
 )

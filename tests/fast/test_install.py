@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro import fast
 from t2t_repro.fast import cross_entropy, int8_matmul, normalization
-from t2t_repro.layers import functional
+from t2t_repro.layers import functional, label_smoothing
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.models import generate
 from t2t_repro.system.errors import UserError
@@ -31,7 +31,7 @@ def a_gpu(monkeypatch):
 def used():
     return (
         functional.normalize.implementation,
-        functional.smoothed_cross_entropy.implementation,
+        label_smoothing.smoothed_cross_entropy.implementation,
     )
 
 

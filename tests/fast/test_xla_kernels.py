@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import cross_entropy, small_batch_matmul, xla_kernels
-from t2t_repro.layers import dropout, functional
+from t2t_repro.layers import dropout, label_smoothing
 
 ROWS, CHANNELS = 24, 16
 
@@ -79,7 +79,7 @@ def test_the_loss_and_its_gradient_are_those_of_the_formula(smoothing):
     found = compiled(cross_entropy.smoothed_cross_entropy, logits)
     wide = tf.cast(logits, tf.float64)
     upstream = tf.cast(upstream, tf.float64)
-    expected = computed(functional.smoothed_cross_entropy.reference, wide)
+    expected = computed(label_smoothing.smoothed_cross_entropy.reference, wide)
     for each, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(each, wanted, rtol=1e-6, atol=2e-5)
 

@@ -4,13 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_repro.layers.functional import (
-    apply_layers,
+from t2t_repro.layers.functional import apply_layers, linear, normalize, tied_logits
+from t2t_repro.layers.label_smoothing import (
     entropy_of_smoothing,
-    linear,
-    normalize,
     smoothed_cross_entropy,
-    tied_logits,
 )
 from tests.sixteen_bits import needs
 

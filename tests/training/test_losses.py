@@ -5,8 +5,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import cross_entropy
-from t2t_repro.layers import functional
-from t2t_repro.layers.functional import entropy_of_smoothing, smoothed_cross_entropy
+from t2t_repro.layers import label_smoothing
+from t2t_repro.layers.label_smoothing import (
+    entropy_of_smoothing,
+    smoothed_cross_entropy,
+)
 from t2t_repro.training.losses import loss_sum
 from tests import golden
 
@@ -33,7 +36,7 @@ def test_losses_sums_and_counts_are_tensor2tensors(shared_dir, smoothing):
 @pytest.mark.parametrize(
     "form",
     [
-        functional.smoothed_cross_entropy.reference,
+        label_smoothing.smoothed_cross_entropy.reference,
         cross_entropy.smoothed_cross_entropy,
         cross_entropy.by_comparison,
     ],

@@ -16,7 +16,7 @@ from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.interop.tensor2tensor.variable_names import t2t_name
-from t2t_repro.layers.functional import smoothed_cross_entropy
+from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer

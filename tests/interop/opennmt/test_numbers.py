@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.layers.functional import entropy_of_smoothing
+from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 from t2t_repro.models import generate
 from t2t_repro.training.losses import loss_sum
 from tests.interop.opennmt import vectors as opennmt_vectors

@@ -1,0 +1,45 @@
+"""Cross entropy with label smoothing (paper section 5.4)."""
+
+import math
+
+from keras import ops
+
+from t2t_repro.layers.functional import Tensor
+from t2t_repro.system.dispatch import dispatched
+
+
+def entropy_of_smoothing(label_smoothing: float, vocab_size: int) -> float:
+    """Returns the entropy of the smoothed distribution, in nats.
+
+    Source: tensor2tensor common_layers.py:smoothing_cross_entropy, with its 1e-20
+    inside the logarithm.
+    """
+    true, other = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
+    return -true * math.log(true) - label_smoothing * math.log(other + 1e-20)
+
+
+@dispatched
+def smoothed_cross_entropy(
+    logits: Tensor, targets: Tensor, label_smoothing: float
+) -> Tensor:
+    """Cross entropy with label smoothing (section 5.4), in nats.
+
+    The true symbol gets 1 - label_smoothing, each of the V - 1 others, PAD among them,
+    an equal part of the rest. The entropy of that distribution is subtracted, so that
+    the best loss is 0.
+
+    Args:
+        logits: float32 (..., V).
+        targets: int32 (...).
+        label_smoothing: from 0 to less than 1.
+
+    Returns:
+        float32 (...).
+    """
+    vocab_size = logits.shape[-1]
+    true, other = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
+    entropy = entropy_of_smoothing(label_smoothing, vocab_size)
+    log_probs = ops.log_softmax(logits, axis=-1)
+    of_target = ops.take_along_axis(log_probs, ops.expand_dims(targets, -1), axis=-1)
+    of_all = ops.sum(log_probs, axis=-1)
+    return -(true - other) * ops.squeeze(of_target, -1) - other * of_all - entropy
