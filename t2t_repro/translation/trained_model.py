@@ -69,7 +69,7 @@ def load(
 ) -> TrainedModel:
     """Brings a trained model back.
 
-    From then on the process computes the formulas of `t2t_repro.fast`.
+    From then on the process uses the optimized implementations of `t2t_repro.fast`.
 
     Args:
         model_dir: a folder that `train` or `import_t2t` made.
