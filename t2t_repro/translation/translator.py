@@ -142,7 +142,8 @@ class Translator(tf.Module):
             for each, rank in zip(given, _RANKS, strict=True)
         )
         search = self._search.get_concrete_function(*types)
-        return search(*(each for each in given if each is not None))
+        arrays = (each for each in given if each is not None)
+        return search(*(tf.convert_to_tensor(each, tf.int32) for each in arrays))
 
     @tf.function(autograph=False)
     def _search(

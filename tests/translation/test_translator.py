@@ -329,6 +329,14 @@ def test_translations_begin_as_they_are_told_to(translator, one_by_one):
             assert each.text == alone.text or each.score < alone.score
 
 
+def test_ids_of_numpy_are_translated_as_those_of_tensorflow(model, tokenizer):
+    translator = Translator(model, tokenizer, DecodingConfig(beam_size=1))
+    inputs = translator.encode(tf.constant(["one two"]))
+    found = translator.translate_ids(inputs.numpy())
+    for one, other in zip(found, translator.translate_ids(inputs), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_lengths_and_repetitions_are_as_the_search_says(model, tokenizer, beam_size):
     inputs = tokenizer.encode(tf.constant(["one two", "ten nine eight"])).to_tensor()
