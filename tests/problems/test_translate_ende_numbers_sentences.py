@@ -14,7 +14,7 @@ from t2t_repro.problems.translate_ende_numbers.partition import Values
 from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
 
-SUBJECTS = {subject.en: subject for subject in lexicon.SUBJECTS}
+SUBJECTS = {subject.phrase.en: subject for subject in lexicon.SUBJECTS}
 VERBS = {verb.en: verb for verb in lexicon.THING_VERBS}
 BOOKS = Phrase("twenty-three books", "dreiundzwanzig Bücher")
 FRIDAY = Phrase("on Friday the third of March", "am Freitag, dem dritten März,")
@@ -79,8 +79,8 @@ def test_an_adverb_in_front_moves_the_subject_behind_the_verb() -> None:
 
 
 def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
-    begins = clauses.happen(lexicon.HAPPENINGS["begin"], "present")
-    takes_place = clauses.happen(lexicon.HAPPENINGS["take place"], "present")
+    begins = clauses.conjugate(lexicon.VERBS["begin"], "3", "present")
+    takes_place = clauses.conjugate(lexicon.VERBS["take place"], "3", "present")
     date = "am Freitag, dem dritten März"
     assert clauses.main_clause(MEETING, begins, FRIDAY) == Phrase(
         "the meeting begins on Friday the third of March",
@@ -101,7 +101,7 @@ def test_the_train_leaves_with_a_separable_verb() -> None:
     train, time = Phrase("the train", "der Zug"), Phrase("at noon", "um zwölf Uhr")
     sentences = {
         tense: clauses.main_clause(
-            train, clauses.happen(lexicon.HAPPENINGS["leave"], tense), time
+            train, clauses.conjugate(lexicon.VERBS["leave"], "3", tense), time
         ).de
         for tense in ("present", "past", "future")
     }

@@ -13,10 +13,8 @@ import random
 from typing import NamedTuple
 
 from t2t_repro.problems.translate_ende_numbers.lexicon import (
-    FUTURE_ADVERBS,
+    ADVERBS,
     OPENINGS,
-    PAST_ADVERBS,
-    Happening,
     Subject,
     Verb,
 )
@@ -68,16 +66,6 @@ def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
         return VerbGroup(en, _WANT[person], infinitive)
     finite = verb.de_past_plural if person == "p" else verb.de_past
     return VerbGroup(verb.en_past, finite, verb.particle, bool(verb.particle))
-
-
-def happen(verb: Happening, tense: str) -> VerbGroup:
-    """Returns what an occasion does, in the tense "present", "past" or "future"."""
-    if tense == "future":
-        return VerbGroup(f"will {verb.en}", "wird", verb.particle + verb.de)
-    separable = bool(verb.particle)
-    if tense == "past":
-        return VerbGroup(verb.en_past, verb.de_past, verb.particle, separable)
-    return VerbGroup(verb.en_present, verb.de_present, verb.particle, separable)
 
 
 def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
@@ -132,21 +120,17 @@ def action(
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))
     who, group = subject.phrase, conjugate(verb, subject.person, tense)
     order = rng.choice(("main", "that") if timed else ("main", "adverb", "that"))
-    if order == "adverb" and tense == "past":
-        return inverted_clause(rng.choice(PAST_ADVERBS), who, group, rest)
-    if order == "adverb" and tense == "future":
-        return inverted_clause(rng.choice(FUTURE_ADVERBS), who, group, rest)
+    if order == "adverb" and tense in ADVERBS:
+        return inverted_clause(rng.choice(ADVERBS[tense]), who, group, rest)
     return ordered_clause(rng, order, who, group, rest)
 
 
-def occasion(
-    rng: random.Random, event: Phrase, verb: Happening, when: Phrase
-) -> Phrase:
+def occasion(rng: random.Random, event: Phrase, verb: Verb, when: Phrase) -> Phrase:
     """Returns a sentence in which an event begins, ends, leaves, ... at a time.
 
     `rng` chooses tense and word order; `when` has its preposition.
     """
-    group = happen(verb, rng.choice(("present", "past", "future")))
+    group = conjugate(verb, "3", rng.choice(("present", "past", "future")))
     order = rng.choice(("main", "main", "inverted", "that"))
     return ordered_clause(rng, order, event, group, when)
 

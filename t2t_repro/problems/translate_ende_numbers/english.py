@@ -4,25 +4,10 @@ The wording is British and agrees with num2words (lang "en"), without its comma
 after "thousand".
 """
 
-_UNITS = str.split(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-    "fourteen fifteen sixteen seventeen eighteen nineteen"
-)
-_TENS = str.split("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
-_IRREGULAR_ORDINALS = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
-MONTHS = str.split(
-    "January February March April May June July August September October "
-    "November December"
-)
-WEEKDAYS = str.split("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+from t2t_repro.problems.translate_ende_numbers.lexicon import MONTHS, TABLES
+
+_UNITS, _TENS = list(TABLES["units"]), list(TABLES["tens"])
+_IRREGULAR_ORDINALS = TABLES["english_ordinals"]
 
 
 def cardinal(n: int) -> str:
@@ -31,7 +16,7 @@ def cardinal(n: int) -> str:
         return _UNITS[n]
     if n < 100:
         tens, unit = divmod(n, 10)
-        return _TENS[tens] + (f"-{_UNITS[unit]}" if unit else "")
+        return _TENS[tens - 2] + (f"-{_UNITS[unit]}" if unit else "")
     if n < 1000:
         hundreds, rest = divmod(n, 100)
         head = f"{_UNITS[hundreds]} hundred"
@@ -69,7 +54,7 @@ def year(n: int) -> str:
 
 def date(day: int, month: int, year_number: int | None = None) -> str:
     """Returns a date, e.g. (21, 5, 1984): "the twenty-first of May nineteen ..."."""
-    words = f"the {ordinal(day)} of {MONTHS[month - 1]}"
+    words = f"the {ordinal(day)} of {MONTHS[month - 1].en}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
 

@@ -4,40 +4,22 @@ The spelling agrees with num2words (lang "de"): "einhundert" and "eintausend" in
 cardinals, but "hundertste" and "tausendste" for the bare ordinals.
 """
 
-_UNITS = str.split(
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
-    "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
-)
-_TENS = str.split("_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
-_IRREGULAR_ORDINALS = {1: "erste", 3: "dritte", 7: "siebte", 8: "achte"}
-MONTHS = str.split(
-    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
-)
-WEEKDAYS = str.split("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag")
+from t2t_repro.problems.translate_ende_numbers.lexicon import MONTHS, TABLES
+
+_UNITS, _TENS = list(TABLES["units"].values()), list(TABLES["tens"].values())
+_IRREGULAR_ORDINALS = TABLES["german_ordinals"]
 
 NOMINATIVE, ACCUSATIVE, DATIVE = "nominative", "accusative", "dative"
-
-# Articles by gender ("m", "f", "n"); the plural's do not depend on it ("p").
-_DEFINITE = {
-    NOMINATIVE: {"m": "der", "f": "die", "n": "das", "p": "die"},
-    ACCUSATIVE: {"m": "den", "f": "die", "n": "das", "p": "die"},
-    DATIVE: {"m": "dem", "f": "der", "n": "dem", "p": "den"},
-}
-_INDEFINITE = {
-    NOMINATIVE: {"m": "ein", "f": "eine", "n": "ein"},
-    ACCUSATIVE: {"m": "einen", "f": "eine", "n": "ein"},
-    DATIVE: {"m": "einem", "f": "einer", "n": "einem"},
-}
 
 
 def definite(case: str, gender: str) -> str:
     """Returns "der", "die", "das", "den" or "dem"."""
-    return _DEFINITE[case][gender]
+    return TABLES["definite_articles"][case][gender]
 
 
 def indefinite(case: str, gender: str) -> str:
     """Returns "ein" with its ending."""
-    return _INDEFINITE[case][gender]
+    return TABLES["indefinite_articles"][case][gender]
 
 
 def after_definite(stem: str, case: str, gender: str) -> str:
@@ -68,7 +50,7 @@ def cardinal(n: int, final_one: str = "eins") -> str:
         return _UNITS[n]
     if n < 100:
         tens, unit = divmod(n, 10)
-        return (f"{cardinal(unit, 'ein')}und" if unit else "") + _TENS[tens]
+        return (f"{cardinal(unit, 'ein')}und" if unit else "") + _TENS[tens - 2]
     size, word = (1000, "tausend") if n >= 1000 else (100, "hundert")
     count, rest = divmod(n, size)
     head = cardinal(count, "ein") + word
@@ -101,7 +83,7 @@ def year(n: int) -> str:
 
 def date(day: int, month: int, case: str, year_number: int | None = None) -> str:
     """Returns a date without its article, e.g. "einundzwanzigsten Mai"."""
-    words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1]}"
+    words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1].de}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
 

@@ -1,12 +1,10 @@
 """The closed vocabulary around the values, read from `lexicon.yaml`."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from t2t_repro.problems.translate_ende_numbers import english, german
 from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
 
 
@@ -24,14 +22,8 @@ class Noun(NamedTuple):
 class Subject(NamedTuple):
     """A subject: its words, and "1" (I), "3" (he, she) or "p" (plural) for the verb."""
 
-    en: str
-    de: str
+    phrase: Phrase
     person: str
-
-    @property
-    def phrase(self) -> Phrase:
-        """The words."""
-        return Phrase(self.en, self.de)
 
 
 class Verb(NamedTuple):
@@ -48,61 +40,50 @@ class Verb(NamedTuple):
     particle: str = ""  # The separable particle ("ab" of "abholen"), or "".
 
 
-class Happening(NamedTuple):
-    """What an occasion does, third person singular."""
-
-    en: str  # English infinitive.
-    en_present: str  # English present tense.
-    en_past: str  # English past tense.
-    de: str  # German infinitive without its separable particle.
-    de_present: str  # German present tense without particle.
-    de_past: str  # German past tense without particle.
-    particle: str = ""  # The separable particle ("statt" of "stattfinden"), or "".
-
-
 _FILE = Path(__file__).with_name("lexicon.yaml")
-_TABLES: dict[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-_VERBS = {row[0]: Verb(*row) for row in _TABLES["verbs"]}
-HAPPENINGS = {row[0]: Happening(*row) for row in _TABLES["happenings"]}
+TABLES: dict[str, Any] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+VERBS = {row[0]: Verb(*row) for row in TABLES["verbs"]}
 
 
 def _phrases(table: str) -> tuple[Phrase, ...]:
-    return tuple(Phrase(en, de) for en, de in _TABLES[table].items())
+    return tuple(Phrase(en, de) for en, de in TABLES[table].items())
 
 
-def _verbs(names: Iterable[str]) -> tuple[Verb, ...]:
-    return tuple(_VERBS[name] for name in names)
+def _verbs(table: str) -> tuple[Verb, ...]:
+    return tuple(VERBS[name] for name in TABLES[table])
 
 
-SMALL_NOUNS = tuple(Noun(*row) for row in _TABLES["small_nouns"])
-LARGE_NOUNS = tuple(Noun(*row) for row in _TABLES["large_nouns"])
+SMALL_NOUNS = tuple(Noun(*row) for row in TABLES["small_nouns"])
+LARGE_NOUNS = tuple(Noun(*row) for row in TABLES["large_nouns"])
 NOUNS = SMALL_NOUNS + LARGE_NOUNS
 CONTAINERS = _phrases("containers")
-SUBJECTS = tuple(Subject(*row) for row in _TABLES["subjects"])
-PERSONS = tuple(Phrase(name, name) for name in _TABLES["persons"])
+SUBJECTS = tuple(
+    Subject(Phrase(en, de), person) for en, de, person in TABLES["subjects"]
+)
+PERSONS = tuple(Phrase(name, name) for name in TABLES["persons"])
 
-THING_VERBS = _verbs(_TABLES["thing_verbs"])
-TRADE_VERBS = _verbs(_TABLES["trade_verbs"])
-PERSON_VERBS = _verbs(_TABLES["person_verbs"])
-ACTIVITIES = _verbs(_TABLES["activities"])
-POSITIONS = _verbs(_TABLES["positions"])
-PAY, ARRIVE_THERE = _verbs(("pay", "arrive"))
+THING_VERBS = _verbs("thing_verbs")
+TRADE_VERBS = _verbs("trade_verbs")
+PERSON_VERBS = _verbs("person_verbs")
+ACTIVITIES = _verbs("activities")
+POSITIONS = _verbs("positions")
 
 PREPOSITIONS = _phrases("prepositions")
 ADJECTIVES = _phrases("adjectives")
 DAY_ADJECTIVES = _phrases("day_adjectives")
-PAST_ADVERBS = _phrases("past_adverbs")
-FUTURE_ADVERBS = _phrases("future_adverbs")
-TIME_ADVERBS = (Phrase("today", "heute"), *PAST_ADVERBS, *FUTURE_ADVERBS)
+ADVERBS = {tense: _phrases(f"{tense}_adverbs") for tense in ("past", "future")}
+"""Of time, by the tense of the verb."""
+TIME_ADVERBS = (Phrase("today", "heute"), *ADVERBS["past"], *ADVERBS["future"])
 OPENINGS = _phrases("openings")
 
 EVENTS = _phrases("events")
 VEHICLES = _phrases("vehicles")
-EVENT_HAPPENINGS = tuple(HAPPENINGS[name] for name in _TABLES["event_happenings"])
+EVENT_VERBS = _verbs("event_verbs")
 CITIES = _phrases("cities")
-WEEKDAYS = tuple(map(Phrase, english.WEEKDAYS, german.WEEKDAYS))
+WEEKDAYS = _phrases("weekdays")
+MONTHS = _phrases("months")
 # A part of the day, and the hours at which German says so.
 DAY_PARTS = tuple(
     (Phrase(en, de), range(first, last + 1))
-    for en, de, first, last in _TABLES["day_parts"]
+    for en, de, first, last in TABLES["day_parts"]
 )

@@ -29,6 +29,21 @@ _SMALL_PRICE_SHARE = 0.5
 _YEAR_SHARE = 0.5
 
 
+def with_article(
+    noun: Noun, adjective: Phrase, case: str, *, definite: bool = True
+) -> Phrase:
+    """Returns a thing with its article, "the old house" or "an old house"."""
+    en = spaced(adjective.en, noun.en)
+    if definite:
+        article, decline = german.definite, german.after_definite
+        en = f"the {en}"
+    else:
+        article, decline = german.indefinite, german.after_indefinite
+        en = f"{english.indefinite(en)} {en}"
+    declined = adjective.de and decline(adjective.de, case, noun.gender)
+    return Phrase(en, spaced(article(case, noun.gender), declined, noun.de))
+
+
 class PhraseMaker:
     """Makes phrases from the values of one split."""
 
@@ -46,9 +61,8 @@ class PhraseMaker:
         """
         value: Value
         if few or self.rng.random() < _SMALL_COUNT_SHARE:
-            most = self.rng.choice((12, 99))
-            n, name = self._choose_pair(self._values.counts, nouns, most)
-            noun, value = _NOUN_OF[name], ("count", n, name)
+            n, noun = self._choose_pair(self._values.counts, nouns)
+            value = ("count", n, noun.en)
         else:
             pools = (self._values.hundreds, self._values.thousands)
             n, noun = self.rng.choice(self.rng.choice(pools)), self.rng.choice(nouns)
@@ -67,9 +81,7 @@ class PhraseMaker:
     def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
         """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
         if self.rng.random() < _SMALL_ORDINAL_SHARE:
-            most = self.rng.choice((12, 99))
-            n, name = self._choose_pair(self._values.ordinals, nouns, most)
-            noun = _NOUN_OF[name]
+            n, noun = self._choose_pair(self._values.ordinals, nouns)
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
         en, de, _ = self._adjective()
@@ -85,11 +97,7 @@ class PhraseMaker:
     def described(self, case: str) -> Phrase:
         """Returns a thing without a value: "the old table", "den alten Tisch"."""
         noun, adjective = self.rng.choice(NOUNS), self.rng.choice(ADJECTIVES)
-        declined = german.after_definite(adjective.de, case, noun.gender)
-        return Phrase(
-            f"the {adjective.en} {noun.en}",
-            f"{german.definite(case, noun.gender)} {declined} {noun.de}",
-        )
+        return with_article(noun, adjective, case)
 
     def price(self, case: str = ACCUSATIVE, *, round_share: float = 0.0) -> Phrase:
         """Returns a price; `round_share` of those below 100 euros have one unit only.
@@ -97,9 +105,8 @@ class PhraseMaker:
         These are whole euros, or cents without euros.
         """
         if self.rng.random() < _SMALL_PRICE_SHARE:
-            pool = self._values.prices
-            if self.rng.random() < round_share:
-                pool = self._round_prices
+            is_round = self.rng.random() < round_share
+            pool = self._round_prices if is_round else self._values.prices
             euros, cents = self.rng.choice(pool)
         else:
             euros = self.rng.choice(self._values.hundreds)
@@ -112,9 +119,8 @@ class PhraseMaker:
 
     def clock(self, *, round_share: float = 0.2) -> Phrase:
         """Returns a time without preposition; `round_share` are quarters of an hour."""
-        pool = self._values.times
-        if self.rng.random() < round_share:
-            pool = self._round_times
+        is_round = self.rng.random() < round_share
+        pool = self._round_times if is_round else self._values.times
         hour, minute = self.rng.choice(pool)
         return Phrase(
             english.clock(hour, minute),
@@ -189,15 +195,18 @@ class PhraseMaker:
         return first, second
 
     def _choose_pair(
-        self, pool: list[tuple[int, str]], nouns: Sequence[Noun], most: int
-    ) -> tuple[int, str]:
-        """Returns a random (number, noun) of a pool with one of these nouns.
+        self, pool: list[tuple[int, str]], nouns: Sequence[Noun]
+    ) -> tuple[int, Noun]:
+        """Returns a random number and noun of a pool with one of these nouns.
 
-        The number is at most `most`, if the pool has such a number.
+        Every other number is at most 12, if the pool has such a number.
         """
+        most = self.rng.choice((12, 99))
         names = {noun.en for noun in nouns}
         fitting = [pair for pair in pool if pair[1] in names]
-        return self.rng.choice([pair for pair in fitting if pair[0] <= most] or fitting)
+        small = [pair for pair in fitting if pair[0] <= most]
+        n, name = self.rng.choice(small or fitting)
+        return n, _NOUN_OF[name]
 
     def _adjective(self) -> Phrase:
         """Returns an adjective, or more often none."""

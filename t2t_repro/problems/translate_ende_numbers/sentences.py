@@ -12,7 +12,7 @@ from t2t_repro.problems.translate_ende_numbers.german import (
     DATIVE,
     NOMINATIVE,
 )
-from t2t_repro.problems.translate_ende_numbers.lexicon import HAPPENINGS, Happening
+from t2t_repro.problems.translate_ende_numbers.lexicon import VERBS, Verb
 from t2t_repro.problems.translate_ende_numbers.partition import Values
 from t2t_repro.problems.translate_ende_numbers.phrase import Phrase, Value, joined
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
@@ -125,7 +125,7 @@ class SentenceMaker:
     def _event(self, make_when: Callable[[], Phrase]) -> Phrase:
         """Returns a sentence in which an event happens on a day or at a time."""
         event = self._rng.choice(lexicon.EVENTS)
-        verb = self._rng.choice(lexicon.EVENT_HAPPENINGS)
+        verb = self._rng.choice(lexicon.EVENT_VERBS)
         return clauses.occasion(self._rng, event, verb, make_when())
 
     def _birth(self) -> Phrase:
@@ -149,14 +149,13 @@ class SentenceMaker:
     # Times
 
     def _departure(self) -> Phrase:
-        event, verb = self._vehicle()
-        return clauses.occasion(self._rng, event, verb, self._phrases.at_time())
+        return clauses.occasion(self._rng, *self._vehicle(), self._phrases.at_time())
 
     def _clock_says(self) -> Phrase:
         just, clock = self._rng.choice(_JUST), self._phrases.clock()
         opening = joined("it was {0} {1} when", "es war {0} {1}, als", just, clock)
         event, verb = self._vehicle()
-        return clauses.that_clause(opening, event, clauses.happen(verb, "past"))
+        return clauses.that_clause(opening, event, clauses.conjugate(verb, "3", "past"))
 
     def _bare_time(self) -> Phrase:
         date = self._phrases.date(DATIVE)
@@ -177,13 +176,13 @@ class SentenceMaker:
     def _cost(self) -> Phrase:
         price = self._phrases.price()
         tense = self._rng.choice(("present", "future"))
-        verb = clauses.happen(HAPPENINGS["cost"], tense)
+        verb = clauses.conjugate(VERBS["cost"], "3", tense)
         return self._stated(self._phrases.described(NOMINATIVE), verb, price)
 
     def _payment(self) -> Phrase:
         thing = self._phrases.described(ACCUSATIVE)
         paid = joined("{1} for {0}", "{1} für {0}", thing, self._phrases.price())
-        return self._somebody((lexicon.PAY,), paid)
+        return self._somebody((VERBS["pay"],), paid)
 
     # Parts that several kinds share
 
@@ -193,7 +192,7 @@ class SentenceMaker:
         return clauses.ordered_clause(self._rng, order, subject, verb, rest)
 
     def _somebody(
-        self, verbs: tuple[lexicon.Verb, ...], rest: Phrase, *, timed: bool = False
+        self, verbs: tuple[Verb, ...], rest: Phrase, *, timed: bool = False
     ) -> Phrase:
         """Returns a sentence in which somebody does one of some things."""
         subject, verb = self._rng.choice(lexicon.SUBJECTS), self._rng.choice(verbs)
@@ -210,12 +209,12 @@ class SentenceMaker:
         stretch = make_stretch()
         if self._rng.random() < 0.5:
             event = self._rng.choice(lexicon.EVENTS)
-            return clauses.occasion(self._rng, event, HAPPENINGS["last"], stretch)
+            return clauses.occasion(self._rng, event, VERBS["last"], stretch)
         return self._somebody(lexicon.ACTIVITIES, stretch, timed=True)
 
-    def _vehicle(self) -> tuple[Phrase, Happening]:
+    def _vehicle(self) -> tuple[Phrase, Verb]:
         """Returns e.g. "the train to Hamburg" and that it leaves."""
         where = self._rng.choice(lexicon.VEHICLES), self._rng.choice(lexicon.CITIES)
         if self._rng.random() < 0.5:
-            return joined("{0} to {1}", "{0} nach {1}", *where), HAPPENINGS["leave"]
-        return joined("{0} from {1}", "{0} aus {1}", *where), HAPPENINGS["arrive"]
+            return joined("{0} to {1}", "{0} nach {1}", *where), VERBS["leave"]
+        return joined("{0} from {1}", "{0} aus {1}", *where), VERBS["arrive"]

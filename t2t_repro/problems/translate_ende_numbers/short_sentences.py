@@ -6,6 +6,7 @@ something without a city, a day or a price.
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from t2t_repro.problems.translate_ende_numbers import clauses, english, german, lexicon
 from t2t_repro.problems.translate_ende_numbers.clauses import IS, WAS, VerbGroup
@@ -14,7 +15,12 @@ from t2t_repro.problems.translate_ende_numbers.german import (
     DATIVE,
     NOMINATIVE,
 )
-from t2t_repro.problems.translate_ende_numbers.lexicon import HAPPENINGS, NOUNS
+from t2t_repro.problems.translate_ende_numbers.lexicon import (
+    ADVERBS,
+    NOUNS,
+    VERBS,
+    Verb,
+)
 from t2t_repro.problems.translate_ende_numbers.partition import Values, split_of
 from t2t_repro.problems.translate_ende_numbers.phrase import (
     NOTHING,
@@ -22,7 +28,7 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
     joined,
     spaced,
 )
-from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker
+from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker, with_article
 
 # "to be" for one person or thing and for several, in the present and the past.
 _BE = {
@@ -57,9 +63,12 @@ class ShortMaker:
                 self._at_clock,
                 self._it_is,
                 phrases.from_until_time,
-                self._event_time,
+                lambda: self._happening(self._at_clock()),
             ],
-            "price": [*[self._price] * 3, self._it_costs],
+            "price": [
+                *[partial(phrases.price, NOMINATIVE, round_share=0.5)] * 3,
+                self._it_costs,
+            ],
             "clause": [
                 self._quality,
                 *[self._action] * 3,
@@ -130,18 +139,12 @@ class ShortMaker:
         verb = self._choose(_BE["3"])
         return clauses.main_clause(Phrase("it", "es"), verb, self._clock())
 
-    def _event_time(self) -> Phrase:
-        return self._happening(self._at_clock())
-
     # Prices
-
-    def _price(self) -> Phrase:
-        return self._phrases.price(NOMINATIVE, round_share=0.5)
 
     def _it_costs(self) -> Phrase:
         price = self._phrases.price(round_share=0.5)
         thing = self._choose((Phrase("it", "es"), self._thing(NOMINATIVE)))
-        costs = clauses.happen(HAPPENINGS["cost"], "present")
+        costs = clauses.conjugate(VERBS["cost"], "3", "present")
         return clauses.main_clause(thing, costs, price)
 
     # Clauses without a value
@@ -160,7 +163,7 @@ class ShortMaker:
         return self._somebody(lexicon.PERSON_VERBS, self._choose(lexicon.PERSONS))
 
     def _activity(self) -> Phrase:
-        verbs = (*lexicon.ACTIVITIES, *[lexicon.ARRIVE_THERE] * 2)
+        verbs = (*lexicon.ACTIVITIES, *[VERBS["arrive"]] * 2)
         return self._somebody(verbs, NOTHING)
 
     def _position(self) -> Phrase:
@@ -175,19 +178,18 @@ class ShortMaker:
 
     # Parts that several kinds share
 
-    def _somebody(self, verbs: tuple[lexicon.Verb, ...], rest: Phrase) -> Phrase:
+    def _somebody(self, verbs: tuple[Verb, ...], rest: Phrase) -> Phrase:
         """Returns a main clause, perhaps with an adverb of time, in any tense."""
         subject, verb = self._choose(lexicon.SUBJECTS), self._choose(verbs)
-        tenses = _TENSES[:-1] if verb is lexicon.ARRIVE_THERE else _TENSES
+        tenses = _TENSES[:-1] if verb.en == "arrive" else _TENSES
         if verb.en == verb.en_past and subject.person != "3":
             tenses = tenses[1:]  # "I read" is present or past: only the past is used.
         tense = self._choose(tenses)
         who, group = subject.phrase, clauses.conjugate(verb, subject.person, tense)
-        adverbs = {"past": lexicon.PAST_ADVERBS, "future": lexicon.FUTURE_ADVERBS}
         order = self._choose(("none", "none", "first", "last"))
-        if order == "none" or tense not in adverbs:
+        if order == "none" or tense not in ADVERBS:
             return clauses.main_clause(who, group, rest)
-        adverb = self._choose(adverbs[tense])
+        adverb = self._choose(ADVERBS[tense])
         if order == "first":
             return clauses.inverted_clause(adverb, who, group, rest)
         en, de = spaced(rest.en, adverb.en), spaced(adverb.de, rest.de)
@@ -195,27 +197,17 @@ class ShortMaker:
 
     def _happening(self, when: Phrase) -> Phrase:
         """Returns a clause in which an event or a vehicle does what it does."""
-        moves = HAPPENINGS["leave"], HAPPENINGS["arrive"]
+        moves = VERBS["leave"], VERBS["arrive"]
         events = (
-            (self._choose(lexicon.EVENTS), self._choose(lexicon.EVENT_HAPPENINGS)),
+            (self._choose(lexicon.EVENTS), self._choose(lexicon.EVENT_VERBS)),
             (self._choose(lexicon.VEHICLES), self._choose(moves)),
         )
         event, verb = self._choose(events)
         tense = self._choose(("present", "past", "future"))
-        return clauses.main_clause(event, clauses.happen(verb, tense), when)
+        return clauses.main_clause(event, clauses.conjugate(verb, "3", tense), when)
 
     def _thing(self, case: str) -> Phrase:
         """Returns a thing, "the house" or "an old house", in a German case."""
         noun, definite = self._choose(NOUNS), self._rng.random() < 0.6
         adjective = self._choose((NOTHING, self._choose(lexicon.ADJECTIVES)))
-        en = spaced(adjective.en, noun.en)
-        if definite:
-            article = german.definite(case, noun.gender)
-            ending = german.after_definite
-            en = f"the {en}"
-        else:
-            article = german.indefinite(case, noun.gender)
-            ending = german.after_indefinite
-            en = f"{english.indefinite(en)} {en}"
-        declined = ending(adjective.de, case, noun.gender) if adjective.de else ""
-        return Phrase(en, spaced(article, declined, noun.de))
+        return with_article(noun, adjective, case, definite=definite)

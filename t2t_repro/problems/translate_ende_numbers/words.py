@@ -7,11 +7,13 @@ from t2t_repro.problems.translate_ende_numbers.german import NOMINATIVE
 from t2t_repro.problems.translate_ende_numbers.lexicon import (
     ADJECTIVES,
     CITIES,
+    MONTHS,
     NOUNS,
     TIME_ADVERBS,
     WEEKDAYS,
 )
-from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
+from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase
+from t2t_repro.problems.translate_ende_numbers.phrases import with_article
 
 _NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
@@ -34,17 +36,16 @@ def words() -> Iterator[Phrase]:
         yield Phrase(f"on {day.en}", f"am {day.de}")
         for now in _NOWS:
             yield Phrase(f"{now.en} is {day.en}", f"{now.de} ist {day.de}")
-    for month in map(Phrase, english.MONTHS, german.MONTHS):
+    for month in MONTHS:
         yield month
         yield Phrase(f"in {month.en}", f"im {month.de}")
     for noun in NOUNS:
-        one = f"{german.indefinite(NOMINATIVE, noun.gender)} {noun.de}"
-        the = german.definite(NOMINATIVE, noun.gender)
+        one = with_article(noun, NOTHING, NOMINATIVE, definite=False)
         yield Phrase(noun.en, noun.de)
         yield Phrase(noun.en_plural, noun.de_plural)
-        yield Phrase(f"one {noun.en}", one)
-        yield Phrase(f"{english.indefinite(noun.en)} {noun.en}", one)
-        yield Phrase(f"the {noun.en}", f"{the} {noun.de}")
+        yield Phrase(f"one {noun.en}", one.de)
+        yield one
+        yield with_article(noun, NOTHING, NOMINATIVE)
         yield Phrase(f"the {noun.en_plural}", f"die {noun.de_plural}")
     yield from ADJECTIVES
     yield from TIME_ADVERBS
