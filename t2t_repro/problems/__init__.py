@@ -67,14 +67,6 @@ def create(
             f"--problem {name}: there is no such problem; did you mean {near}? "
             f"Known are {', '.join(names())}, and a class of your own as MODULE:CLASS."
         )
-    _check_languages(problem, source_lang, target_lang)
-    return problem
-
-
-def _check_languages(
-    problem: Problem, source_lang: str | None, target_lang: str | None
-) -> None:
-    """Raises UserError if a flag contradicts the problem's own languages."""
     for flag, given, own in (
         ("--source_lang", source_lang, problem.source_lang),
         ("--target_lang", target_lang, problem.target_lang),
@@ -84,3 +76,4 @@ def _check_languages(
                 f"{flag} {given}: {problem.name} translates {problem.source_lang} to "
                 f"{problem.target_lang}; leave the flag out."
             )
+    return problem

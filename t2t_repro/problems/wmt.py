@@ -15,7 +15,6 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,25 +22,15 @@ from typing import Any
 from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.errors import UserError
 
-
-@dataclass(frozen=True)
-class _Corpus:
-    """A TFDS data set and the direction in which it is used."""
-
-    tfds_name: str
-    source_lang: str
-    target_lang: str
-    train_pairs: int | None
-
-
-_CORPORA = {
+# TFDS's name of each corpus, and its training pairs if their number is known.
+_CORPORA: dict[str, tuple[str, int | None]] = {
     # Europarl v7, Common Crawl, News Commentary v9: the paper's "about 4.5 million
     # sentence pairs" (section 5.1).
-    "translate_ende_wmt14": _Corpus("wmt14_translate/de-en", "en", "de", 4_508_785),
+    "translate_ende_wmt14": ("wmt14_translate/de-en", 4_508_785),
     # The paper says 36 million pairs; TFDS takes the whole of its sources.
-    "translate_enfr_wmt14": _Corpus("wmt14_translate/fr-en", "en", "fr", None),
+    "translate_enfr_wmt14": ("wmt14_translate/fr-en", None),
     # T2T: data_generators/translate_ende.py; News Commentary is v13 there.
-    "translate_ende_wmt_t2t": _Corpus("wmt_t2t_translate/de-en", "en", "de", 4_592_289),
+    "translate_ende_wmt_t2t": ("wmt_t2t_translate/de-en", 4_592_289),
 }
 _TFDS_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 # Name and number of lines of the held-out sets.
@@ -65,15 +54,14 @@ class WmtProblem(Problem):
     def __init__(self, name: str, data_dir: str | None) -> None:
         """Chooses the corpus of a name; reads nothing."""
         super().__init__(data_dir)
-        self._corpus = _CORPORA[name]
         self.name = name
-        self.source_lang = self._corpus.source_lang
-        self.target_lang = self._corpus.target_lang
+        self._tfds_name, self._train_pairs = _CORPORA[name]
+        self.target_lang, self.source_lang = self._tfds_name[-5:].split("-")
         default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
         folders = [Path(default).expanduser()]
         if data_dir is not None:
             folders = [Path(data_dir) / "tfds", Path(data_dir), *folders]
-        found = (_newest(folder, self._corpus) for folder in folders)
+        found = (_newest(folder / self._tfds_name) for folder in folders)
         self._prepared = next(filter(None, found), None)
         self.tfds_dir = self._prepared.parents[2] if self._prepared else folders[0]
 
@@ -100,7 +88,7 @@ class WmtProblem(Problem):
                 )
         except (tf.errors.OpError, OSError) as error:
             raise UserError(
-                f"the files of {self._corpus.tfds_name} in {self.tfds_dir} are missing "
+                f"the files of {self._tfds_name} in {self.tfds_dir} are missing "
                 f"or damaged ({_first_line(error)}); copy or prepare them again."
             ) from error
 
@@ -113,8 +101,8 @@ class WmtProblem(Problem):
         check_split(split)
         tfds_split = _TFDS_SPLITS[split]
         lines = self._builder.info.splits[tfds_split].num_examples
-        origin = f"TFDS {self._corpus.tfds_name} {tfds_split}"
-        training = ("the whole training set", self._corpus.train_pairs)
+        origin = f"TFDS {self._tfds_name} {tfds_split}"
+        training = ("the whole training set", self._train_pairs)
         name, expected = training if split == "train" else _HELD_OUT[split]
         if expected is not None and lines != expected:
             return f"{origin}, {lines:,} lines: not {name}, which has {expected:,}"
@@ -160,34 +148,28 @@ class WmtProblem(Problem):
 
             # Standard output belongs to results; TFDS prints its progress there.
             with contextlib.redirect_stdout(sys.stderr):
-                builder = tfds.builder(
-                    self._corpus.tfds_name, data_dir=str(self.tfds_dir)
-                )
+                builder = tfds.builder(self._tfds_name, data_dir=str(self.tfds_dir))
                 builder.download_and_prepare()
         except Exception as error:
-            raise UserError(self._how_to_get_it(_first_line(error))) from error
+            name = self._tfds_name
+            raise UserError(
+                f"{name} is not prepared in {self.tfds_dir} and cannot be downloaded "
+                f"({_first_line(error)}). On a machine with internet run: python -c "
+                f"'import tensorflow_datasets as tfds; "
+                f'tfds.builder("{name}", data_dir="tfds").download_and_prepare()\' and '
+                f"copy tfds/{name} to {self.tfds_dir / name}."
+            ) from error
         return builder
 
-    def _how_to_get_it(self, reason: str) -> str:
-        """Returns the one line that helps someone whose machine is offline."""
-        name = self._corpus.tfds_name
-        return (
-            f"{name} is not prepared in {self.tfds_dir} and cannot be downloaded "
-            f"({reason}). On a machine with internet run: python -c 'import "
-            f'tensorflow_datasets as tfds; tfds.builder("{name}", data_dir="tfds")'
-            f".download_and_prepare()' and copy tfds/{name} to "
-            f"{self.tfds_dir / name}."
-        )
 
-
-def _newest(tfds_dir: Path, corpus: _Corpus) -> Path | None:
-    """Returns the newest prepared version's folder, or None if there is none.
+def _newest(versions_dir: Path) -> Path | None:
+    """Returns the folder of the newest prepared version, or None if there is none.
 
     A copied data set needs neither the network nor the code that generated it.
     """
     versions = [
         (tuple(int(part) for part in folder.name.split(".")), folder)
-        for folder in (tfds_dir / corpus.tfds_name).glob("*.*.*")
+        for folder in versions_dir.glob("*.*.*")
         if re.fullmatch(r"\d+\.\d+\.\d+", folder.name)
         and (folder / "dataset_info.json").exists()
     ]
