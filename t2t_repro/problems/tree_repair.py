@@ -28,15 +28,15 @@ from t2t_repro.problems.trees import (
     read_tags,
     spell,
     tags_of,
+    without_empty,
 )
 from t2t_repro.system.errors import UserError
 
 # The labels of constituents (Bies et al. 1995, Bracketing Guidelines, section 1.1).
 _LABELS = frozenset(
-    (
-        *("ADJP", "ADVP", "CONJP", "FRAG", "INTJ", "LST", "NAC", "NP", "NX", "PP"),
-        *("PRN", "PRT", "QP", "RRC", "S", "SBAR", "SBARQ", "SINV", "SQ", "TOP", "UCP"),
-        *("VP", "WHADJP", "WHADVP", "WHNP", "WHPP", "X"),
+    str.split(
+        "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC S SBAR SBARQ SINV "
+        "SQ TOP UCP VP WHADJP WHADVP WHNP WHPP X"
     )
 )
 # Punctuation whose part of speech cannot be another. It matters: EVALB deletes words
@@ -49,8 +49,6 @@ _PUNCTUATION = {
     "''": "''",
 }
 _PUNCTUATION_TAGS = frozenset(_PUNCTUATION.values())
-# An apostrophe is a quote or a possessive.
-_EITHER = frozenset(("'",))
 _DEFAULT_TAG = "NN"
 # The costs of an alignment: a word or a part of speech left alone, and two joined that
 # do not suit each other, which is cheaper than leaving both alone.
@@ -90,12 +88,12 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
         marks = _balanced(usable)
         # The number of words alone may be what was wrong.
         brackets = len(usable) < len(tags) or tags_of(marks) != usable
-        brackets = brackets or _without_empty(marks) != marks
+        brackets = brackets or without_empty(marks) != marks
     speech = parts_of_speech(marks)
     unsuitable = len(speech) != len(words) or not all(map(_suits, words, speech))
     if unsuitable:
         marks = _fitted(marks, words)
-    return Repair(spell(_without_empty(marks), words), brackets, unsuitable)
+    return Repair(spell(without_empty(marks), words), brackets, unsuitable)
 
 
 def escaped(word: str) -> str:
@@ -190,22 +188,12 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
     return pairs
 
 
-def _without_empty(marks: Sequence[Mark]) -> list[Mark]:
-    """Leaves out constituents that have no word."""
-    kept: list[Mark] = []
-    for mark in marks:
-        if mark.kind is Kind.END and kept[-1].kind is Kind.BEGIN:
-            kept.pop()
-        else:
-            kept.append(mark)
-    return kept
-
-
 def _suits(word: str, tag: str) -> bool:
     """Whether a part of speech may be a word's, as far as punctuation goes."""
     if word in _PUNCTUATION:
         return tag == _PUNCTUATION[word]
-    return word in _EITHER or tag not in _PUNCTUATION_TAGS
+    # An apostrophe is a quote or a possessive.
+    return word == "'" or tag not in _PUNCTUATION_TAGS
 
 
 def _tag(word: str) -> str:

@@ -17,7 +17,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from t2t_repro.problems.trees import ROOT, Kind, Mark, read_tree, tags_of
+from t2t_repro.problems.trees import (
+    ROOT,
+    Kind,
+    Mark,
+    parts_of_speech,
+    read_tree,
+    tags_of,
+    without_empty,
+)
 from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
 
@@ -86,28 +94,19 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     """
     if marks[0].label in _ROOTS:
         marks = marks[1:-1]
-    kept: list[Mark] = []
-    kept_words: list[str] = []
-    begun: list[int] = []  # Where in `kept` the open constituents begin.
-    remaining = iter(words)
-    for kind, label in marks:
-        if label.startswith("/"):
-            raise UserError(f"{label!r} is no label: it would end a constituent.")
-        if kind is Kind.WORD:
-            word = next(remaining)
-            if label != _TRACE:
-                kept.append(Mark(kind, label))
-                kept_words.append(word)
-        elif kind is Kind.BEGIN:
-            begun.append(len(kept))
-            kept.append(Mark(kind, _FUNCTION.sub(r"\1", label)))
-        elif begun.pop() == len(kept) - 1:
-            kept.pop()  # It held traces alone.
-        else:
-            kept.append(Mark(kind, _FUNCTION.sub(r"\1", label)))
+    bare: list[Mark] = []
+    for mark in marks:
+        if mark.label.startswith("/"):
+            raise UserError(f"{mark.label!r} is no label: it would end a constituent.")
+        if mark.kind is not Kind.WORD:
+            bare.append(Mark(mark.kind, _FUNCTION.sub(r"\1", mark.label)))
+        elif mark.label != _TRACE:
+            bare.append(mark)
+    speech = zip(words, parts_of_speech(marks), strict=True)
+    kept_words = [word for word, label in speech if label != _TRACE]
     if not kept_words:
         raise UserError("a tree that holds traces and no word.")
-    return kept, kept_words
+    return without_empty(bare), kept_words
 
 
 def _stray(path: Path, number: int, text: str) -> UserError:

@@ -129,6 +129,17 @@ def parts_of_speech(marks: Iterable[Mark]) -> list[str]:
     return [mark.label for mark in marks if mark.kind is Kind.WORD]
 
 
+def without_empty(marks: Iterable[Mark]) -> list[Mark]:
+    """Leaves out constituents that have no word."""
+    kept: list[Mark] = []
+    for mark in marks:
+        if mark.kind is Kind.END and kept[-1].kind is Kind.BEGIN:
+            kept.pop()
+        else:
+            kept.append(mark)
+    return kept
+
+
 def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
     """Spells a tree in brackets; `(TOP ...)` is added around the marks."""
     remaining = iter(words)
