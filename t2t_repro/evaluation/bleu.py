@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEUScore
 
 from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
 from t2t_repro.system.errors import UserError
@@ -27,64 +28,42 @@ _HYPHEN_IN_WORD = re.compile(r"(\S)-(\S)", re.ASCII)
 class BleuScore:
     """A corpus BLEU and what is needed to reproduce it."""
 
-    score: float  # BLEU in points, 0 to 100.
+    bleu: BLEUScore  # sacreBLEU's, with precisions, brevity penalty and lengths.
     signature: str  # How it was computed, in sacreBLEU's key:value form.
-    precisions: tuple[float, ...]  # The precisions of 1- to 4-grams, in percent.
-    brevity_penalty: float  # 0 to 1; 1 when the hypotheses are long enough.
-    hypothesis_length: int  # Tokens of all hypotheses.
-    reference_length: int  # Tokens of all (closest) references.
-    sentences: int  # Number of lines.
     # By `paper_bleu`, of newstest2014 only: the score against the official reference.
     original_quotes: BleuScore | None = None
+
+    @property
+    def score(self) -> float:
+        """BLEU in points, 0 to 100."""
+        return self.bleu.score
 
 
 def sacre_bleu(
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    *references: Sequence[str],
     tokenize: str = "13a",
-    *,
     smooth_method: str = "exp",
-    more_references: Sequence[Sequence[str]] = (),
 ) -> BleuScore:
     """Computes the cased corpus BLEU of detokenized text with sacreBLEU.
 
-    `tokenize` is "13a", "intl", "none", ...; `smooth_method` "exp" or "none"; each of
-    `more_references` is as long as `references`. No lines, or sides of different
-    length, are a UserError.
+    `tokenize` is "13a", "intl", "none", ...; `smooth_method` "exp" or "none". No lines,
+    or sides of different length, are a UserError.
     """
-    reference_sets = [references, *more_references]
-    for lines in reference_sets:
+    for lines in references:
         check_line_counts(hypotheses, lines)
     metric = BLEU(tokenize=tokenize, smooth_method=smooth_method, force=True)
-    result = metric.corpus_score(hypotheses, reference_sets)
-    return BleuScore(
-        score=result.score,
-        signature=str(metric.get_signature()),
-        precisions=tuple(result.precisions),
-        brevity_penalty=result.bp,
-        hypothesis_length=result.sys_len,
-        reference_length=result.ref_len,
-        sentences=len(hypotheses),
-    )
+    result = metric.corpus_score(hypotheses, references)
+    return BleuScore(result, str(metric.get_signature()))
 
 
-def multi_bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    more_references: Sequence[Sequence[str]] = (),
-) -> BleuScore:
+def multi_bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> BleuScore:
     """Computes BLEU of tokenized text as Moses' multi-bleu.perl does.
 
     Tokens are what white space separates; nothing is lowercased or smoothed, so a
     corpus without one matching 4-gram scores 0. Raises as `sacre_bleu`.
     """
-    return sacre_bleu(
-        hypotheses,
-        references,
-        "none",
-        smooth_method="none",
-        more_references=more_references,
-    )
+    return sacre_bleu(hypotheses, *references, tokenize="none", smooth_method="none")
 
 
 def paper_bleu(
@@ -112,7 +91,7 @@ def paper_bleu(
     texts = [hypotheses, references, *more_references]
     for lines in texts:
         check_line_counts(hypotheses, lines)
-    own, first, *more = (
+    own, *others = (
         moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
     signature = "|".join(
@@ -124,13 +103,12 @@ def paper_bleu(
             f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}",
         ]
     )
-    result = replace(multi_bleu(own, first, more), signature=signature)
-    googles = with_ascii_quotes(references) if split and not more else None
+    result = replace(multi_bleu(own, *others), signature=signature)
+    googles = with_ascii_quotes(references) if split and len(others) == 1 else None
     if googles is None:
         return result
-    first = moses_tokens(googles, target_lang, split_compounds=split)
     return replace(
-        multi_bleu(own, first),
+        multi_bleu(own, moses_tokens(googles, target_lang, split_compounds=split)),
         signature=signature.replace("punct:ascii", "punct:ascii|refquotes:ascii"),
         original_quotes=result,
     )

@@ -77,7 +77,7 @@ def test_several_references_and_other_languages_keep_their_quotes(reference):
         for lines in (reference, reference, copy)
     )
     several = paper_bleu(reference, reference, "de", [copy])
-    assert several.score == multi_bleu(tokens, first, [second]).score
+    assert several.score == multi_bleu(tokens, first, second).score
     for result in (several, paper_bleu(reference, reference, "en")):
         assert "refquotes" not in result.signature
         assert result.original_quotes is None
