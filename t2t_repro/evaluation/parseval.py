@@ -22,7 +22,7 @@ Source: paper section 6.3 and table 4; Sekine and Collins, EVALB (README, sectio
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +47,8 @@ class SentenceResult:
 
     status: str  # "valid", "error" or "skipped".
     length: int  # Words of the treebank's tree, punctuation included, traces not.
-    gold: int  # Brackets of the treebank's tree.
-    test: int = 0  # Brackets of the parse; 0 unless valid.
+    gold_brackets: int  # Brackets of the treebank's tree.
+    test_brackets: int = 0  # Brackets of the parse; 0 unless valid.
     matched: int = 0  # Brackets that are in both; 0 unless valid.
     words: int = 0  # Words of the treebank's tree that are counted.
     # Of those, how many have the same part of speech; 0 unless valid.
@@ -57,7 +57,9 @@ class SentenceResult:
     @property
     def complete(self) -> bool:
         """Whether all brackets are right, also where there are none."""
-        return self.status == VALID and self.gold == self.test == self.matched
+        return self.status == VALID and (
+            self.gold_brackets == self.test_brackets == self.matched
+        )
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ def compare(
         gold, test = reinsert_quotes(gold, test, parameters)
     counted = gold.counted_brackets(parameters)
     failed = SentenceResult(
-        ERROR, gold.length, gold=len(counted), words=len(gold.words)
+        ERROR, gold.length, gold_brackets=len(counted), words=len(gold.words)
     )
     if not test.words:
         return dataclasses.replace(failed, status=SKIPPED)
@@ -219,13 +221,11 @@ def compare(
     if not all(map(parameters.same_word, gold.words, test.words)):
         return failed
     found = test.counted_brackets(parameters)
-    return SentenceResult(
-        VALID,
-        gold.length,
-        gold=len(counted),
-        test=len(found),
+    return dataclasses.replace(
+        failed,
+        status=VALID,
+        test_brackets=len(found),
         matched=_matches(counted, found, parameters),
-        words=len(gold.words),
         correct_tags=sum(map(parameters.same_label, gold.tags, test.tags)),
     )
 
@@ -256,18 +256,14 @@ def _matches(
 
 def _totals(results: Sequence[SentenceResult]) -> Totals:
     """Sums up; of sentences that are not valid only the number counts."""
+    statuses = Counter(result.status for result in results)
     valid = [result for result in results if result.status == VALID]
-    return Totals(
-        sentences=len(results),
-        errors=sum(result.status == ERROR for result in results),
-        skipped=sum(result.status == SKIPPED for result in results),
-        gold_brackets=sum(result.gold for result in valid),
-        test_brackets=sum(result.test for result in valid),
-        matched=sum(result.matched for result in valid),
-        complete=sum(result.complete for result in valid),
-        words=sum(result.words for result in valid),
-        correct_tags=sum(result.correct_tags for result in valid),
-    )
+    counts = ("gold_brackets", "test_brackets", "matched", "complete", "words")
+    sums = {
+        name: sum(getattr(result, name) for result in valid)
+        for name in (*counts, "correct_tags")
+    }
+    return Totals(len(results), statuses[ERROR], statuses[SKIPPED], **sums)
 
 
 def _percent(part: int, whole: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
@@ -103,41 +104,37 @@ def read_sentence(line: str, parameters: Parameters) -> Sentence:
     """
     words: list[str] = []
     tags: list[str] = []
-    labels: list[str] = []
-    spans: list[list[int]] = []
+    brackets: list[Bracket] = []
     open_: list[int] = []
     quotes: list[Quote] = []
+    faults: list[str] = []
     length = 0
-    fault = None
     for match in _PIECE.finditer(line):
         tag, word = match["tag"], match["word"]
         if tag is not None:
             length += tag not in parameters.deleted_for_length
             if tag in parameters.quotes and word in _QUOTES:
-                quotes.append(Quote(len(words), word, tag, len(spans), tuple(open_)))
+                quotes.append(Quote(len(words), word, tag, len(brackets), tuple(open_)))
             if tag not in parameters.deleted:
                 words.append(word)
                 tags.append(tag)
         elif match["label"] is not None:
-            open_.append(len(spans))
-            labels.append(match["label"])
-            spans.append([len(words), len(words)])
+            open_.append(len(brackets))
+            brackets.append((len(words), len(words), match["label"]))
         elif match["end"] and open_:
-            spans[open_.pop()][1] = len(words)
-        elif match["end"]:
-            fault = (
-                fault or f"a bracket too many closes (character {match.start() + 1})"
-            )
+            start, _, label = brackets[open_[-1]]
+            brackets[open_.pop()] = (start, len(words), label)
         else:
-            fault = (
-                fault or f"{match[0]!r} is no bracket (character {match.start() + 1})"
-            )
+            what = "a bracket too many closes"
+            if not match["end"]:
+                what = f"{match[0]!r} is no bracket"
+            faults.append(f"{what} (character {match.start() + 1})")
     if open_:
-        fault = fault or "closing brackets are missing"
-    brackets = tuple(
-        (start, end, label) for (start, end), label in zip(spans, labels, strict=True)
+        faults.append("closing brackets are missing")
+    fault = faults[0] if faults else None
+    return Sentence(
+        tuple(words), tuple(tags), tuple(brackets), length, tuple(quotes), fault
     )
-    return Sentence(tuple(words), tuple(tags), brackets, length, tuple(quotes), fault)
 
 
 def reinsert_quotes(
@@ -195,17 +192,16 @@ def read_parameters(path: str) -> Parameters:
     What it does not mention is empty, not COLLINS.prm's. DEBUG and MAX_ERROR, which
     change no figure, are passed over: errors are counted to the end.
     """
-    sets: dict[str, set[str]] = {name: set() for name in _SETS}
-    pairs: dict[str, set[tuple[str, str]]] = {name: set() for name in _PAIRS}
+    sets: dict[str, set[Any]] = {name: set() for name in (*_LABELS, *_PAIRS)}
     numbers = {"LABELED": 1, "CUTOFF_LEN": 40}
     for number, line in enumerate(iterate_lines(path), 1):
         name, *values = line.split()[:3] or [""]
         if line.startswith("#") or not name:
             continue
-        if name in _SETS and len(values) == 1:
+        if name in _LABELS and len(values) == 1:
             sets[name].add(values[0])
         elif name in _PAIRS and len(values) == 2:
-            pairs[name].add((values[0], values[1]))
+            sets[name].add(tuple(values))
         elif name in numbers and len(values) == 1 and values[0].isdecimal():
             numbers[name] = int(values[0])
         elif name not in _PASSED_OVER:
@@ -216,15 +212,15 @@ def read_parameters(path: str) -> Parameters:
     return Parameters(
         deleted=frozenset(sets["DELETE_LABEL"]),
         deleted_for_length=frozenset(sets["DELETE_LABEL_FOR_LENGTH"]),
-        equal_labels=frozenset(pairs["EQ_LABEL"]),
-        equal_words=frozenset(pairs["EQ_WORD"]),
+        equal_labels=frozenset(sets["EQ_LABEL"]),
+        equal_words=frozenset(sets["EQ_WORD"]),
         quotes=frozenset(sets["QUOTE_LABEL"]),
         labelled=numbers["LABELED"] != 0,
         cutoff=numbers["CUTOFF_LEN"],
     )
 
 
-_SETS = ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")
+_LABELS = ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")
 _PAIRS = ("EQ_LABEL", "EQ_WORD")
 _PASSED_OVER = ("DEBUG", "MAX_ERROR")
 

@@ -69,7 +69,8 @@ def test_each_sentence_of_the_sample_has_evalbs_counts(sample, evalb):
         assert (found.length, found.status) == (length, status[code])
         if code == 0:
             matched, gold, test, _crossing, words, tags = counts
-            assert (found.matched, found.gold, found.test) == (matched, gold, test)
+            brackets = found.gold_brackets, found.test_brackets
+            assert (found.matched, *brackets) == (matched, gold, test)
             assert (found.words, found.correct_tags) == (words, tags)
 
 
@@ -86,7 +87,7 @@ def test_the_treebank_against_itself_is_one_hundred(shared_dir, split, count):
 def test_brackets_are_counted_by_hand():
     # Gold: S 0-3, NP 0-2, VP 2-3; parse: S 0-3, NP 1-2, VP 2-3.
     found = one(DOG, "(TOP (S (DT the) (NP (NN dog)) (VP (VBZ barks)) (. .)))")
-    assert (found.gold, found.test, found.matched) == (3, 3, 2)
+    assert (found.gold_brackets, found.test_brackets, found.matched) == (3, 3, 2)
     assert (found.words, found.correct_tags, found.length) == (3, 3, 4)
     assert not found.complete
 
@@ -116,24 +117,24 @@ def test_traces_go_with_what_holds_nothing_else():
     gold = "(S (VP (VBD said) (SBAR (-NONE- 0) (S (-NONE- *T*-1)))) (. .))"
     found = one(gold, "(S (VP (VBD said)) (. .))")
     assert found.complete
-    assert (found.gold, found.length, found.words) == (2, 2, 1)
+    assert (found.gold_brackets, found.length, found.words) == (2, 2, 1)
 
 
 def test_the_outermost_label_counts_unless_it_is_top():
     bare = DOG.removeprefix("(TOP ").removesuffix(")")
     assert one(DOG, bare).complete
     # As the treebank's own files have it: a bracket without a label is counted.
-    assert one(DOG, f"( {bare})").test == 4
-    assert one(DOG, f"(ROOT {bare})").test == 4
+    assert one(DOG, f"( {bare})").test_brackets == 4
+    assert one(DOG, f"(ROOT {bare})").test_brackets == 4
 
 
 def test_a_constituent_twice_over_the_same_words_is_counted_twice():
     # EVALB's README, section 7.5: n in the gold file, m in the other.
     double = DOG.replace("(NP ", "(NP (NP ").replace("dog))", "dog)))")
     found = one(DOG, double)
-    assert (found.gold, found.test, found.matched) == (3, 4, 3)
+    assert (found.gold_brackets, found.test_brackets, found.matched) == (3, 4, 3)
     found = one(double, DOG)
-    assert (found.gold, found.test, found.matched) == (4, 3, 3)
+    assert (found.gold_brackets, found.test_brackets, found.matched) == (4, 3, 3)
     assert one(double, double).complete
 
 
@@ -163,7 +164,7 @@ def test_punctuation_is_told_by_its_tag_so_a_wrong_one_is_an_error():
 def test_what_is_no_parse_of_the_sentence_is_an_error(test):
     status = SKIPPED if test.startswith("error") else ERROR
     found = one(DOG, test)
-    assert (found.status, found.test, found.matched) == (status, 0, 0)
+    assert (found.status, found.test_brackets, found.matched) == (status, 0, 0)
 
 
 @pytest.mark.parametrize("test", ["", "  ", "(TOP (. .))", "(S)", "()"])
@@ -215,7 +216,7 @@ def test_a_quote_is_reinserted_where_the_parameters_name_its_tags(evalb):
     for one_side, other in ((gold, test), (test, gold)):
         found = one(one_side, other, new)
         assert found.status == VALID
-        assert (found.gold, found.test, found.matched) == (5, 5, 5)
+        assert (found.gold_brackets, found.test_brackets, found.matched) == (5, 5, 5)
         assert (found.words, found.correct_tags) == (5, 4)
 
 
