@@ -7,6 +7,7 @@ This file knows nothing of Transformers; `fields.py` declares the fields.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -26,6 +27,15 @@ AUTO = "auto"
 
 INT32_MAX = 2**31 - 1
 """The largest whole number that TensorFlow's graphs are given here."""
+
+
+# As a person would say it.
+_TYPE_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +86,7 @@ def setting(default: Any, doc: str, source: str, **others: Any) -> Any:
 
 def rule_of(field: dataclasses.Field[Any]) -> Rule:
     """Returns the rule that `setting` put on a field."""
-    rule = field.metadata["rule"]
-    assert isinstance(rule, Rule)
+    rule: Rule = field.metadata["rule"]
     return rule
 
 
@@ -127,11 +136,10 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
         value = float(value)
     if type(value) is not wanted:
         raise UserError(
-            f"{where}: {name} must be {_type_name(wanted, optional, has_auto)}, "
-            f"not {value!r} ({type(value).__name__})"
+            f"{where}: {name} must be {_TYPE_NAMES[wanted]}{' or null' * optional}"
+            f"{f' or {AUTO}' * has_auto}, not {value!r} ({type(value).__name__})"
         )
-    complaint = rule.complaint(value)
-    if complaint:
+    if complaint := rule.complaint(value):
         raise UserError(f"{where}: {name}={value!r} {complaint}")
     return value
 
@@ -148,9 +156,9 @@ def as_yaml(settings: Any) -> str:
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
-    """Reads 'key=value,key=value' into typed settings, whose ranges are not checked.
+    """Reads 'key=value,key=value' into settings, each checked by its rule.
 
-    A part without '=', an unknown or repeated key, or a wrong type is a UserError.
+    A part without '=', an unknown or repeated key, or a wrong value is a UserError.
     """
     values: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -160,39 +168,23 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
         check_keys(owner, {key: value}, where)
         if key in values:
             raise UserError(f"{where}: {key} is given twice")
-        values[key] = _parsed(owner, key, value, where)
+        values[key] = checked(owner, key, _parsed(owner, key, value), where)
     return values
 
 
-def _parsed(owner: type, name: str, text: str, where: str) -> Any:
-    """Reads one value as it is written on a command line."""
+def _parsed(owner: type, name: str, text: str) -> Any:
+    """Reads a value of a command line; a text that is none stays as it is."""
     wanted, optional = field_types(owner)[name]
-    has_auto = _rule(owner, name).plain is not None
     if optional and text.lower() in ("none", "null"):
         return None
-    if has_auto and text.lower() == AUTO:
+    if _rule(owner, name).plain is not None and text.lower() == AUTO:
         return AUTO
-    try:
+    with contextlib.suppress(KeyError, ValueError):
         if wanted is bool:
             return {"true": True, "false": False}[text.lower()]
         return wanted(text)
-    except (KeyError, ValueError):
-        raise UserError(
-            f"{where}: {name} must be {_type_name(wanted, optional, has_auto)}, "
-            f"not {text!r}"
-        ) from None
+    return text
 
 
 def _rule(owner: type, name: str) -> Rule:
     return rule_of(next(f for f in dataclasses.fields(owner) if f.name == name))
-
-
-def _type_name(wanted: type, optional: bool, has_auto: bool) -> str:
-    """Names a type as a person would."""
-    name = {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        str: "a word",
-    }[wanted]
-    return name + " or null" * optional + f" or {AUTO}" * has_auto
