@@ -20,6 +20,11 @@ class DataFile:
     bytes: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if the name leads out of the directory."""
+        if Path(self.name).name != self.name or self.name == "..":
+            raise ValueError(f"a shard is called {self.name!r}")
+
     @classmethod
     def of(cls, path: Path) -> "DataFile":
         """Measures a file."""
@@ -127,19 +132,10 @@ def read_manifest(directory: Path) -> Manifest:
         data["origin"] = Origin(**data["origin"])
         data["left_out"] = {k: SkippedPairs(**v) for k, v in data["left_out"].items()}
         data["shards"] = [
-            ShardFiles(
-                shard["pairs"],
-                DataFile(**shard["tokens"]),
-                DataFile(**shard["lengths"]),
-            )
-            for shard in data["shards"]
+            ShardFiles(s["pairs"], DataFile(**s["tokens"]), DataFile(**s["lengths"]))
+            for s in data["shards"]
         ]
-        found = Manifest(**data)
-        for shard in found.shards:
-            for file in (shard.tokens, shard.lengths):
-                if Path(file.name).name != file.name or file.name == "..":
-                    raise ValueError(f"a shard is called {file.name!r}")
-        return found
+        return Manifest(**data)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} is not a manifest of shards ({error}): run datagen again"

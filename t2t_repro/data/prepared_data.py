@@ -73,8 +73,11 @@ def prepare(
     """
     if vocab_file is not None and vocab_file.is_dir():
         raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
-    given = None if vocab_file is None else load_tokenizer(vocab_file)
-    directory = _directory(problem, hparams, data_dir, given)
+    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
+    if vocab_file is not None:
+        vocabulary = load_tokenizer(vocab_file).fingerprint[:12]
+    languages = f"{problem.source_lang}-{problem.target_lang}"
+    directory = data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
     fingerprints = _fingerprints(problem, fingerprints or {})
     job = _Preparation(problem, hparams, directory, fingerprints, say)
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -109,17 +112,6 @@ def prepare(
         for warning in warnings or ():
             say(f"warning: {warning}")
     return PreparedData(directory, tokenizer, splits["train"], splits["val"])
-
-
-def _directory(
-    problem: Problem, hparams: HParams, data_dir: Path, given: Tokenizer | None = None
-) -> Path:
-    """Names the folder of a problem's shards after problem and vocabulary."""
-    languages = f"{problem.source_lang}-{problem.target_lang}"
-    vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
-    if given is not None:
-        vocabulary = given.fingerprint[:12]
-    return data_dir / "encoded" / f"{problem.name}.{languages}.{vocabulary}"
 
 
 def fingerprint(problem: Problem, split: str) -> str:

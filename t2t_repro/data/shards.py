@@ -94,12 +94,8 @@ def load_shards(
             f"(fingerprint ends in {found.origin.fingerprint[-12:]}, not "
             f"{str(problem_fingerprint)[-12:]}): {again}"
         )
-    tokens, lengths = [], []
-    for shard in found.shards:
-        for file in (shard.tokens, shard.lengths):
-            _check(root / file.name, file)
-        tokens.append(_open(root / shard.tokens.name, mapped=True))
-        lengths.append(_open(root / shard.lengths.name, mapped=False))
+    tokens = [_open(root, shard.tokens, mapped=True) for shard in found.shards]
+    lengths = [_open(root, shard.lengths, mapped=False) for shard in found.shards]
     try:
         return EncodedPairs(tokens, lengths)
     except ValueError as error:
@@ -119,8 +115,12 @@ def _refuse_foreign(directory: Path) -> None:
         )
 
 
-def _check(path: Path, file: DataFile) -> None:
-    """Raises UserError if a file's size or hash is not the manifest's."""
+def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integer]:
+    """Opens a file of whole numbers, left on disk where `mapped`.
+
+    Raises UserError if its size or hash is not the manifest's.
+    """
+    path = directory / file.name
     try:
         size = path.stat().st_size
     except OSError:
@@ -133,10 +133,6 @@ def _check(path: Path, file: DataFile) -> None:
         raise UserError(
             f"{path} is damaged, its sha256 is not the manifest's: run datagen again"
         )
-
-
-def _open(path: Path, mapped: bool) -> npt.NDArray[np.integer]:
-    """Opens a file of whole numbers, left on disk where `mapped`."""
     try:
         found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
         # An archive of arrays would be opened, too.
