@@ -18,14 +18,13 @@ from t2t_repro.batches.microbatches import Groups, fill_buckets, sort_and_cut
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
-BATCHING_KINDS = ("sorted", "buckets")
 # More shapes hardly save padding, and take long to choose.
 MOST_FREE_SHAPES = 512
 
 
 @dataclass(frozen=True)
 class BatchingConfig:
-    """How pairs are made into batches.
+    """How pairs are made into batches; `HParams` checks what a user sets of it.
 
     Attributes:
         tokens_per_batch: upper bound of the padded positions of each side of a global
@@ -55,21 +54,6 @@ class BatchingConfig:
     max_shapes: int = 48
     parts_per_shape: int = 2
     rows_multiple: int = 1
-
-    def __post_init__(self) -> None:
-        """Raises UserError for an unknown kind or a number that is too small."""
-        if self.kind not in BATCHING_KINDS:
-            known = ", ".join(BATCHING_KINDS)
-            raise UserError(
-                f"batching kind {self.kind!r} is unknown: use one of {known}"
-            )
-        for name in ("tokens_per_batch", "max_length", "max_shapes", "rows_multiple"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}: give 1 or more")
-        if self.tokens_per_part < 0:
-            raise UserError(
-                f"tokens_per_part is {self.tokens_per_part}: give 0 or more"
-            )
 
     @property
     def part_bound(self) -> int:

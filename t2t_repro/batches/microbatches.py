@@ -16,18 +16,13 @@ class Groups:
 
     order: IntArray  # int64 (pairs,), pair numbers; a part is a run of it.
     starts: IntArray  # int64 (parts,), first position of each part in `order`.
-    rows: IntArray  # int64 (parts,), filler rows included.
-    widths: IntArray  # int64 (parts, 2), source and target width.
+    # int64 (parts, 3): rows with filler rows, source and target width.
+    shapes: IntArray
 
     @property
     def counts(self) -> IntArray:
         """Pairs in each part, int64 (parts,)."""
         return np.diff(self.starts, append=len(self.order))
-
-    @property
-    def shapes(self) -> IntArray:
-        """Rows, source width and target width of each part, int64 (parts, 3)."""
-        return np.concatenate([self.rows[:, None], self.widths], axis=1)
 
 
 def sort_and_cut(
@@ -43,7 +38,7 @@ def sort_and_cut(
     order = pairs[by_length]
     starts, rows = cut_sorted(longer[by_length], tokens_per_part, rows_multiple)
     widths = np.maximum.reduceat(lengths[order].astype(np.int64), starts)
-    return Groups(order, starts, rows, widths)
+    return Groups(order, starts, np.column_stack([rows, widths]))
 
 
 def cut_sorted(
@@ -109,12 +104,8 @@ def fill_buckets(
         firsts[b] + np.arange(parts[b], dtype=np.int64) * sizes[b] // parts[b]
         for b in used
     ]
-    return Groups(
-        order=order,
-        starts=np.concatenate(starts),
-        rows=np.repeat(rows[used], parts[used]),
-        widths=np.repeat(widths[used], parts[used], axis=0),
-    )
+    shapes = np.column_stack([rows, widths])[used]
+    return Groups(order, np.concatenate(starts), shapes.repeat(parts[used], axis=0))
 
 
 def stable_order(keys: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,10 +18,11 @@ from t2t_repro.batches.batching import (
 from t2t_repro.batches.packed_batch import (
     BATCH_SIGNATURE,
     SIGNATURE,
+    PackedBatch,
     pack,
     token_ratio_of,
 )
-from t2t_repro.data.encoded_pairs import EncodedPairs, IntArray
+from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
@@ -54,26 +56,21 @@ def batches(
     parts that are the process's `own` are gathered; every process plans all, in a
     thread. If no pair is short enough to be used, that is a UserError.
     """
-    first_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0)
+    plan_of = partial(plan_epoch, pairs.lengths, config, seed)
+    first_epoch = plan_of(0)
 
     def places() -> Iterator[_Place]:
         epoch, first = divmod(start_step, first_epoch.batches)
         # Seconds at WMT size: the next epoch is planned while this one is read.
         with ThreadPoolExecutor(1) as planner:
-            plan = first_epoch
-            if epoch > 0:
-                plan = plan_epoch(pairs.lengths, config, seed, epoch)
+            plan = plan_of(epoch) if epoch else first_epoch
             while True:
                 epoch += 1
-                following = planner.submit(
-                    plan_epoch, pairs.lengths, config, seed, epoch
-                )
+                following = planner.submit(plan_of, epoch)
                 yield from _batch_places(plan, first)
                 plan, first = following.result(), 0
 
-    def read(
-        indices: IntArray, counts: IntArray, shapes: IntArray
-    ) -> Mapping[str, Any]:
+    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> PackedBatch:
         members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
         rectangles = [
             pairs.gather(members[number], (rows, source, target))
@@ -99,9 +96,7 @@ def eval_batches(
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
-    def read(
-        indices: IntArray, counts: IntArray, shapes: IntArray
-    ) -> Mapping[str, Any]:
+    def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> Batch:
         rows, source, target = shapes[0].tolist()
         return pairs.gather(indices, (rows, source, target))
 

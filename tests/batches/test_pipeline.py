@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.batches import pipeline
-from t2t_repro.batches.batching import BATCHING_KINDS, BatchingConfig, plan_epoch
+from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 from t2t_repro.batches.packed_batch import SIGNATURE, rectangle
 from t2t_repro.data.encoded_pairs import EncodedPairs
 
@@ -37,7 +37,7 @@ def take(dataset, count):
     ]
 
 
-@pytest.mark.parametrize("kind", BATCHING_KINDS)
+@pytest.mark.parametrize("kind", ["sorted", "buckets"])
 @pytest.mark.parametrize("parts", [0, 100])
 def test_a_training_that_resumes_sees_the_batches_it_would_have_seen(
     pairs, kind, parts
