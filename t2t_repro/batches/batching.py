@@ -216,11 +216,7 @@ def _usable(lengths: IntArray, config: BatchingConfig) -> IntArray:
     return usable
 
 
-def _group(
-    shuffled: IntArray,
-    lengths: IntArray,
-    config: BatchingConfig,
-) -> Groups:
+def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Groups:
     """Cuts shuffled pairs, int64 (pairs used,), into parts of the chosen kind."""
     if config.kind == "sorted" and config.is_one_part:
         return sort_and_cut(shuffled, lengths, config.part_bound, config.rows_multiple)

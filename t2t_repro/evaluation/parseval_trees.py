@@ -145,8 +145,7 @@ def reinsert_quotes(
     A quote tagged as such is punctuation and deleted, one tagged as a possessive is
     not, and the sentences seem to differ in length. COLLINS.prm names no such tags.
     """
-    place = 0
-    while place < len(test.quotes):
+    for place in range(len(test.quotes)):
         index = test.quotes[place].index
         for other in range(len(gold.quotes)):
             theirs, ours = gold.quotes[other], test.quotes[place]
@@ -157,7 +156,6 @@ def reinsert_quotes(
                 gold = _reinserted(gold, other)
             elif gone == (False, True):
                 test = _reinserted(test, place)
-        place += 1
     return gold, test
 
 

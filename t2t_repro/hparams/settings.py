@@ -91,16 +91,16 @@ def rule_of(field: dataclasses.Field[Any]) -> Rule:
 
 
 @functools.cache
-def field_types(owner: type) -> dict[str, tuple[type, bool]]:
-    """Returns field name -> (type, whether None is allowed), in declared order.
+def field_types(owner: type) -> dict[str, tuple[type, bool, Rule]]:
+    """Returns field name -> (type, whether None is allowed, rule), in declared order.
 
     `owner` is a dataclass whose fields are int, float, bool or str, or optional; a
     field with a `Rule.plain` may be `AUTO` as well.
     """
-    found: dict[str, tuple[type, bool]] = {}
-    for name, hint in typing.get_type_hints(owner).items():
-        members = typing.get_args(hint) or (hint,)
-        found[name] = (members[0], types.NoneType in members)
+    found, hints = {}, typing.get_type_hints(owner)
+    for field in dataclasses.fields(owner):
+        members = typing.get_args(hints[field.name]) or (hints[field.name],)
+        found[field.name] = members[0], types.NoneType in members, rule_of(field)
     return found
 
 
@@ -127,8 +127,7 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
 
     A whole number is welcome where a float is wanted; nothing else is converted.
     """
-    wanted, optional = field_types(owner)[name]
-    rule = _rule(owner, name)
+    wanted, optional, rule = field_types(owner)[name]
     has_auto = rule.plain is not None
     if (value is None and optional) or (value == AUTO and has_auto):
         return value
@@ -174,17 +173,13 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
 
 def _parsed(owner: type, name: str, text: str) -> Any:
     """Reads a value of a command line; a text that is none stays as it is."""
-    wanted, optional = field_types(owner)[name]
+    wanted, optional, rule = field_types(owner)[name]
     if optional and text.lower() in ("none", "null"):
         return None
-    if _rule(owner, name).plain is not None and text.lower() == AUTO:
+    if rule.plain is not None and text.lower() == AUTO:
         return AUTO
     with contextlib.suppress(KeyError, ValueError):
         if wanted is bool:
             return {"true": True, "false": False}[text.lower()]
         return wanted(text)
     return text
-
-
-def _rule(owner: type, name: str) -> Rule:
-    return rule_of(next(f for f in dataclasses.fields(owner) if f.name == name))

@@ -20,7 +20,6 @@ _SAMPLE = 2000
 # By how much more the swapped sides must resemble the training split's. Texts of one
 # language and domain have a similarity above 0.9, English and German about 0.5.
 _MARGIN = 0.1
-_GRAM = 3
 # Training pairs of WMT16's English-German corpus, which has News Commentary v11 where
 # WMT14's has v9, by the edition.
 _WMT16_PAIRS = {
@@ -40,7 +39,8 @@ class _Side:
     """What is counted of one side of a split.
 
     Attributes:
-        grams: how often each sequence of three characters occurs in its first lines.
+        grams: how often each sequence of three characters occurs in its first lines,
+            whose ends count as spaces.
         marks: the lines that another program has preprocessed.
     """
 
@@ -50,7 +50,8 @@ class _Side:
     def add(self, line: str) -> None:
         """Counts a line."""
         if self.marks.lines < _SAMPLE:
-            self.grams.update(_grams(line))
+            padded = f" {line.lower()[:10_000]} "
+            self.grams.update(padded[i : i + 3] for i in range(len(padded) - 2))
         self.marks.add(line)
 
 
@@ -130,12 +131,6 @@ def wmt16_for_wmt14(pairs: int, source_lang: str, target_lang: str) -> str | Non
         "(wmt14_translate/de-en of TensorFlow Datasets): train on those, or name WMT16 "
         "next to the score"
     )
-
-
-def _grams(text: str) -> list[str]:
-    """Returns the sequences of three characters of a line, its ends spaces."""
-    padded = f" {text.lower()[:10_000]} "
-    return [padded[i : i + _GRAM] for i in range(len(padded) - _GRAM + 1)]
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:

@@ -22,6 +22,7 @@ _SECTIONS = {
     "val": ["22"],
     "test": ["23"],
 }
+_MRG = re.compile(r".*\.mrg(\.gz)?", re.IGNORECASE)
 _SEMI = re.compile(r"semi.*\.trees(\.gz)?")
 
 
@@ -109,11 +110,7 @@ class ParseWsj(Problem):
         """Returns the files of a section, in the order of their names."""
         assert self._treebank is not None
         folder = self._treebank / name
-        found = sorted(
-            path
-            for path in (folder.iterdir() if folder.is_dir() else ())
-            if path.name.lower().endswith((".mrg", ".mrg.gz"))
-        )
+        found = sorted(p for p in folder.glob("*") if _MRG.fullmatch(p.name))
         if not found:
             raise UserError(
                 f"{folder} holds no *.mrg file; {self.name} needs sections 02 to 23."

@@ -81,21 +81,20 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
     """
     words: list[str] = []
     marks: list[Mark] = []
-    # The label of every open constituent, and how many marks stood before its first.
-    open_: list[tuple[str, int]] = []
+    open_: list[str] = []  # The label of every open constituent.
     for match in _PIECE.finditer(tree):
-        if fault := _fault_of(match, open_, len(marks)):
+        if fault := _fault_of(match, open_, marks):
             raise _error(tree, f"{fault} (character {match.start() + 1})")
         if match["tag"]:
             words.append(match["word"])
             marks.append(Mark(Kind.WORD, match["tag"]))
         elif match["end"]:
-            marks.append(Mark(Kind.END, open_.pop()[0]))
+            marks.append(Mark(Kind.END, open_.pop()))
         else:
             marks.append(Mark(Kind.BEGIN, match["label"]))
-            open_.append((match["label"], len(marks)))
+            open_.append(match["label"])
     if open_:
-        missing = ", ".join(f"({label}" for label, _ in open_)
+        missing = ", ".join(f"({label}" for label in open_)
         raise _error(tree, f"the closing brackets of {missing} are missing")
     if not marks:
         raise _error(tree, "it is empty")
@@ -110,13 +109,25 @@ def read_tags(tags: Sequence[str]) -> list[Mark]:
     possible where no label is used for both, as in the Penn Treebank. An end without a
     beginning, or of an empty constituent, is a UserError.
     """
-    beginnings = _beginnings(tags)
-    return [
-        Mark(Kind.END, tag[1:])
-        if tag.startswith("/")
-        else Mark(Kind.BEGIN if place in beginnings else Kind.WORD, tag)
-        for place, tag in enumerate(tags)
-    ]
+    marks: list[Mark] = []
+    # From the end, where the tag with the slash comes first: the places of those
+    # whose beginning is still to come.
+    open_: list[int] = []
+    for place in reversed(range(len(tags))):
+        tag = tags[place]
+        if tag.startswith("/"):
+            marks.append(Mark(Kind.END, tag[1:]))
+            open_.append(place)
+        elif open_ and tags[open_[-1]] == f"/{tag}" and marks[-1].kind is not Kind.END:
+            marks.append(Mark(Kind.BEGIN, tag))
+            open_.pop()
+        else:
+            marks.append(Mark(Kind.WORD, tag))
+    if open_:
+        end = open_[-1]
+        fault = f"{tags[end]} (tag {end + 1}) ends what has not begun or is empty"
+        raise _error(" ".join(tags), fault)
+    return marks[::-1]
 
 
 def tags_of(marks: Iterable[Mark]) -> list[str]:
@@ -155,11 +166,11 @@ def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
 
 
 def _fault_of(
-    match: re.Match[str], open_: list[tuple[str, int]], marks: int
+    match: re.Match[str], open_: Sequence[str], marks: Sequence[Mark]
 ) -> str | None:
     """Returns what is wrong with a piece of a tree, or None.
 
-    `open_` is as in `read_tree`, `marks` how many stand before the piece.
+    `open_` is as in `read_tree`, `marks` are those before the piece.
     """
     if match["stray"]:
         return f"the word {match[0]!r} has no part of speech of its own"
@@ -169,34 +180,11 @@ def _fault_of(
         return f"{match[0]!r} is in no constituent"
     if match["end"] and not open_:
         return "a closing bracket closes nothing"
-    if match["end"] and open_[-1][1] == marks:
-        return f"({open_[-1][0]}) has nothing in it"
+    if match["end"] and marks[-1].kind is Kind.BEGIN:
+        return f"({open_[-1]}) has nothing in it"
     if match["label"] == "" and open_:
         return "an opening bracket has no label"
     return None
-
-
-def _beginnings(tags: Sequence[str]) -> set[int]:
-    """Finds the places of the tags that begin a constituent; as `read_tags`."""
-    places = set()
-    # From the end, where the tag with the slash comes first: the places of those
-    # whose beginning is still to come, and whether something is in them.
-    open_: list[tuple[int, bool]] = []
-    for place in reversed(range(len(tags))):
-        tag = tags[place]
-        if tag.startswith("/"):
-            open_.append((place, False))
-            continue
-        if open_ and open_[-1][1] and tags[open_[-1][0]] == f"/{tag}":
-            places.add(place)
-            open_.pop()
-        if open_:
-            open_[-1] = (open_[-1][0], True)
-    if open_:
-        end = open_[-1][0]
-        fault = f"{tags[end]} (tag {end + 1}) ends what has not begun or is empty"
-        raise _error(" ".join(tags), fault)
-    return places
 
 
 def _error(tree: str, fault: str) -> UserError:

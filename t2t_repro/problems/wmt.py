@@ -81,11 +81,9 @@ class WmtProblem(Problem):
                 split=_TFDS_SPLITS[split], shuffle_files=False, read_config=config
             )
             for batch in tfds.as_numpy(dataset.batch(_BATCH)):
-                yield from zip(
-                    (text.decode("utf-8") for text in batch[self.source_lang]),
-                    (text.decode("utf-8") for text in batch[self.target_lang]),
-                    strict=True,
-                )
+                sides = batch[self.source_lang], batch[self.target_lang]
+                for source, target in zip(*sides, strict=True):
+                    yield source.decode("utf-8"), target.decode("utf-8")
         except (tf.errors.OpError, OSError) as error:
             raise UserError(
                 f"the files of {self._tfds_name} in {self.tfds_dir} are missing "

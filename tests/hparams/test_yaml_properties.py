@@ -17,7 +17,7 @@ from tests import properties
 
 def values_of(field):
     """Returns a strategy of the values that a field's own rule allows."""
-    kind, optional = field_types(HParams)[field.name]
+    kind, optional, _ = field_types(HParams)[field.name]
     rule = rule_of(field)
     low, below = rule.minimum, rule.below
     if rule.choices:
