@@ -34,7 +34,7 @@ function drawHead(button, head) {
     sharpness += largest / queries.length;
   }
   context.putImageData(image, 0, 0);
-  button.querySelector("small").textContent = `mean of the largest weight per query: ${percent(sharpness)}`;
+  button.querySelector("small").textContent = `mean of largest weights: ${percent(sharpness)}`;
   button.setAttribute("aria-pressed", String(state.heads.size === 1 && state.heads.has(head)));
 }
 
