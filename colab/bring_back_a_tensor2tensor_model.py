@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Bring back a tensor2tensor model
 #
-# tensor2tensor needs Python 3.7 and TensorFlow 1.15, which are hard to have today. The models that it trained need neither: their weights are numbers with names. This notebook turns such a checkpoint into a model that translates, can be exported, and can be trained on.
+# tensor2tensor needs Python 3.7 and TensorFlow 1.15, which are hard to install today. Its checkpoints can be used without them. This notebook imports a checkpoint as a model that you can use for translation, export and train further.
 
 # %%
 import glob
@@ -23,8 +23,8 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
@@ -33,15 +33,15 @@ if importlib.util.find_spec("t2t_repro") is None:
 # %% [markdown]
 # ## 1. What you need
 #
-# From the directory of the old training:
+# You need these files from tensor2tensor's output and data directories:
 #
-# | file | what it is |
+# | file | contents |
 # |---|---|
-# | `model.ckpt-250000.index`, `model.ckpt-250000.data-...` | the weights; averaged ones are called the same |
-# | `hparams.json` | what kind of model it is |
-# | `vocab.translate_ende_wmt32k.32768.subwords` | the subwords, from tensor2tensor's data directory |
+# | `model.ckpt-250000.index`, `model.ckpt-250000.data-...` | the weights; averaged checkpoints have the same format |
+# | `hparams.json` | the hyper-parameters |
+# | `vocab.translate_ende_wmt32k.32768.subwords` | the vocabulary, from the data directory |
 #
-# Name them here. Is there no `hparams.json`? The command takes the name of the set in its place: `--t2t_hparams_set transformer_base`, and with `--t2t_hparams key=value` what differed.
+# Enter their paths below. If `hparams.json` is missing, pass the name of the hyper-parameter set to the import command instead (`--t2t_hparams_set transformer_base`), and any overrides with `--t2t_hparams key=value`.
 
 # %%
 CHECKPOINT = os.environ.get("T2T_CHECKPOINT", "")  # t2t_train/model.ckpt-250000
@@ -49,14 +49,14 @@ HPARAMS_JSON = os.environ.get("T2T_HPARAMS_JSON", "")  # t2t_train/hparams.json
 VOCAB_FILE = os.environ.get("T2T_VOCAB_FILE", "")  # vocab.*.subwords
 
 # %% [markdown]
-# ## 2. No old model at hand?
+# ## 2. An example model
 #
-# Then the next cell writes one: a very small Transformer with random weights, under the names and in the pieces in which tensor2tensor stored it, with a vocabulary in its format. Everything after it is the same for a real one; only the translations are not worth reading.
+# If you left the paths empty, the next cell writes a very small Transformer with random weights and a vocabulary in tensor2tensor's format. The rest of the notebook works as with a trained model, but the translations are meaningless.
 
 # %%
 from t2t_repro.command_line.cli import start_tensorflow
 
-start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
+start_tensorflow()  # Suppresses TensorFlow's log messages at startup.
 
 import json
 from pathlib import Path
@@ -64,12 +64,12 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-# Of transformer_base_v1, what is smaller here.
+# Overrides of transformer_base_v1 for a small model.
 SMALL = {"hidden_size": 32, "filter_size": 64, "num_heads": 4, "num_hidden_layers": 2}
 
 
 def write_small_model(folder: Path) -> None:
-    """Writes checkpoint, hparams.json and vocabulary as tensor2tensor leaves them."""
+    """Writes checkpoint, hparams.json and vocabulary in tensor2tensor's format."""
     from t2t_repro.hparams import HParams
     from t2t_repro.interop.tensor2tensor.sets import BASE
     from t2t_repro.interop.tensor2tensor.variable_names import t2t_name, t2t_table_scope
@@ -91,7 +91,7 @@ def write_small_model(folder: Path) -> None:
     sizes = HParams(d_model=32, d_ff=64, num_heads=4, num_layers=2)
     model = build_model(sizes, load_tokenizer(vocabulary).vocab_size)
     values = {name: v.numpy() for name, v in named_variables(model).items()}
-    # 16 shards of the embedding, names as "encdec_attention", a step.
+    # tensor2tensor stores the embedding in 16 shards and adds a step counter.
     table = values.pop("embedding/table")
     scope = t2t_table_scope("embedding/table", *table.shape)
     variables = {
@@ -108,12 +108,12 @@ if not CHECKPOINT:
     CHECKPOINT = "t2t_train/model.ckpt-1000"
     HPARAMS_JSON = "t2t_train/hparams.json"
     VOCAB_FILE = "t2t_train/vocab.small.subwords"
-    print("wrote a small one into t2t_train/")
+    print("wrote an example model to t2t_train/")
 
 # %% [markdown]
-# ## 3. What is in it
+# ## 3. Variables of the checkpoint
 #
-# tensor2tensor's names say where each weight belongs. The embedding lies in 16 pieces, `weights_0` to `weights_15`; the size of the vocabulary is part of its name; normalisation is `layer_norm_scale` and `layer_norm_bias`; the two layers of the feed-forward network are called `conv1` and `conv2`, although nothing is convolved.
+# tensor2tensor names each variable after its place in the model. The embedding is stored in 16 shards, `weights_0` to `weights_15`, and its name contains the size of the vocabulary. Layer normalization has `layer_norm_scale` and `layer_norm_bias`. The two dense layers of the feed-forward network are called `conv1` and `conv2`.
 
 # %%
 shapes = tf.train.load_checkpoint(CHECKPOINT).get_variable_to_shape_map()
@@ -130,7 +130,7 @@ for part, most in (("symbol_modality", 3), ("decoder/layer_0", 12)):
 # !python -m t2t_repro.import_t2t --checkpoint "{CHECKPOINT}" --hparams_json "{HPARAMS_JSON}" --vocab_file "{VOCAB_FILE}" --model_dir imported
 
 # %% [markdown]
-# Every variable is used or named as unused, and every weight of the model was found. What this package does not have (mixtures of experts, area attention and the like) would have been refused by name. `imported/hparams.yaml` has the model's settings in the paper's words, each with its meaning:
+# The report lists unused variables. The import fails if a weight of the model is missing, or if the checkpoint uses an unsupported feature such as mixtures of experts or area attention. `imported/hparams.yaml` contains the hyper-parameters under the paper's names, each with a description:
 
 # %%
 from t2t_repro.models.variables import named_variables
@@ -142,7 +142,7 @@ for name in ("d_model", "d_ff", "num_heads", "num_layers", "norm", "position"):
     print(f"{name}: {getattr(chosen, name)}")
 
 # %% [markdown]
-# Is it the same model? Compare a weight with the checkpoint itself:
+# Compare a weight of the imported model with the checkpoint:
 
 # %%
 model = directory.model(directory.checkpoint())
@@ -156,7 +156,7 @@ np.testing.assert_array_equal(ours, theirs)
 # %% [markdown]
 # ## 5. Translate
 #
-# As any model. `--tensor2tensor_rules` searches as tensor2tensor's decoder did, where a sentence's length limit is that of the longest in its batch; without it a translation depends on its sentence alone.
+# Translate as with any other model. By default, the translation of a sentence does not depend on the other sentences of its batch. `--tensor2tensor_rules` reproduces tensor2tensor's decoder, which derives the length limit from the longest sentence of the batch.
 
 # %%
 Path("input.txt").write_text("half past four\nseventeen euros\n", encoding="utf-8")
@@ -170,12 +170,10 @@ print(output)
 assert output.count("\n") == 2
 
 # %% [markdown]
-# ## 6. And then?
+# ## 6. Next steps
 #
-# **Serve it**: `python -m t2t_repro.export --model_dir imported --export_dir exported`, then the notebook *Serve it*.
+# **Serve it**: run `python -m t2t_repro.export --model_dir imported --export_dir exported` and continue with the notebook *Serve it*.
 #
-# **Train it on.** Its settings are `imported/hparams.yaml`. Where the checkpoint has Adam's moments, they are used, and the learning rate goes on from its step:
+# **Train it further** with the hyper-parameters in `imported/hparams.yaml`. If the checkpoint contains Adam's moments, they are restored. The learning rate continues from the checkpoint's step:
 #
 #     python -m t2t_repro.train --hparams imported/hparams.yaml --problem files --data_dir mytext --source_lang en --target_lang de --model_dir imported
-#
-# **Throw Python 3.7 away.**

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Make an OPUS-MT model yours
 #
-# Helsinki-NLP's OPUS-MT has over a thousand translators, trained with Marian. Here one of them becomes a TensorFlow model that translates, learns a few thousand lines of *your* text, shows the difference, and is exported for a server.
+# OPUS-MT by Helsinki-NLP provides over a thousand translation models, trained with Marian. This notebook imports one of them, fine-tunes it on a few thousand lines of *your* text, compares the translations before and after, and exports the model for a server.
 
 # %%
 import glob
@@ -23,20 +23,20 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package], check=True)
 
-# The tests of this notebook train for seconds.
+# The tests of this notebook set QUICK to train for seconds only.
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %% [markdown]
 # ## 1. The model
 #
-# An unpacked OPUS-MT download, the folder of a training with Marian, or a `MarianMTModel` of Hugging Face. Name yours, with its languages; otherwise OPUS-MT's English-German model is fetched, 275 MB. What is there is listed at [OPUS-MT-train](https://github.com/Helsinki-NLP/OPUS-MT-train/tree/master/models).
+# The folder can be an unpacked OPUS-MT download, the output of a training run with Marian, or a `MarianMTModel` of Hugging Face. Enter its path and languages. By default, the notebook downloads OPUS-MT's English-German model (275 MB). [OPUS-MT-train](https://github.com/Helsinki-NLP/OPUS-MT-train/tree/master/models) lists the available models.
 
 # %%
 FOLDER = os.environ.get("MARIAN_FOLDER", "")
@@ -57,7 +57,7 @@ if not FOLDER:
 # %% [markdown]
 # ## 2. Import
 #
-# The command says what the model is, how it searches, and what of the folder was not used.
+# The command prints the architecture, the search settings, and the unused files and settings of the folder.
 
 # %%
 # !python -m t2t_repro.import_marian --folder "{FOLDER}" --model_dir original --source_lang {SOURCE} --target_lang {TARGET}
@@ -65,7 +65,7 @@ if not FOLDER:
 # %% [markdown]
 # ## 3. Your text
 #
-# A folder with `train`, `val` and `test`, a sentence a line, line *n* of one language the translation of line *n* of the other. Name yours; otherwise an example is written: numbers, dates and prices in words.
+# Set `TEXT` to a folder with the files `train`, `val` and `test` in both languages. Each line contains one sentence, and line *n* of one language is the translation of line *n* of the other. If the folder does not exist, the cell writes an example of numbers, dates and prices in words.
 
 # %%
 TEXT = "mytext"
@@ -81,10 +81,10 @@ if not folder.is_dir():
         for side, language in enumerate((SOURCE, TARGET)):
             text = "".join(f"{pair[side]}\n" for pair in pairs)
             (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
-    print(f"wrote an example into {folder}/")
+    print(f"wrote an example to {folder}/")
 
 # %% [markdown]
-# How well does the model know such text? `score` gives the perplexity of your own translations: 1 would be perfect foresight, the size of the vocabulary no idea.
+# `score` computes the perplexity of your reference translations under the model. It is 1 for a perfect prediction, and equal to the size of the vocabulary for a uniform guess.
 
 # %%
 # !python -m t2t_repro.score --model_dir original --source_file {TEXT}/test.{SOURCE} --target_file {TEXT}/test.{TARGET} > original.tsv
@@ -93,9 +93,9 @@ if not folder.is_dir():
 # !python -m t2t_repro.translate --model_dir original --input_file {TEXT}/test.{SOURCE} --output_file original.txt
 
 # %% [markdown]
-# ## 4. Train it on
+# ## 4. Fine-tune
 #
-# In a copy, so that both can be compared. The set has Marian's label smoothing and schedule; The line of progress says how long 300 updates take. Stop the cell whenever you like: the same cell goes on.
+# Train a copy, so that you can compare both models. The imported hyper-parameters include Marian's label smoothing and learning-rate schedule. The progress line shows the remaining time for 300 steps. You can stop the cell at any time and run it again to resume.
 
 # %%
 import shutil
@@ -115,7 +115,7 @@ if QUICK:
 # !python -m t2t_repro.translate --model_dir mine --input_file {TEXT}/test.{SOURCE} --output_file mine.txt
 
 # %% [markdown]
-# ## 5. The difference
+# ## 5. Compare the translations
 
 # %%
 names = (f"{TEXT}/test.{SOURCE}", f"{TEXT}/test.{TARGET}", "original.txt", "mine.txt")
@@ -128,14 +128,14 @@ for source, reference, before, after in list(zip(*columns, strict=True))[:5]:
 # %% [markdown]
 # ## 6. Serve it
 #
-# The SavedModel takes and gives plain text; TensorFlow alone runs it. The notebook *Serve it* goes on from here.
+# The SavedModel translates plain text and needs only TensorFlow and `tensorflow_text`. Continue with the notebook *Serve it*.
 
 # %%
 # !python -m t2t_repro.export --model_dir mine --export_dir exported
 
 # %%
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  # The operations that the model has.
+import tensorflow_text  # noqa: F401  Registers the tokenizer's operations.
 
 served = tf.saved_model.load(sorted(glob.glob("exported/[0-9]*"))[-1])
 translate = served.signatures["serving_default"]

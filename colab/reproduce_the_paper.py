@@ -14,12 +14,12 @@
 # %% [markdown]
 # # Reproduce the paper
 #
-# *Attention Is All You Need* reports 27.3 BLEU for its base model and 28.4 for its big one, English to German, on newstest2014 (Table 2). This notebook is the whole way to those figures: what is done, in which order, by which command.
+# *Attention Is All You Need* reports 27.3 BLEU for its base model and 28.4 for its big model, English to German, on newstest2014 (Table 2). This notebook runs the complete procedure that leads to these scores.
 #
-# The way itself is long. The paper's base model took 12 hours on eight P100; on the one small GPU of a free notebook it would be a week or more. So there are two modes:
+# The paper's base model was trained for 12 hours on eight P100; on the small GPU of a free notebook it would take a week or more. There are two modes:
 #
-# - `PAPER = False` (as it stands): every step of the procedure, with the paper's recipe, on the built-in corpus and at a size that finishes on free hardware: ten minutes on two cores.
-# - `PAPER = True`: the same cells with WMT14 and the base model, for a machine with several GPUs.
+# - `PAPER = False` (default): every part of the procedure with a small model on the built-in corpus. It takes ten minutes on two cores.
+# - `PAPER = True`: the same procedure with the base model on WMT14, for a machine with several GPUs.
 
 # %%
 import glob
@@ -28,14 +28,14 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package, "matplotlib"], check=True)
 
-# The tests of this notebook train for seconds. You want a whole training.
+# The tests of this notebook set QUICK to train for seconds only.
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %%
@@ -51,7 +51,7 @@ if QUICK:
 # %%
 from t2t_repro.command_line.cli import start_tensorflow
 
-start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
+start_tensorflow()  # Suppresses TensorFlow's log messages at startup.
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ from t2t_repro.runs.model_dir import build_model
 # %% [markdown]
 # ## 1. The model (section 3 and Table 3)
 #
-# The recipe is a file, `configs/base.yaml`. Let us build it and count.
+# `configs/base.yaml` contains the hyper-parameters of the base model. The next cell builds the model and counts its weights.
 
 # %%
 base = hparams.load("base")
@@ -74,12 +74,12 @@ built = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
 
 
 def count(d: int, d_ff: int, layers: int, vocabulary: int = 37_000) -> int:
-    """Counts the weights by hand: one shared matrix, attention without biases."""
+    """Computes the number of weights, with shared embeddings and no attention biases."""
     norm = 2 * d
     attention = 4 * d * d + norm
     feed_forward = d * d_ff + d_ff + d_ff * d + d + norm
     encoder, decoder = attention + feed_forward, 2 * attention + feed_forward
-    target_space = 32 * d  # tensor2tensor's, not in the paper
+    target_space = 32 * d  # In tensor2tensor, not in the paper.
     return vocabulary * d + target_space + layers * (encoder + decoder)
 
 
@@ -92,7 +92,7 @@ del model
 # %% [markdown]
 # ## 2. The data (section 5.1)
 #
-# WMT14 English-German has about 4.5 million pairs; 37,000 byte pairs are learned from both languages together. Validation is newstest2013, test newstest2014. `datagen` fetches the corpus through TensorFlow Datasets (some gigabytes), learns the subwords and encodes the pairs. Training would do it by itself; doing it first shows what is there.
+# WMT14 English-German has about 4.5 million sentence pairs. A vocabulary of 37,000 byte pairs is learned from both languages together. newstest2013 is the validation set, newstest2014 the test set. `datagen` downloads the corpus with TensorFlow Datasets (several gigabytes), learns the vocabulary and encodes the pairs. This is optional, because `train` does the same if necessary.
 
 # %%
 # !python -m t2t_repro.datagen --problem {PROBLEM} --hparams {SET} --data_dir paper/data
@@ -100,7 +100,7 @@ del model
 # %% [markdown]
 # ## 3. Batches (section 5.1)
 #
-# "About 25,000 source tokens and 25,000 target tokens." Here a batch is bounded on each side, padding included, over all devices together; what does not fit at once is made of parts that are accumulated. Sentences of like length share a part, so little is padding; a batch has parts of all lengths.
+# In the paper, a batch contains "approximately 25000 source tokens and 25000 target tokens". Here this is the limit for each side of a batch, including padding, over all devices together. A batch is divided into micro-batches whose gradients are accumulated. Sentences of similar length share a micro-batch, which keeps padding low, and each batch mixes micro-batches of all lengths.
 
 # %%
 from t2t_repro.batches.batching import plan_epoch
@@ -121,9 +121,9 @@ plt.show()
 # %% [markdown]
 # ## 4. Train (sections 5.2 to 5.4)
 #
-# 100,000 updates with Adam ($\beta_1 = 0.9$, $\beta_2 = 0.98$, $\epsilon = 10^{-9}$), the learning rate of equation (3) with 4,000 warm-up updates, dropout 0.1 on sub-layer outputs and embeddings, label smoothing 0.1. A checkpoint every ten minutes. At the end the last five are averaged, and the test split is translated with a beam of 4 and $\alpha = 0.6$.
+# The base model is trained for 100,000 steps with Adam ($\beta_1 = 0.9$, $\beta_2 = 0.98$, $\epsilon = 10^{-9}$) and the learning rate of equation (3) with 4,000 warm-up steps. Dropout is 0.1 on sub-layer outputs and embeddings, and label smoothing is 0.1. A checkpoint is saved every ten minutes. At the end, `train` averages the last five checkpoints and translates the test set with a beam of 4 and $\alpha = 0.6$.
 #
-# All of this is one command. It can be stopped and killed at will: the same command goes on, to the same bits.
+# You can interrupt or kill the command and run it again: the result is bit-identical.
 
 # %%
 # !python -m t2t_repro.train --hparams {SET} --problem {PROBLEM} --data_dir paper/data --model_dir paper/model
@@ -141,7 +141,7 @@ plt.show()
 # %% [markdown]
 # ## 5. Average (section 6.1)
 #
-# How much is the average worth? Compare it with the last checkpoint, on the *validation* split: decisions are made there, and the test split is for the report alone. (The search is greedy here, to be quick.)
+# Compare the averaged checkpoint with the last one. Use the *validation* set for such comparisons, and the test set only for the final score. Greedy search is faster and sufficient here.
 
 # %%
 # !python -m t2t_repro.evaluate --model_dir paper/model --split val --checkpoint latest --beam_size 1
@@ -150,10 +150,10 @@ plt.show()
 # %% [markdown]
 # ## 6. Score (section 6.1)
 #
-# Two figures, never to be mixed:
+# There are two scores, which must not be compared with each other:
 #
-# - **sacreBLEU** tokenises the plain text itself. Publish this one, with its signature.
-# - **The paper's**: Moses' tokens, German compounds split at their hyphens. It is about 0.7 higher on newstest2014, and it is the one that 27.3 and 28.4 are.
+# - **sacreBLEU** tokenizes the plain text itself. Publish this score with its signature.
+# - **The paper's BLEU** uses Moses tokenization and splits German compounds at hyphens. It is about 0.7 higher on newstest2014. The scores 27.3 and 28.4 are of this kind.
 
 # %%
 result = Path("paper/model/result.json")
@@ -163,16 +163,16 @@ if result.exists():
     print(f"sacreBLEU        {found['bleu']:.2f}  {found['signature']}")
     print(f"the paper's BLEU {found['paper_bleu']:.2f}  {found['paper_signature']}")
 else:
-    print("This training ended within its warm-up, so its test split was not scored.")
+    print("The training run ended during warm-up, so the test set was not scored.")
 
 # %% [markdown]
-# ## 7. What to compare with
+# ## 7. Compare with the paper
 #
 # | model | newstest2013 (Table 3) | newstest2014 (Table 2) |
 # |---|---|---|
 # | base | 25.8 | 27.3 |
 # | big | 26.4 | 28.4 |
 #
-# A figure from the left column beside one from the right is the most frequent mistake in the literature about this paper. Another one: tensor2tensor's later `transformer_base` is not this model. It is `t2t_base` here, with the norm before the sub-layers, another warm-up and more dropout. Many "reproductions" are of that.
+# Do not compare scores on newstest2013 with scores on newstest2014. Do not confuse the paper's model with tensor2tensor's later `transformer_base` either. That model (`t2t_base` here) uses pre-norm, another warm-up and more dropout.
 #
-# For the big model take the set `big`, for French `base_enfr` and `big_enfr`. On a machine with several GPUs all of them are used; with one, the batch is accumulated and the result is the same, later.
+# Use the set `big` for the big model, and `base_enfr` and `big_enfr` for English-French. All GPUs of the machine are used. With a single GPU, gradients are accumulated over the same batches, so the result is the same but takes longer.

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Serve it
 #
-# A trained model becomes a file that a server loads: text in, text out. We export one, look inside, start TensorFlow Serving where it can be had, and ask it from Python, from the command line and by plain HTTP.
+# This notebook exports a trained model as a SavedModel that translates plain text. It starts TensorFlow Serving, if it is available, and sends requests from Python, from the command line and by plain HTTP.
 
 # %%
 import glob
@@ -23,24 +23,24 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package], check=True)
 
-# The tests of this notebook train for seconds. You want a real training.
+# The tests of this notebook set QUICK to train for seconds only.
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %% [markdown]
 # ## 1. A model
 #
-# Name the directory of a model that you have trained. If it is not there, a small one is trained on the built-in corpus, in ten minutes on two cores.
+# Set `MODEL` to the directory of a trained model. If the directory does not exist, the cell trains a small model on the built-in corpus, which takes ten minutes on two cores.
 
 # %%
 MODEL = "mymodel"
-NAME = "mymodel"  # under which it is served
+NAME = "mymodel"  # The name of the model on the server.
 
 SET = "tiny"
 if QUICK:
@@ -48,7 +48,7 @@ if QUICK:
     SET += ",warmup_steps=80,checkpoint_steps=30,average_last=2,eval_steps=0"
     SET += ",decode_extra_length=5"
 if os.path.isdir(MODEL):
-    print(f"{MODEL}/ is there")
+    print(f"using the model in {MODEL}/")
 else:
     train = [sys.executable, "-m", "t2t_repro.train", "--hparams", SET]
     subprocess.run([*train, "--model_dir", MODEL], check=True)
@@ -61,11 +61,11 @@ else:
 # !ls -R exported | head -40
 
 # %% [markdown]
-# `1/` is the first version; the next export becomes `2/`, and a server that runs takes it over. `models.config`, `batching_parameters.txt` and `compose.yaml` are for TensorFlow Serving. `assets.extra/` holds requests that warm it up, and a model card.
+# `1/` is the first version. The next export creates `2/`, which a running server loads automatically. `models.config`, `batching_parameters.txt` and `compose.yaml` configure TensorFlow Serving. `assets.extra/` contains warm-up requests and a model card.
 #
-# ## 3. Without a server
+# ## 3. Use it without a server
 #
-# The file needs TensorFlow and the operations of `tensorflow_text`, and nothing of this package. This is all that an application has to do:
+# The SavedModel needs only TensorFlow and the operations of `tensorflow_text`; this package is not required. An application loads and calls it like this:
 
 # %%
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -83,7 +83,7 @@ for text, score in zip(
     print(f"{score:8.3f}  {text.decode()}")
 
 # %% [markdown]
-# Beside translating, the file can list the whole beam, score a translation that you give it, and show what every attention looked at:
+# Other signatures return the n-best list, score a given translation, and return the attention weights:
 
 # %%
 for name, signature in sorted(model.signatures.items()):
@@ -94,11 +94,11 @@ for name, signature in sorted(model.signatures.items()):
 # %% [markdown]
 # ## 4. TensorFlow Serving
 #
-# On a machine of your own with Docker, this is the whole of it:
+# On your own machine with Docker, one command starts the server:
 #
 #     cd exported && docker compose up
 #
-# In Colab there is no Docker. There the server can come from TensorFlow's own Debian packages, *if* they have one at least as new as the TensorFlow that exported: a server promises nothing for files from the future. `INSTALL = True` tries.
+# Docker is not available in Colab. There, set `INSTALL = True` to install the server from TensorFlow's Debian packages. The server should be at least as new as the TensorFlow that exported the model, because older servers may not be able to load it.
 
 # %%
 INSTALL = False
@@ -109,7 +109,7 @@ if INSTALL:
     # !apt-get -qq update && apt-get -qq install tensorflow-model-server
 
 # %% [markdown]
-# If there is no server after all, we let a stand-in answer: thirty lines that speak TensorFlow Serving's REST for one model. It is **not** TensorFlow Serving. It merges no requests, watches no folder and would not stand a second user; but the client cannot tell the difference, so you can see the rest of the notebook work.
+# If the server is not installed, the next cell starts a minimal replacement with TensorFlow Serving's REST interface for one model. It is **not** TensorFlow Serving: it does not batch requests, does not load new versions and is not made for several users. It is sufficient for the rest of this notebook.
 
 # %%
 import json
@@ -121,10 +121,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """Answers `POST /v1/models/NAME:predict` with the signatures of the model."""
+    """Handles `POST /v1/models/NAME:predict` with the signatures of the model."""
 
     def do_POST(self) -> None:
-        """Runs a signature on the inputs of a request, given by columns."""
+        """Runs a signature on the inputs of a request in columnar format."""
         length = int(self.headers["Content-Length"])
         request = json.loads(self.rfile.read(length))
         signature = model.signatures[request.get("signature_name", "serving_default")]
@@ -139,13 +139,13 @@ class StandIn(BaseHTTPRequestHandler):
 
     @staticmethod
     def as_lists(tensor: tf.Tensor) -> list:
-        """Returns a tensor as nested lists, its texts as strings."""
+        """Converts a tensor to nested lists, and bytes to strings."""
         if tensor.dtype == tf.string:
             return json.loads(json.dumps(tensor.numpy().tolist(), default=bytes.decode))
         return tensor.numpy().tolist()
 
     def log_message(self, *_: object) -> None:
-        """Is silent."""
+        """Suppresses log messages."""
 
 
 binary = shutil.which("tensorflow_model_server")
@@ -168,12 +168,12 @@ else:
     server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
     PORT = server.server_address[1]
     threading.Thread(target=server.serve_forever, daemon=True).start()
-print("TensorFlow Serving" if binary else "the stand-in", "listens on port", PORT)
+print("TensorFlow Serving" if binary else "the replacement", "listens on port", PORT)
 
 # %% [markdown]
-# ## 5. Ask it
+# ## 5. Send requests
 #
-# **From Python.** The client sends several requests at a time, waits while the server is busy (or starts), and keeps the order.
+# **From Python.** The client sends several requests at once, retries while the server is busy or starting, and returns the results in input order.
 
 # %%
 from t2t_repro.serving.client import Client
@@ -190,13 +190,13 @@ for source, (translation, score) in zip(sentences[:3], answers, strict=False):
 assert len(answers) == len(sentences)
 
 # %% [markdown]
-# **From the command line**, a line out for every line in:
+# **From the command line**, with one output line per input line:
 
 # %%
 # !printf 'half past four\nseventeen euros\n' | python -m t2t_repro.client --protocol rest --port {PORT} --model {NAME} --scores
 
 # %% [markdown]
-# **By plain HTTP**, from any language. `inputs` is by columns; `signature_name` chooses what is done.
+# **By plain HTTP**, from any language. `inputs` maps each input to a list of values, and `signature_name` selects the signature.
 
 # %%
 body = {
@@ -214,12 +214,12 @@ print(found)
 assert found
 
 # %% [markdown]
-# ## 6. Before others use it
+# ## 6. Before you open it to others
 #
-# - The server asks nobody who they are. `compose.yaml` lets it listen to its own machine alone; put what knows your users in front.
-# - What a request may cost is bounded: `--max_input_length` when exporting, `max_batch_size` in `batching_parameters.txt`.
-# - A new version is written aside and renamed. A server never sees half of one.
-# - `tools/benchmarks/load_test.py` of the repository measures latency and throughput of whatever serves.
+# - The server does no authentication. `compose.yaml` binds it to localhost; put an authenticating proxy in front of it.
+# - Limit the cost of a request with `--max_input_length` when you export and `max_batch_size` in `batching_parameters.txt`.
+# - New versions are written to a temporary name and renamed, so a server never loads an incomplete one.
+# - `tools/benchmarks/load_test.py` in the repository measures the latency and throughput of a server.
 
 # %%
 server.terminate() if binary else server.shutdown()

@@ -14,9 +14,7 @@
 # %% [markdown]
 # # Train on your own text
 #
-# You have sentences in one language and their translations in another. At the end you have a model that translates, a score with its signature, and a file to serve.
-#
-# Without text of your own the notebook makes some, so that you can run it once from top to bottom and see.
+# This notebook trains a translation model on your parallel text, scores it with BLEU and exports it for a server. If you have no text at hand, the notebook writes an example corpus.
 
 # %%
 import glob
@@ -25,14 +23,14 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package, "matplotlib"], check=True)
 
-# The tests of this notebook train for seconds. You want a real training.
+# The tests of this notebook set QUICK to train for seconds only.
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %%
@@ -44,15 +42,15 @@ import numpy as np
 # %% [markdown]
 # ## 1. Your text
 #
-# One folder with six files, a sentence a line, UTF-8. Line *n* of one language is the translation of line *n* of the other; each file may be compressed (`train.en.gz`).
+# Put six UTF-8 files into one folder, with one sentence per line. Line *n* of one language is the translation of line *n* of the other. Files may be compressed (`train.en.gz`).
 #
-# | files | what for | lines |
+# | files | purpose | lines |
 # |---|---|---|
-# | `train.en`, `train.de` | learning | as many as you have |
-# | `val.en`, `val.de` | looking how it goes | 500 to 3,000 |
-# | `test.en`, `test.de` | the score, once | 1,000 to 3,000 |
+# | `train.en`, `train.de` | training | all that you have |
+# | `val.en`, `val.de` | validation during training | 500 to 3,000 |
+# | `test.en`, `test.de` | final score | 1,000 to 3,000 |
 #
-# Name the folder and the languages. In Colab, `UPLOAD = True` asks for the files; or mount your Drive and name the folder there.
+# Set the folder and the languages below. In Colab, set `UPLOAD = True` to upload the files, or mount your Drive and use a folder there.
 
 # %%
 FOLDER = "mytext"
@@ -68,7 +66,7 @@ if UPLOAD:
         (folder / name).write_bytes(content)
 
 # %% [markdown]
-# No folder there? Then this cell writes an example: the built-in corpus of numbers, dates and prices as text files.
+# If the folder does not exist, this cell writes an example: numbers, dates and prices from the built-in corpus as text files.
 
 # %%
 if not folder.is_dir():
@@ -81,10 +79,10 @@ if not folder.is_dir():
         for side, language in enumerate((SOURCE, TARGET)):
             text = "".join(f"{pair[side]}\n" for pair in pairs)
             (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
-    print(f"wrote an example into {folder}/")
+    print(f"wrote an example to {folder}/")
 
 # %% [markdown]
-# Look at it before you train on it. Most disappointments of machine translation are visible here: sides that do not belong together, or that are swapped.
+# Look at the data before you train. The most frequent problems are visible here: lines that are not translations of each other, and swapped languages.
 
 # %%
 from t2t_repro.problems import create
@@ -99,9 +97,17 @@ for (source, target), _ in zip(mytext.pairs("train"), range(3), strict=False):
 # %% [markdown]
 # ## 2. Train
 #
-# How large a model? With fewer than 50,000 pairs, small and with much dropout; `small` as it is up to a million; `base`, the paper's, beyond that and with a GPU. The subwords are learned from your text as well; if it cannot fill the vocabulary that is asked for, the largest possible one is taken.
+# Choose the model by the size of your corpus:
 #
-# 3,000 updates take some two hours on two cores, and minutes on a GPU. Stop the cell whenever you like: everything is saved, and the same cell goes on.
+# | sentence pairs | hyper-parameter set |
+# |---|---|
+# | fewer than 50,000 | `small` with more dropout, as below |
+# | up to a million | `small` |
+# | more | `base`, the paper's model, on a GPU |
+#
+# The subword vocabulary is learned from your text. If the text is too short for the requested `vocab_size`, the largest possible vocabulary is used.
+#
+# 3,000 steps take about two hours on two cores and minutes on a GPU. You can stop the cell at any time: the state is saved, and running the cell again resumes training.
 
 # %%
 SET = "small,dropout=0.3,vocab_size=2000,train_steps=3000,warmup_steps=1000"
@@ -119,7 +125,7 @@ DATA = (
 # %% [markdown]
 # ## 3. The curves
 #
-# Training loss has label smoothing and dropout in it, validation loss has neither, so look at each by itself. Validation loss that rises again says that the model learns by heart: more dropout, a smaller model, or more text.
+# The training loss includes label smoothing and dropout, the validation loss does not, so the two cannot be compared. A validation loss that rises again is a sign of overfitting: use more dropout, a smaller model or more text.
 
 # %%
 training = np.genfromtxt("mymodel/training_log.tsv", names=True, delimiter="\t")
@@ -140,7 +146,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# What was not used, and why (empty sides, sentences that are too long):
+# Skipped pairs (with an empty side or a sentence that is too long) are listed in a file:
 
 # %%
 # !head -5 mymodel/skipped_pairs.tsv
@@ -148,7 +154,7 @@ plt.show()
 # %% [markdown]
 # ## 4. Score
 #
-# The last checkpoints were averaged; the test split is translated with them and compared with your translations. Quote the figure together with its signature.
+# `evaluate` translates the test set with the averaged weights and compares the result with your reference translations. Report the score together with its signature.
 
 # %%
 # !python -m t2t_repro.evaluate --model_dir mymodel --split test --output_file mytranslations.txt
@@ -165,7 +171,7 @@ for (source, target), found, _ in zip(
 # %% [markdown]
 # ## 5. Translate
 #
-# A file goes in and a file comes out, a line for each line. If it is interrupted, the same command goes on.
+# `translate` writes one output line per input line. If it is interrupted, run the same command again to resume.
 
 # %%
 Path("input.txt").write_text("half past four\nseventeen euros\n", encoding="utf-8")
@@ -179,7 +185,7 @@ print(output)
 assert output.count("\n") == 2
 
 # %% [markdown]
-# And the reverse question, how probable the model finds a translation that you give it. With `--per_token` you see which subword surprises it.
+# `score` computes the log probability of a given translation. With `--per_token` it lists the log probability of each token.
 
 # %%
 Path("target.txt").write_text("halb fünf\nsiebzehn Euro\n", encoding="utf-8")
@@ -188,9 +194,9 @@ Path("target.txt").write_text("halb fünf\nsiebzehn Euro\n", encoding="utf-8")
 # !python -m t2t_repro.score --model_dir mymodel --source_file input.txt --target_file target.txt --per_token
 
 # %% [markdown]
-# ## 6. Take it with you
+# ## 6. Export and download
 #
-# The export is a SavedModel: text in, text out, tokenizer and search inside. The notebook *Serve it* goes on from here. `mymodel.zip` is the model's directory, with which a training goes on elsewhere.
+# The exported SavedModel includes the tokenizer and the beam search, and translates plain text. The notebook *Serve it* explains how to serve it. `mymodel.zip` is the model directory, with which you can resume training on another machine.
 
 # %%
 # !python -m t2t_repro.export --model_dir mymodel --export_dir exported
@@ -204,7 +210,7 @@ for name in ("exported", "mymodel"):
 assert (Path("exported") / "1" / "saved_model.pb").exists()
 
 # %% [markdown]
-# In Colab, this downloads them:
+# In Colab, set `DOWNLOAD = True` to download both archives:
 
 # %%
 DOWNLOAD = False

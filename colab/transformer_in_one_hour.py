@@ -14,11 +14,11 @@
 # %% [markdown]
 # # The Transformer in one hour
 #
-# *Attention Is All You Need* (Vaswani et al. 2017, [arXiv:1706.03762](https://arxiv.org/abs/1706.03762)), with code that runs.
+# This notebook explains *Attention Is All You Need* (Vaswani et al. 2017, [arXiv:1706.03762](https://arxiv.org/abs/1706.03762)) with running code.
 #
-# We compute attention for three words by hand and see the layer agree. We look at what the decoder may see and what it may not, at positions, at the loss and the learning rate. Then we train a small Transformer that turns *half past four* into *halb fünf*, and look at what each word looks at. Section numbers are the paper's.
+# We first compute attention for three words by hand and compare the result with the layer. Then we look at masks, positions, the loss and the learning rate. Finally, we train a small Transformer that translates *half past four* to *halb fünf*, and plot its attention weights. Section numbers refer to the paper.
 #
-# On a CPU the training takes about ten minutes, on a GPU less. All else takes seconds.
+# Training takes about ten minutes on a CPU and less on a GPU. Everything else takes seconds.
 
 # %%
 import glob
@@ -27,20 +27,20 @@ import os
 import subprocess
 import sys
 
-# Where the package is installed already, nothing happens here. Otherwise it comes
-# from a wheel that you have uploaded beside the notebook, or from the release.
+# Installs the package if it is missing: from a wheel that you uploaded to this folder,
+# otherwise from the package index.
 if importlib.util.find_spec("t2t_repro") is None:
     package = (glob.glob("t2t_repro-*.whl") or ["t2t_repro==0.2.0"])[-1]
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, package, "matplotlib"], check=True)
 
-# The tests of this notebook train for seconds. You want the whole training.
+# The tests of this notebook set QUICK to train for seconds only.
 QUICK = os.environ.get("T2T_REPRO_QUICK") == "1"
 
 # %%
 from t2t_repro.command_line.cli import start_tensorflow
 
-start_tensorflow()  # Without the lines that TensorFlow logs while it starts.
+start_tensorflow()  # Suppresses TensorFlow's log messages at startup.
 
 import json
 from pathlib import Path
@@ -52,15 +52,15 @@ import tensorflow as tf
 np.set_printoptions(precision=3, suppress=True)
 
 # %% [markdown]
-# ## 1. Attention, by numbers (section 3.2.1)
+# ## 1. Attention in numbers (section 3.2.1)
 #
 # Equation (1) is
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^T}{\sqrt{d_k}}\right)V$$
 #
-# Read it as a soft look-up. Every word asks a question, its *query*; every word offers a *key* and a *value*. How well a query fits a key decides how much of the value is taken.
+# Attention is a soft dictionary lookup. Each word has a *query*, a *key* and a *value*. The better a query matches a key, the larger the weight of the corresponding value in the result.
 #
-# Take three words with vectors of $d_k = 4$ numbers. To keep the arithmetic small, each vector is query, key and value at once:
+# Take three words with vectors of $d_k = 4$ numbers. To keep the arithmetic simple, each vector serves as query, key and value:
 #
 # | word | vector |
 # |---|---|
@@ -68,15 +68,15 @@ np.set_printoptions(precision=3, suppress=True)
 # | b | 0 2 0 2 |
 # | c | 1 1 1 1 |
 #
-# **Products.** The query of a with the keys: a·a = 1+0+1+0 = 2, a·b = 0, a·c = 1+0+1+0 = 2.
+# **Dot products.** The dot products of a's query with the keys are a·a = 1+0+1+0 = 2, a·b = 0, a·c = 1+0+1+0 = 2.
 #
 # **Scale.** Divide by $\sqrt{4} = 2$: 1, 0, 1.
 #
 # **Softmax.** $e^1, e^0, e^1$ = 2.718, 1, 2.718. Their sum is 6.437, so the weights are 0.422, 0.155, 0.422.
 #
-# **Mix.** 0.422 · (1 0 1 0) + 0.155 · (0 2 0 2) + 0.422 · (1 1 1 1) = **(0.845 0.733 0.845 0.733)**.
+# **Weighted sum.** 0.422 · (1 0 1 0) + 0.155 · (0 2 0 2) + 0.422 · (1 1 1 1) = **(0.845 0.733 0.845 0.733)**.
 #
-# Word a has looked at itself and at c in equal parts, and a little at b. Now the layer:
+# Word a attends equally to itself and to c, and a little to b. The layer computes the same:
 
 # %%
 from t2t_repro import layers
@@ -85,7 +85,7 @@ x = tf.constant([[[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]]])  # (batch, words
 
 
 def attention_without_projections(num_heads: int) -> layers.MultiHeadAttention:
-    """Returns the layer with identity matrices in the place of what is learned."""
+    """Returns an attention layer whose learned projections are identity matrices."""
     layer = layers.MultiHeadAttention(num_heads, 4 // num_heads, 4 // num_heads)
     layer.build(x.shape, x.shape)
     layer.set_weights([np.eye(4)] * 4)
@@ -95,42 +95,42 @@ def attention_without_projections(num_heads: int) -> layers.MultiHeadAttention:
 layer = attention_without_projections(num_heads=1)
 result, weights = layer(x, x, return_attention_scores=True)
 
-print("weights, a row for each query:")
+print("weights, one row per query:")
 print(weights[0, 0].numpy())
-print("\nwhat the layer gives for a:", result[0, 0].numpy())
+print("\noutput of the layer for a:", result[0, 0].numpy())
 
 np.testing.assert_allclose(weights[0, 0, 0], [0.422, 0.155, 0.422], atol=5e-4)
 np.testing.assert_allclose(result[0, 0], [0.845, 0.733, 0.845, 0.733], atol=5e-4)
 
 # %% [markdown]
-# The second row is worth a glance. b fits itself so well (8 against 0 and 4 before the scaling) that it takes 0.867 of its own value. Without the division by $\sqrt{d_k}$ it would take 0.982: large products make the softmax hard and its gradient small, which is why the paper scales.
+# In the second row, b matches itself so well (a dot product of 8, compared with 0 and 4) that the weight of its own value is 0.867. Without the division by $\sqrt{d_k}$ it would be 0.982. Large dot products saturate the softmax and make its gradient small, which is why the paper scales them.
 #
 # ## 2. Several heads (section 3.2.2)
 #
-# One softmax per word can look in one way. $h$ heads look in $h$ ways: each has a share of the channels, its own weights, and the results are put side by side. With two heads, the first sees channels 1 and 2 of our words, the second channels 3 and 4. Here these are alike, so both heads agree. Change one channel and they differ:
+# A single softmax gives each word one distribution over the other words. $h$ heads give it $h$ distributions: each head has its own weights and its own channels, and the results are concatenated. With two heads, the first head uses channels 1 and 2 of our words, the second channels 3 and 4. These channels are equal in the example above, so both heads would agree. If we change the vector of a, they differ:
 
 # %%
 two_heads = attention_without_projections(num_heads=2)
 moved = tf.constant([[[1.0, 0, 0, 1], [0, 2, 0, 2], [1, 1, 1, 1]]])
 result, weights = two_heads(moved, moved, return_attention_scores=True)
 for head in range(2):
-    print(f"head {head + 1}, where a looks:", weights[0, head, 0].numpy())
+    print(f"head {head + 1}, weights of a:", weights[0, head, 0].numpy())
 print("\nshapes: words", moved.shape, " weights", weights.shape)
 
 # %% [markdown]
-# The shapes are (batch, words, $d_{model}$) for words and (batch, heads, queries, keys) for weights. In a real layer $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; ours were identities. The layer is called as `keras.layers.MultiHeadAttention` is; only it has no biases, as the paper's.
+# The shapes are (batch, words, $d_{model}$) for words and (batch, heads, queries, keys) for weights. In a real layer, $W^Q$, $W^K$, $W^V$ and $W^O$ are learned; here they are identity matrices. The layer has the same call arguments as `keras.layers.MultiHeadAttention`, but no biases, as in the paper.
 #
-# ## 3. What may be seen (section 3.2.3)
+# ## 3. Masks (section 3.2.3)
 #
-# Two things must be hidden. *Padding*: sentences of a batch are filled up to the longest. *The future*: the decoder learns to predict word $t$, so it must not see it. A mask says what may be seen; where it does not, $-10^9$ is added before the softmax, after which the weight is 0.
+# Two kinds of keys must be masked. *Padding*: the sentences of a batch are padded to the length of the longest one. *The future*: the decoder learns to predict word $t$, so its input must not contain word $t$. Masks are true for visible keys. For the others, $-10^9$ is added to the logits, so that their weight after the softmax is 0.
 
 # %%
 seen = layers.causal_mask(6)[0].numpy()
 symbols = layers.padding_mask(tf.constant([[5, 9, 7, 1, 0, 0]]))[0].numpy()
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
 for ax, mask, title in (
-    (axes[0], seen, "decoder: the future is hidden"),
-    (axes[1], np.repeat(symbols, 6, axis=0), "a sentence of 4 among longer ones"),
+    (axes[0], seen, "decoder: the future is masked"),
+    (axes[1], np.repeat(symbols, 6, axis=0), "a sentence of 4 tokens, padded to 6"),
 ):
     ax.imshow(~mask, cmap="Greys", vmin=0, vmax=1.6)
     ax.set(xlabel="key", ylabel="query", title=title)
@@ -142,9 +142,9 @@ plt.show()
 # %% [markdown]
 # ## 4. Teacher forcing and the shift
 #
-# During training the decoder does not write and read its own words. It is given the right translation, moved one place to the right, and predicts all words at once: from nothing the first, from the first the second, and so on. That is *teacher forcing*.
+# During training, the input of the decoder is the reference translation, shifted right by one position, instead of the decoder's own output. It predicts all words in parallel: the second word from the first, the third from the first two, and so on. This is called *teacher forcing*.
 #
-# tensor2tensor, which made the paper's figures, has no start symbol. It shifts the *embeddings*: a vector of zeros comes first, so the first position sees the position signal alone. We build a very small model and check both claims.
+# tensor2tensor, the code behind the paper, has no start symbol. It shifts the *embeddings* and inserts a vector of zeros, so the first decoder input is only the positional encoding. We build a very small model and check both claims.
 
 # %%
 import t2t_repro
@@ -155,10 +155,10 @@ target = tf.constant([[21, 22, 23, 24, 1]])
 
 print("target               ", target.numpy()[0])
 print("first decoder input  ", model.decoder_input(target)[0, 0].numpy())
-print("position signal of 0 ", np.repeat([0.0, 1.0], 8))
+print("encoding of position 0", np.repeat([0.0, 1.0], 8))
 np.testing.assert_allclose(model.decoder_input(target)[0, 0], np.repeat([0, 1], 8))
 
-# Change the fourth word: what is predicted for words one to four stays the same.
+# If the fourth word changes, the predictions of words one to four do not.
 changed = tf.constant([[21, 22, 23, 42, 1]])
 logits = model({"inputs": source, "targets": target})
 others = model({"inputs": source, "targets": changed})
@@ -168,11 +168,11 @@ print("\nlargest change of a logit at positions 1 to 5:", by_position)
 assert by_position[:4].max() < 1e-5 < by_position[4]
 
 # %% [markdown]
-# Position 5, which predicts the end of the sentence, has read the fourth word and changes. The others could not know.
+# Only position 5, which predicts the end of the sentence, depends on the fourth word.
 #
 # ## 5. Positions (section 3.5)
 #
-# Attention does not know order: shuffle the words, and the same sums come out. So a signal is added to each embedding: waves, from fast to slow. The paper prints sines and cosines in turn; tensor2tensor has all sines first, then all cosines. The model does not care, but its weights do, so this package has both.
+# Attention is independent of word order: shuffled words yield the same weighted sums. Therefore a positional encoding is added to each embedding, which consists of sinusoids from short to long wavelengths. In the paper, sines and cosines alternate; in tensor2tensor, all sines precede all cosines. Both work equally well, but trained weights fit only one of them, so this package implements both.
 
 # %%
 from t2t_repro.layers.position import sinusoid, sinusoid_paper
@@ -188,23 +188,23 @@ for ax, signal, title in (
 figure.colorbar(image, ax=axes[1])
 signal = sinusoid(positions, 64).numpy()
 axes[2].plot(signal @ signal[50], color="tab:blue")
-axes[2].set(xlabel="position", title="how alike position 50 is to the others")
+axes[2].set(xlabel="position", title="dot product with position 50")
 figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The right picture is why it works: the product of two signals depends on their distance alone: it is greatest at distance 0 and falls, in waves, as it grows. The next linear layer can find "the word before" from it.
+# The right plot shows why this works: the dot product of two encodings depends only on their distance. It is largest at distance 0 and decreases in waves. From this, the model can learn relations such as "the previous word".
 #
 # ## 6. Loss and learning rate (sections 5.3 and 5.4)
 #
-# **Label smoothing.** The right word shall have probability 0.9, not 1; the remaining 0.1 is spread over all others. The model learns to be less sure, its perplexity gets worse and its translations better. The entropy of that soft target is subtracted from the loss, so that a perfect model has loss 0.
+# **Label smoothing.** The target distribution assigns probability 0.9 to the correct word, and distributes the remaining 0.1 over all other words. The model learns to be less certain, which increases perplexity but improves translations. The entropy of the target distribution is subtracted from the loss, so that the loss of a perfect model is 0.
 #
-# **Learning rate.** Equation (3): $d_{model}^{-0.5} \cdot \min(n^{-0.5},\ n \cdot warmup^{-1.5})$. It rises for 4,000 updates and then falls with the root of their number.
+# **Learning rate.** Equation (3) is $d_{model}^{-0.5} \cdot \min(n^{-0.5},\ n \cdot warmup^{-1.5})$ for step $n$. The rate increases during 4,000 steps and then decreases with the inverse square root of the step.
 
 # %%
 from t2t_repro import losses, schedules
 
-# Three symbols may follow. The second is right, and this is what the model says:
+# Predicted probabilities in a vocabulary of three; the second token is correct.
 logits = tf.math.log([[[0.05, 0.9, 0.05]]])
 for smoothing in (0.0, 0.1):
     loss = losses.LabelSmoothedCrossEntropy(label_smoothing=smoothing)
@@ -219,13 +219,13 @@ ax.set(xlabel="update", ylabel="learning rate", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
 peak = float(schedules.Schedule("paper", 512, 4000)(3999))
-print(f"the base model's greatest rate: {peak:.6f}")
+print(f"peak learning rate of the base model: {peak:.6f}")
 assert abs(peak - 512**-0.5 * 4000**-0.5) < 1e-9
 
 # %% [markdown]
-# ## 7. Train one
+# ## 7. Train a model
 #
-# The corpus is built in: English phrases with numbers, dates, times and prices, and the German ones. *twenty-one* is *einundzwanzig*, one-and-twenty, and *half past four* is *halb fünf*, half five. Copying word by word will not do.
+# The built-in corpus contains English phrases with numbers, dates, times and prices, and their German translations. A word-by-word translation is not sufficient: *twenty-one* is *einundzwanzig* (one-and-twenty), and *half past four* is *halb fünf* (half five).
 
 # %%
 from t2t_repro import problems
@@ -233,10 +233,10 @@ from t2t_repro import problems
 corpus = problems.create("translate_ende_numbers")
 for (english, german), _ in zip(corpus.pairs("train"), range(4), strict=False):
     print(f"{english}\n    {german}")
-print("\nheld out:", corpus.description("test"))
+print("\ntest set:", corpus.description("test"))
 
 # %% [markdown]
-# One command does what section 5 of the paper describes: subwords, batches of sentences of like length, Adam with the schedule above, dropout, averaged checkpoints, beam search, BLEU. The set `tiny` is the paper's recipe with $d_{model} = 128$ and 2 layers instead of 512 and 6, and without dropout, because it sees each pair only a few times.
+# One command runs the procedure of section 5: it learns the vocabulary, forms batches of sentences of similar length, trains with Adam and the schedule above, averages checkpoints, and computes BLEU with beam search. The hyper-parameter set `tiny` is the paper's recipe with $d_{model} = 128$ and 2 layers instead of 512 and 6. It uses no dropout, because training takes only a few epochs.
 
 # %%
 SET = "tiny"
@@ -259,9 +259,9 @@ plt.show()
 assert log["loss"][-1] < log["loss"][0]
 
 # %% [markdown]
-# ## 8. Ask it
+# ## 8. Translate
 #
-# From here on the averaged weights translate, with a beam of 4.
+# `load` returns the model with averaged weights. It translates with a beam of 4.
 
 # %%
 trained = t2t_repro.load("hour/model")
@@ -280,9 +280,9 @@ if result.exists():
     print(f"\ntest split: BLEU {score['bleu']:.2f}  {score['signature']}")
 
 # %% [markdown]
-# ## 9. Look at what it looks at
+# ## 9. Plot the attention weights
 #
-# We give the model a pair and draw the weights of every head in the *cross-attention*, where the decoder reads the source. A row is a German subword that is about to be written, a column an English one that can be read. Dark is much.
+# We plot the weights of each head of the *cross-attention* for one sentence pair. In cross-attention, the decoder attends to the source sentence. Each row is a German subword that is being predicted, each column an English subword. Dark cells are large weights.
 
 # %%
 from t2t_repro.models.attention_maps import attention_maps
@@ -296,13 +296,13 @@ maps = attention_maps(trained.model, source, target)
 
 
 def pieces(ids: tf.Tensor) -> list[str]:
-    """Returns the text of each subword; the end of the sentence is a square."""
+    """Returns the text of each subword, and a square for the end of the sentence."""
     texts = trained.tokenizer.decode(tf.reshape(ids, [-1, 1])).numpy()
     return [text.decode().strip() or "□" for text in texts]
 
 
 def draw(name: str, rows: list[str], columns: list[str]) -> None:
-    """Draws the weights of every head of an attention."""
+    """Plots the attention weights of each head of an attention layer."""
     weights = maps[name][0].numpy()
     heads = len(weights)
     size = (1.2 + heads * (0.6 + 0.22 * len(columns)), 1.4 + 0.24 * len(rows))
@@ -329,22 +329,22 @@ np.testing.assert_allclose(
 )
 
 # %% [markdown]
-# After seconds of training the weights are nearly even. After a whole training, look for heads that follow the words in German order, and for heads that rest on one place whatever the word. In the encoder, the English words look at each other:
+# After seconds of training, the weights are nearly uniform. After a complete training run, look for heads that follow the German word order, and for heads that attend to the same position for every word. In the encoder, the English words attend to each other:
 
 # %%
 draw("encoder/layer_0/self_attention", pieces(source), pieces(source))
 
 # %% [markdown]
-# ## 10. Take it with you
+# ## 10. Export an interactive page
 #
-# One file holds your model, its weights and its tokenizer, and translates in any browser without a network. Download `hour/transformer.html` and open it: step through the beam search, click through figure 1, switch off a head.
+# The next cell writes a single HTML file with your model, its weights and its tokenizer. It translates in any browser without a network connection. Download `hour/transformer.html` and open it to step through the beam search, explore the architecture of figure 1, or disable a head.
 
 # %%
 # !python -m t2t_repro.visualize --model_dir hour/model --live --text "half past four" --output hour/transformer.html
 
 # %% [markdown]
-# ## Where to go now
+# ## Next steps
 #
-# - *Train on your own text*, *Serve it* and *Reproduce the paper* are the notebooks beside this one.
-# - *The paper, read in the code* (docs/explanation/paper_in_code.md) walks the paper's sections with the lines that are each equation.
-# - The paper's base model has 6 layers, $d_{model} = 512$, 8 heads and 63 million weights. It differs from yours in these numbers alone.
+# - Continue with the notebooks *Train on your own text*, *Serve it* and *Reproduce the paper*.
+# - `docs/explanation/paper_in_code.md` shows the code of each equation, section by section.
+# - The paper's base model has 6 layers, $d_{model} = 512$, 8 heads, dropout and 63 million weights. Otherwise it is the model of this notebook.

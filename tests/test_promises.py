@@ -1,4 +1,4 @@
-"""Every promise names a test that exists."""
+"""Each guarantee of docs/promises.md names a test that exists."""
 
 import ast
 import re
@@ -10,12 +10,12 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
 def functions(path):
-    """Returns the tests that a file defines."""
+    """Returns the names of the functions that a file defines."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_test_that_is_named_exists():
+def test_named_tests_exist():
     named = NAMED.findall(PAGE.read_text(encoding="utf-8"))
     assert len(named) > 40
     missing = [
@@ -26,16 +26,16 @@ def test_every_test_that_is_named_exists():
     assert missing == []
 
 
-def test_every_row_names_what_shows_it():
+def test_every_row_names_a_test_or_a_command():
     rows = [row for row in PAGE.read_text().splitlines() if row.startswith("| ")]
-    rows = [row for row in rows if not row.startswith("| promise |")]
+    rows = [row for row in rows if not row.startswith("| guarantee |")]
     assert rows
     for row in rows:
         shown = row.split(" | ")[-1]
         assert NAMED.search(shown) or "`python " in shown, row
 
 
-def test_tools_that_are_named_exist():
+def test_named_tools_exist():
     names = re.findall(r"`(?:python|bash) (tools/[\w/]+\.\w+)", PAGE.read_text())
     assert names
     assert all((ROOT / name).is_file() for name in names)

@@ -1,13 +1,13 @@
-# Sourced by quickstart.sh and test.sh: a Python environment in a folder, made once.
+# Creates and reuses Python environments; sourced by quickstart.sh and test.sh.
 #
 # make_environment FOLDER TARGET [editable]
-#     FOLDER    where the environment lies; made anew when what it needs has changed
-#     TARGET    what pip installs, for example ".[test]"
-#     editable  install the package as a link to this tree instead of a copy
-# afterwards $ENVIRONMENT_PYTHON is its interpreter.
+#     FOLDER    directory of the environment; recreated when the requirements change
+#     TARGET    argument of pip install, for example ".[test]"
+#     editable  link to this source tree instead of copying the package
+# Sets $ENVIRONMENT_PYTHON to the interpreter of the environment.
 #
-# $PYTHON chooses the interpreter to build on; without it python3, then python3.13,
-# python3.12 and python3.11 are tried.
+# $PYTHON selects the base interpreter (default: the first suitable one of python3,
+# python3.13, python3.12 and python3.11).
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
@@ -29,7 +29,7 @@ find_python() {
     local candidate
     if [[ -n "${PYTHON:-}" ]]; then
         command -v "$PYTHON" >/dev/null ||
-            fail "PYTHON=$PYTHON is not a program; name a Python 3.11, 3.12 or 3.13."
+            fail "PYTHON=$PYTHON not found; set PYTHON to a Python 3.11, 3.12 or 3.13."
         suitable "$PYTHON" ||
             fail "PYTHON=$PYTHON is $("$PYTHON" --version 2>&1); Python 3.11, 3.12 or 3.13 is needed."
         printf '%s\n' "$PYTHON"
@@ -41,17 +41,17 @@ find_python() {
             return
         fi
     done
-    fail "found no Python 3.11, 3.12 or 3.13; install one or name it: PYTHON=/path/to/python3 bash $0"
+    fail "found no Python 3.11, 3.12 or 3.13; install one or set its path: PYTHON=/path/to/python3 bash $0"
 }
 
-# hash_of FILE...: one fingerprint of files, named from the root.
+# hash_of FILE...: prints a hash of files, given relative to the root.
 hash_of() {
     (cd "$ROOT" && cat "$@") | "$BASE_PYTHON" -c '
 import hashlib, sys
 print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
 }
 
-# The fingerprint of what setup.cfg installs; its settings of the checks are no part.
+# Prints a hash of the requirements in setup.cfg, without the settings of the checks.
 requirements_fingerprint() {
     "$BASE_PYTHON" - "$ROOT" <<'PYTHON'
 import configparser, hashlib, sys
@@ -62,7 +62,7 @@ print(hashlib.sha256(repr(parts).encode()).hexdigest())
 PYTHON
 }
 
-# The fingerprint of the package's own files.
+# Prints a hash of the package's files.
 package_fingerprint() {
     local file files=()
     while IFS= read -r -d '' file; do files+=("$file"); done < <(
@@ -72,11 +72,11 @@ package_fingerprint() {
     hash_of setup.cfg pyproject.toml "${files[@]}"
 }
 
-# pip with its output in a log, which is shown only if it fails.
+# quiet_pip LOG ARGUMENTS...: runs pip install and shows the log only if it fails.
 quiet_pip() {
     local log="$1" started=$SECONDS ticker status=0
     shift
-    # It ends by itself if this script is killed, and holds no pipe open.
+    # Prints the elapsed time; ends if this script is killed, and keeps no pipe open.
     (while sleep 15 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do printf '    ... %d s\n' "$((SECONDS - started))"; done) &
     ticker=$!
     "$ENVIRONMENT_PYTHON" -m pip install --disable-pip-version-check \
@@ -85,7 +85,7 @@ quiet_pip() {
     wait "$ticker" 2>/dev/null || true
     if ((status != 0)); then
         tail -n 25 "$log" >&2
-        fail "pip could not install (the whole log: $log)."
+        fail "pip could not install the package (complete log: $log)."
     fi
 }
 
@@ -100,10 +100,10 @@ make_environment() {
     if [[ "$(cat "$folder/installed" 2>/dev/null)" == "$wanted" ]]; then
         echo "Reusing the environment in $folder"
     else
-        echo "Making an environment in $folder with $("$BASE_PYTHON" --version)"
+        echo "Creating an environment in $folder with $("$BASE_PYTHON" --version)"
         "$BASE_PYTHON" -m venv --clear "$folder" ||
-            fail "$BASE_PYTHON could not make an environment in $folder (on Debian: apt install python3-venv)."
-        echo "Installing t2t_repro with TensorFlow, Keras and the rest: some minutes at most"
+            fail "$BASE_PYTHON could not create an environment in $folder (on Debian: apt install python3-venv)."
+        echo "Installing t2t_repro and its requirements (a few minutes)"
         if [[ "$editable" == editable ]]; then
             quiet_pip "$folder/pip.log" --editable "$ROOT/${target#.}"
         else
@@ -115,11 +115,11 @@ make_environment() {
     if [[ "$editable" != editable ]]; then
         package="$(package_fingerprint)"
         if [[ "$(cat "$folder/package" 2>/dev/null)" != "$package" ]]; then
-            echo "Installing t2t_repro again, for its files have changed"
+            echo "Reinstalling t2t_repro because its files have changed"
             quiet_pip "$folder/pip.log" --no-deps --force-reinstall "$ROOT"
             printf '%s\n' "$package" >"$folder/package"
         fi
     fi
-    # setuptools leaves a copy of the package here and would install from it again.
+    # setuptools leaves a copy of the package here and would reuse it in later installs.
     [[ "$built" == yes ]] || rm -rf "$ROOT/build"
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# From a fresh checkout to translated sentences, from any directory:
+# Trains a small model and translates sentences with it, from any directory:
 #
 #     bash tools/quickstart.sh
 #
-# Makes an environment (.venv), installs the package, trains the `tiny` set on the
-# built-in corpus, averages and scores it, exports it, and translates sentences with
-# the export. Everything lies in quickstart/ afterwards; the figures are in
-# quickstart_report.json. It downloads nothing but packages. A second run reuses what
-# is there; remove quickstart/ to train anew. Ten minutes at most on two cores.
+# Creates an environment (.venv), installs the package, trains the `tiny` set on the
+# built-in corpus, averages checkpoints, scores and exports the model, and translates
+# sentences with the export. Downloads only packages. Writes the model to quickstart/
+# and the results to quickstart_report.json. A second run reuses existing results;
+# remove quickstart/ to train again. Takes at most ten minutes on two cores.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -17,7 +17,7 @@ case "${1:-}" in
         sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
         exit 0
         ;;
-    *) fail "unknown argument $1; quickstart takes none." ;;
+    *) fail "unknown argument $1; quickstart.sh takes no arguments." ;;
 esac
 
 work="$ROOT/quickstart"
@@ -27,13 +27,13 @@ reused=()
 heading "1/4 Environment"
 make_environment "$ROOT/.venv" "."
 mkdir -p "$work"
-# In this folder `python -m t2t_repro` finds the installed package, not the checkout.
+# In this directory, `python -m t2t_repro` imports the installed package, not the checkout.
 cd "$work"
 
 heading "2/4 Train, average and score"
 package="$(package_fingerprint)"
 if [[ -e package && "$(cat package)" != "$package" ]]; then
-    echo "The package has changed since quickstart/ was made: training anew"
+    echo "The package has changed since the last run: training again"
     rm -rf model data export result.json seconds
 fi
 printf '%s\n' "$package" >package
@@ -43,7 +43,7 @@ if [[ -e result.json && -e seconds ]]; then
 else
     from=$SECONDS
     rm -f "$report"
-    # The result appears under its name only when the training has succeeded.
+    # Renames the result only after training has succeeded.
     "$ENVIRONMENT_PYTHON" -m t2t_repro.train --hparams tiny --problem translate_ende_numbers \
         --model_dir model --data_dir data --json >result.part
     mv result.part result.json
@@ -66,5 +66,5 @@ if ! "$ENVIRONMENT_PYTHON" "$ROOT/tools/quickstart_report.py" --export_dir expor
     --result result.json --train_seconds "$(cat seconds)" --seconds "$SECONDS" \
     --report "$report" ${reused[@]+"${reused[@]}"} 2>translate.log; then
     cat translate.log >&2
-    fail "the export could not translate."
+    fail "translating with the export failed; see the messages above."
 fi

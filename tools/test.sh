@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Every check: formatter, linter, types, tests. From any directory:
+# Runs all checks (formatter, linter, type checker, tests), from any directory:
 #
 #     bash tools/test.sh [--slow] [pytest arguments]
 #
-# --slow adds the tests that train or measure for minutes. The checks run in an
-# environment of their own, .venv-test (or $T2T_REPRO_VENV), made at the first run.
-# Reference data is looked for in ../shared (or $T2T_REPRO_SHARED); the tests that
-# need it are skipped where it is absent.
+# --slow adds tests that take minutes. The checks run in a separate environment,
+# .venv-test (or $T2T_REPRO_VENV), which the first run creates. Tests that need
+# reference data read it from ../shared (or $T2T_REPRO_SHARED) and are skipped if it
+# is missing.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -26,7 +26,7 @@ done
 started=$SECONDS
 failed=()
 
-# check NAME COMMAND...: runs it under a heading and remembers whether it failed.
+# check NAME COMMAND...: runs a command under a heading and records failures.
 check() {
     local name="$1" from=$SECONDS
     shift
@@ -39,7 +39,7 @@ check() {
     fi
 }
 
-# Ruff reads no setup.cfg, so its options are read from there for it.
+# Runs ruff with its options from setup.cfg, which ruff does not read.
 ruff() {
     local options=()
     mapfile -t options < <("$ENVIRONMENT_PYTHON" -c '
@@ -52,9 +52,8 @@ print("\n".join(line for key in sections for line in ruff[key].split()))' "$1")
     "$ENVIRONMENT_PYTHON" -m ruff "$@" "${options[@]}" t2t_repro tests tools docs colab
 }
 
-# Files of tests run side by side, one on every core: most of the time goes into
-# tracing, which uses one. Status 5 says that no test has the mark (among those asked
-# for).
+# Runs test files in parallel, one per core: most of the time is spent in tracing, which
+# uses a single core. Status 5 means that no selected test has the mark.
 tests() {
     local status=0
     "$ENVIRONMENT_PYTHON" -m pytest -m "$1" -n "$(nproc)" --dist loadfile \
@@ -69,7 +68,7 @@ shared="${T2T_REPRO_SHARED:-$ROOT/../shared}"
 if [[ -d "$shared" ]]; then
     echo "Reference data: $shared"
 else
-    echo "No reference data in $shared: the tests that need it are skipped"
+    echo "No reference data in $shared: tests that need it are skipped"
 fi
 export TF_CPP_MIN_LOG_LEVEL=3
 

@@ -84,7 +84,7 @@ def test_a_word_that_is_looked_at_shows_by_whom(page, seen):
     np.testing.assert_allclose(
         shares(page, "queries"), np.where(expected < 0.005, 0, expected), atol=6e-4
     )
-    assert "is looked at by" in at(page, "status").text
+    assert "is attended to by" in at(page, "status").text
 
 
 def test_pointing_shows_and_leaving_forgets(page, seen):

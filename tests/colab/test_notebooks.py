@@ -107,7 +107,7 @@ def run(name, folder: Path, **settings: str):
 @pytest.mark.medium
 def test_the_transformer_in_one_hour(tmp_path):
     text = run("transformer_in_one_hour", tmp_path)
-    assert "what the layer gives for a: [0.845 0.733 0.845 0.733]" in text
+    assert "output of the layer for a: [0.845 0.733 0.845 0.733]" in text
     assert "step 60/60" in text
     assert "Page: hour/transformer.html" in text
 
@@ -159,7 +159,7 @@ def test_a_model_that_tensor2tensor_wrote_is_brought_back(tmp_path, shared_dir):
         T2T_HPARAMS_JSON=str(made.hparams_json),
         T2T_VOCAB_FILE=str(made.vocab_file),
     )
-    assert "wrote a small one" not in text
+    assert "wrote an example model" not in text
     assert "largest difference: 0.0" in text
 
 

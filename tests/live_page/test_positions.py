@@ -93,7 +93,7 @@ def test_what_is_chosen_moves_the_points(live):
 
 @pytest.mark.parametrize(
     ("position", "told"),
-    [("learned", "they are no sinusoids"), ("none", "is told no positions")],
+    [("learned", "learned positional embeddings"), ("none", "no positional encoding")],
 )
 def test_a_model_without_sinusoids_says_so(browser, tmp_path, position, told):
     assert told in formulas(Live(browser, tmp_path, position=position))

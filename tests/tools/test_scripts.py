@@ -42,7 +42,7 @@ def test_a_missing_interpreter_is_one_clear_line(name):
     done = bash(str(ROOT / name), PYTHON="/no/such/python")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "PYTHON=/no/such/python is not a program" in done.stderr
+    assert "PYTHON=/no/such/python not found" in done.stderr
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -1,4 +1,4 @@
-// The tree of the hypotheses: a column for each step, the best at the top.
+// Draws the hypotheses as a tree, with one column per step and the best ones at the top.
 
 const BEAM = DATA.beam;
 const tree = document.getElementById("beam");
@@ -8,15 +8,15 @@ const numberOf = (value) => value.toFixed(3).replace("-", "−");
 BEAM.nodes.forEach((node) => { node.children = []; });
 BEAM.nodes.forEach((node, at) => { if (node.parent !== null) BEAM.nodes[node.parent].children.push(at); });
 
-// Rows: those in the beam in their order, below them those that ended.
+// Rows: hypotheses in the beam in their order, then finished ones.
 const beginsAt = (node) => (node.ended ? Math.max(1, BEAM.nodes.filter((each) => each.step === node.step && !each.ended).length) : 0);
 BEAM.nodes.forEach((node) => { node.row = node.place + beginsAt(node); });
 
 function fate(node) {
   if (node.result === 0) return "the result";
-  if (node.ended) return node.result === null ? "ended, later displaced by better ones" : `ended, number ${node.result + 1} of what was found`;
+  if (node.ended) return node.result === null ? "finished, later replaced by better hypotheses" : `finished, rank ${node.result + 1} of the results`;
   if (node.children.length) return "continued";
-  return node.step === BEAM.steps ? "still open when the search was over" : "not continued";
+  return node.step === BEAM.steps ? "unfinished at the end of the search" : "not continued";
 }
 
 function clipped(word) {
@@ -32,8 +32,8 @@ function drawNode(node, at) {
   const { x, y } = place(node);
   const dropped = !node.children.length && !node.ended && node.result === null;
   const kinds = [["best", node.best], ["ended", node.ended], ["dropped", dropped]].filter(([, is]) => is).map(([kind]) => kind);
-  // It begins with what is seen, so that whoever speaks to the page can say that.
-  const label = at ? `${clipped(node.name)} ${numberOf(node.logProb)} ${numberOf(node.score)}: log probability and score of ${quoted(node.text)}${node.ended ? " with the end mark" : ""}, ${fate(node)}` : "start, before the first step";
+  // The accessible name begins with the visible text, which speech control requires.
+  const label = at ? `${clipped(node.name)} ${numberOf(node.logProb)} ${numberOf(node.score)}: log probability and score of ${quoted(node.text)}${node.ended ? " with the end token" : ""}, ${fate(node)}` : "start, before the first step";
   const middle = x + BOX.width / 2;
   const group = svgElement("g", { id: `node-${at}`, role: "treeitem", "aria-level": node.step + 1, "aria-label": label, "aria-selected": "false", tabindex: -1, class: kinds.join(" ") },
     svgElement("rect", { x, y, width: BOX.width, height: BOX.height, rx: 5 }),
@@ -61,7 +61,7 @@ function pick(at) {
     item.setAttribute("tabindex", is ? 0 : -1);
   });
   document.getElementById("beam-status").textContent = at
-    ? `Step ${node.step}: ${quoted(node.text)}${node.ended ? " and the end mark" : ""}. Log probability ${numberOf(node.logProb)}, score ${numberOf(node.score)}; the last symbol alone ${numberOf(node.logProb - BEAM.nodes[node.parent].logProb)}. It is ${fate(node)}.`
+    ? `Step ${node.step}: ${quoted(node.text)}${node.ended ? " and the end token" : ""}. Log probability ${numberOf(node.logProb)}, score ${numberOf(node.score)}; log probability of the last token ${numberOf(node.logProb - BEAM.nodes[node.parent].logProb)}. It is ${fate(node)}.`
     : "Before the first step there is one empty hypothesis.";
 }
 
@@ -107,7 +107,7 @@ function makeBeamTable() {
   details.addEventListener("toggle", () => {
     if (!details.open) return;
     const rows = BEAM.nodes.slice(1).map((node) => [`${node.step}`, element("td", { className: "words", dir: "auto" }, node.text + (node.ended ? " (end)" : "")), numberOf(node.logProb), numberOf(node.score), element("td", { className: "words" }, fate(node))]);
-    details.querySelector(".scroll").replaceChildren(tableOf("Every hypothesis that was kept.", ["step", "hypothesis", "log probability", "score", "what became of it"], rows));
+    details.querySelector(".scroll").replaceChildren(tableOf("All hypotheses of the beam.", ["step", "hypothesis", "log probability", "score", "status"], rows));
   }, { once: true });
 }
 

@@ -1,7 +1,7 @@
-// What is shown and what of it is chosen; the other parts draw it.
+// The data of the page and the user's selection.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const UNIT = 65535; // A weight of 1.
+const UNIT = 65535; // The integer that represents a weight of 1.
 const START = "(start)";
 
 const KINDS = {
@@ -9,27 +9,27 @@ const KINDS = {
     name: "Target to source",
     queries: DATA.target,
     keys: DATA.source,
-    titles: ["Word being predicted", "Word of the text"],
-    reading: "The decoder looks at the text while it predicts each word of the translation (encoder-decoder attention).",
+    titles: ["Predicted word", "Source word"],
+    reading: "The decoder attends to the source while it predicts each word of the translation (encoder-decoder attention).",
   },
   encoder: {
     name: "Within the source",
     queries: DATA.source,
     keys: DATA.source,
-    titles: ["Word of the text", "Word of the text"],
-    reading: "The encoder looks from each word of the text at all of them (encoder self-attention).",
+    titles: ["Source word (query)", "Source word (key)"],
+    reading: "Each word of the source attends to all words of the source (encoder self-attention).",
   },
   decoder: {
     name: "Within the target",
     queries: DATA.target,
     keys: [START, ...DATA.target.slice(0, -1)],
-    titles: ["Word being predicted", "Word read before"],
-    reading: "The decoder looks at the words that it has read, never at those that follow (masked decoder self-attention). Before the first word it has read nothing: a vector of zeros.",
+    titles: ["Predicted word", "Preceding word"],
+    reading: "The decoder attends to the preceding words of the translation only (masked decoder self-attention). The first input is a vector of zeros.",
   },
 };
 for (const [kind, packed] of Object.entries(DATA.maps)) {
   const bytes = Uint8Array.from(atob(packed.weights), (c) => c.charCodeAt(0));
-  // Little-endian, as is every processor that runs a browser.
+  // The data are little-endian, like all platforms that browsers run on.
   Object.assign(KINDS[kind], { layers: packed.layers, headCount: packed.heads, weights: new Uint16Array(bytes.buffer) });
 }
 
@@ -38,7 +38,7 @@ const state = {
   layer: KINDS.cross.layers - 1,
   heads: new Set(Array(KINDS.cross.headCount).keys()),
   pinned: null, // {side: "queries" or "keys", index}
-  preview: null, // the same, of the word that is pointed at
+  preview: null, // The same for the word under the pointer.
 };
 
 const shown = () => KINDS[state.kind];
@@ -59,7 +59,7 @@ function meanWeight(query, key) {
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const quoted = (word) => `“${word}”`;
 
-// SentencePiece begins a word with a bar; what it means is quieter than the word.
+// Renders SentencePiece's bar at the beginning of a word with `quiet`.
 function marked(word, quiet) {
   return word.length > 1 && word.startsWith("\u2581") ? [quiet("\u2581"), word.slice(1)] : [word];
 }

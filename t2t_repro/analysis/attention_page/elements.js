@@ -1,5 +1,5 @@
 "use strict";
-// What both pages make their elements with.
+// Creates elements; used by both pages.
 
 function element(name, properties = {}, ...children) {
   const made = document.createElement(name);

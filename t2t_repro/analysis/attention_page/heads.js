@@ -1,4 +1,4 @@
-// A small matrix for each head of the layer.
+// Draws a small weight matrix for each head of the layer.
 
 const overview = document.getElementById("overview");
 
@@ -34,7 +34,7 @@ function drawHead(button, head) {
     sharpness += largest / queries.length;
   }
   context.putImageData(image, 0, 0);
-  button.querySelector("small").textContent = `largest weight of a word: ${percent(sharpness)} in the mean`;
+  button.querySelector("small").textContent = `mean of largest weights: ${percent(sharpness)}`;
   button.setAttribute("aria-pressed", String(state.heads.size === 1 && state.heads.has(head)));
 }
 

@@ -1,10 +1,10 @@
-// Two columns of words with lines between them, and the choice of what they show.
+// Draws two columns of words with lines between them, and the controls above.
 
 const columns = { queries: document.getElementById("queries"), keys: document.getElementById("keys") };
 const other = { queries: "keys", keys: "queries" };
 const lines = document.getElementById("lines");
-const LEAST_LINE = 0.02; // Weaker ones would only make a haze.
-const LEAST_LINE_OF_ALL = 0.15; // While no word is chosen.
+const LEAST_LINE = 0.02; // Smaller weights are not drawn.
+const LEAST_LINE_OF_ALL = 0.15; // The same while no word is selected.
 
 const current = () => state.preview || state.pinned;
 
@@ -132,7 +132,7 @@ function listen() {
     });
     list.addEventListener("focusin", (event) => {
       const at = itemAt(event);
-      // A click decides for itself; only the keyboard shows a focus ring.
+      // Handles focus by keyboard only; clicks have their own handler.
       if (at && !same(at, state.pinned) && event.target.matches(":focus-visible")) go(at.side, at.index);
     });
     list.addEventListener("pointerover", (event) => {
@@ -219,15 +219,15 @@ function drawStatus() {
   const chosen = current();
   const status = document.getElementById("status");
   const where = `${shown().name}, layer ${state.layer + 1}, ${headsInWords()}.`;
-  if (!state.heads.size) status.textContent = `${where} Choose a head to see where it looks.`;
-  else if (!chosen) status.textContent = `${where} Choose a word to see where it looks.`;
+  if (!state.heads.size) status.textContent = `${where} Select a head to show its weights.`;
+  else if (!chosen) status.textContent = `${where} Select a word to show its weights.`;
   else {
     const word = quoted(shown()[chosen.side][chosen.index]);
     const partners = shown()[other[chosen.side]].map((name, index) => [share(chosen.side, chosen.index, index), name]);
     const top = partners.sort((a, b) => b[0] - a[0]).slice(0, 5).filter(([value]) => value >= 0.005);
     const told = top.map(([value, name]) => `${quoted(name)} ${percent(value)}`).join(", ");
-    const verb = chosen.side === "queries" ? (state.kind === "encoder" ? "looks at" : "is predicted from") : "is looked at by";
-    status.textContent = `${word} ${verb} ${told || "nothing much"}. ${where}`;
+    const verb = chosen.side === "queries" ? (state.kind === "encoder" ? "attends to" : "is predicted from") : "is attended to by";
+    status.textContent = `${word} ${verb} ${told || "no word in particular"}. ${where}`;
   }
 }
 
@@ -239,15 +239,14 @@ function drawTable() {
   const { queries, keys, titles } = shown();
   if (!chosen) {
     const rows = queries.map((word, query) => [word, ...keys.map((_, key) => meanWeight(query, key).toFixed(3))]);
-    into.replaceChildren(tableOf(`A row for every “${titles[0]}”, a column for every “${titles[1]}”; ${headsInWords()}.`, ["", ...keys], rows));
+    into.replaceChildren(tableOf(`Rows: ${titles[0].toLowerCase()}. Columns: ${titles[1].toLowerCase()}. Weights: ${headsInWords()}.`, ["", ...keys], rows));
     return;
   }
   const heads = chosenHeads();
   const value = (head, index) => (chosen.side === "queries" ? weight(head, chosen.index, index) : weight(head, index, chosen.index));
   const rows = shown()[other[chosen.side]].map((word, index) => [word, share(chosen.side, chosen.index, index).toFixed(3), ...heads.map((head) => value(head, index).toFixed(3))]);
-  const verb = chosen.side === "queries" ? "Where" : "Who looks at";
-  const end = chosen.side === "queries" ? " looks" : "";
-  into.replaceChildren(tableOf(`${verb} ${quoted(shown()[chosen.side][chosen.index])}${end}, layer ${state.layer + 1}.`, ["", "mean", ...heads.map((head) => `head ${head + 1}`)], rows));
+  const role = chosen.side === "queries" ? "query" : "key";
+  into.replaceChildren(tableOf(`Weights of the ${role} ${quoted(shown()[chosen.side][chosen.index])}, layer ${state.layer + 1}.`, ["", "mean", ...heads.map((head) => `head ${head + 1}`)], rows));
 }
 
 function drawWords() {

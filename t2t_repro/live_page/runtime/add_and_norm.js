@@ -1,7 +1,7 @@
 "use strict";
 // The box "Add & Norm" of figure 1 (sections 3.1 and 5.4).
 
-const EPSILON = 1e-6; // tensor2tensor's
+const EPSILON = 1e-6; // The value of tensor2tensor.
 
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, over the channels of a position.
 function layerNormalization(x, scale, bias) {
@@ -16,7 +16,8 @@ function layerNormalization(x, scale, bias) {
   });
 }
 
-// LayerNorm(x + f(x)), the paper's; or x + f(LayerNorm(x)), tensor2tensor's later one.
+// LayerNorm(x + f(x)) as in the paper (post-norm), or x + f(LayerNorm(x)) as in later
+// versions of tensor2tensor (pre-norm).
 class Residual {
   constructor(model, name) {
     Object.assign(this, { model, name });
@@ -27,7 +28,7 @@ class Residual {
   apply(x, sublayer) {
     const { changes, config, note } = this.model;
     const norm = (y) => layerNormalization(y, this.scale, this.bias);
-    // What if a sub-layer's input did not bypass it?
+    // Ablation: no residual connection.
     const add = (y) => note(`${this.name}/sum`, changes.residuals.includes(this.name) ? y : addRows(x, y));
     const y = config.norm === "pre" ? add(sublayer(norm(x))) : norm(add(sublayer(x)));
     return note(`${this.name}/output`, y);

@@ -1,10 +1,10 @@
 "use strict";
 // Scaled dot-product attention and its multi-head form (section 3.2).
 
-const MASKED = -1e9; // What is added where a key may not be seen.
+const MASKED = -1e9; // Added to the logits of masked keys.
 
-// softmax(Q K^T / sqrt(d_k)) V of one head (equation 1). Head i owns columns i*d to
-// (i+1)*d - 1 of the projections. Each step is kept, to be looked at.
+// softmax(Q K^T / sqrt(d_k)) V of one head (equation 1). Head i uses columns i*d to
+// (i+1)*d - 1 of the projections. Returns all intermediate results for the views.
 function scaledDotProductAttention(query, keys, values, head, dK, dV, scale, isSeen) {
   const products = Float32Array.from(keys, (key) => dot(query, head * dK, key, head * dK, dK));
   const scaled = products.map((value) => value * scale);
@@ -17,7 +17,7 @@ function scaledDotProductAttention(query, keys, values, head, dK, dV, scale, isS
   return { products, scaled, masked, weights, output };
 }
 
-// Concat(head_1, ..., head_h) W_O (section 3.2.2). No projection has a bias.
+// Concat(head_1, ..., head_h) W_O (section 3.2.2). Projections have no biases.
 class MultiHeadAttention {
   constructor(model, name) {
     Object.assign(this, { model, name });
@@ -30,7 +30,7 @@ class MultiHeadAttention {
     return this.model.note(`${this.name}/queries`, product(x, this.query));
   }
 
-  // The memory's keys and values: those of the words that are looked at.
+  // Projects the attended positions to keys and values.
   projectMemory(x) {
     const { note } = this.model;
     return {
@@ -47,7 +47,7 @@ class MultiHeadAttention {
     const steps = [];
     const joined = makeRows(queries.length, heads * dV);
     for (let head = 0; head < heads; head++) {
-      // What if a head said nothing?
+      // Ablation: the output of a disabled head is zero.
       const isOff = changes.heads.includes(`${this.name}/${head}`);
       const rows = queries.map((query, target) => {
         const seen = (source) => isSeen(target, source);

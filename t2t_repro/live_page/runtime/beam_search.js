@@ -1,12 +1,12 @@
 "use strict";
-// Beam search with length penalty (section 6.1), the rules of t2t_repro/decoding: each
-// step takes the 2 * beam best continuations; the best `beam` without EOS stay alive,
-// those with EOS compete for `beam` finished places by score.
+// Beam search with length penalty (section 6.1), equal to t2t_repro/decoding. Each step
+// takes the 2 * beam best candidates. The best `beam` without EOS stay alive. Those with
+// EOS are merged into the `beam` finished hypotheses with the best scores.
 
-// ((5 + length) / 6)^alpha, the divisor of log probabilities (Wu et al. 2016).
+// ((5 + length) / 6)^alpha, by which log probabilities are divided (Wu et al. 2016).
 const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
-// The places of the k largest; of equal ones the first comes first.
+// Returns the indices of the k largest values; ties are broken by index.
 function topK(values, k) {
   const best = [];
   for (let at = 0; at < values.length; at++) {
@@ -19,8 +19,9 @@ function topK(values, k) {
   return best;
 }
 
-// The best continuations of the hypotheses by one symbol. PAD never comes next; where a
-// symbol is prescribed, no other does. What is forbidden keeps its share of probability.
+// Returns the best candidates that extend the hypotheses by one token. PAD is never
+// allowed. If a token is prescribed, only this token is allowed. Probabilities are
+// normalized over the whole vocabulary, including tokens that are not allowed.
 function bestCandidates(logits, alive, count, prescribed) {
   const candidates = logits.flatMap((row, parent) => {
     const normaliser = logSumExp(row);
@@ -33,16 +34,16 @@ function bestCandidates(logits, alive, count, prescribed) {
   return topK(candidates.map((each) => each.logProb), count).map((at) => candidates[at]);
 }
 
-// Searches the best translations of a sentence. `prefix`: ids that each begins with.
-// Returns {results, steps}: hypotheses {ids, logProb, score}, best first, and, for each
-// step, its candidates, those alive after it and those finished so far.
+// Searches for the best translations of a sentence that begin with the ids in `prefix`.
+// Returns {results, steps}: hypotheses {ids, logProb, score}, best first, and for each
+// step its candidates, the alive hypotheses and the finished hypotheses.
 function beamSearch(decoder, encoderOutput, { beamSize, alpha, limit, prefix = [] }) {
   let state = decoder.start(encoderOutput, beamSize);
   const nothing = { ids: [], logProb: -Infinity, score: -Infinity };
   let alive = Array.from({ length: beamSize }, (_, n) => (n ? nothing : { ids: [], logProb: 0, score: 0 }));
   let finished = Array(beamSize).fill(nothing);
   const steps = [];
-  const count = beamSize > 1 ? 2 * beamSize : 1; // Up to `beam` of the best may end.
+  const count = beamSize > 1 ? 2 * beamSize : 1; // At most `beam` of them end in EOS.
   for (let length = 1, isDone = false; !isDone; length++) {
     const lastIds = alive.map(({ ids }) => (ids.length ? ids[ids.length - 1] : PAD));
     const logits = decoder.step(lastIds, length - 1, state);
@@ -58,7 +59,7 @@ function beamSearch(decoder, encoderOutput, { beamSize, alpha, limit, prefix = [
     const ended = candidates.filter((each) => each.id === EOS);
     const rivals = [...finished, ...ended];
     finished = topK(rivals.map((each) => each.score), beamSize).map((at) => rivals[at]);
-    // What is alive can only lose probability: this is the best it can still reach.
+    // Log probabilities never increase: this is an upper bound of all future scores.
     const reachable = chosen[0].logProb / lengthPenalty(limit, alpha);
     isDone = length >= limit || finished[0].score >= reachable;
     state = decoder.selectBeams(state, chosen.map((each) => each.parent));
@@ -66,7 +67,7 @@ function beamSearch(decoder, encoderOutput, { beamSize, alpha, limit, prefix = [
     const exists = (each) => each.logProb > -Infinity;
     steps.push({ candidates: candidates.filter(exists), alive: alive.filter(exists), finished: finished.filter(exists) });
   }
-  // Where nothing ended within the limit, what was begun is the result.
+  // Without finished hypotheses, the alive ones are the result.
   const results = finished[0].score > -Infinity ? finished : alive;
   return { results: results.filter((each) => each.logProb > -Infinity), steps };
 }

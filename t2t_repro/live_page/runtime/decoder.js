@@ -1,7 +1,7 @@
 "use strict";
-// The decoder: N layers of masked self-attention, attention to the encoder's output and
-// feed-forward (section 3.1, figure 1, right). It reads a whole translation at once
-// (teacher forcing) or, in a search, one more symbol of each hypothesis.
+// The decoder: N layers of masked self-attention, cross-attention and a feed-forward
+// network (section 3.1, figure 1, right). It processes a whole translation at once
+// (teacher forcing) or one token of each hypothesis (beam search).
 
 class DecoderLayer {
   constructor(model, name) {
@@ -21,16 +21,16 @@ class DecoderLayer {
     return this.feedForwardResidual.apply(looked, (y) => this.feedForward.apply(y));
   }
 
-  // All positions at once; none sees what comes after it.
+  // Processes all positions at once, with a causal mask.
   apply(x, sourceMemory) {
     const attention = this.selfAttention;
-    // What if it could look ahead, at the very symbol that it has to predict?
+    // Ablation: no causal mask, so that each position can attend to its own target.
     const isSeen = this.model.changes.noCausalMask ? () => true : (target, source) => source <= target;
     const look = (y) => attention.attend(attention.projectQuery(y), attention.projectMemory(y), isSeen);
     return this.inOrder(x, look, sourceMemory);
   }
 
-  // One position of each hypothesis; `pasts` hold the keys and values of its earlier ones.
+  // Processes one position of each hypothesis; `pasts` are the KV caches.
   step(x, pasts, sourceMemory) {
     const attention = this.selfAttention;
     const look = (y) => {
@@ -55,12 +55,12 @@ class Decoder {
     this.table = model.weights["softmax/table"] || model.weights["embedding/table"];
   }
 
-  // Keys and values of the source, computed once for all steps and hypotheses.
+  // Keys and values of the encoder output, computed once for all steps and hypotheses.
   memories(encoderOutput) {
     return this.layers.map((layer) => layer.crossAttention.projectMemory(encoderOutput));
   }
 
-  // Teacher forcing: position t reads symbol t - 1 and predicts symbol t.
+  // Teacher forcing: position t reads token t - 1 and predicts token t.
   // ids (target,) and (source, d_model) -> logits (target, V)
   apply(ids, encoderOutput) {
     const memories = this.memories(encoderOutput);
@@ -76,20 +76,20 @@ class Decoder {
     return note("logits", productWithTable(output, this.table));
   }
 
-  // What is remembered of `count` hypotheses that are still empty.
+  // Returns the state of `count` empty hypotheses.
   start(encoderOutput, count) {
     const empty = () => this.layers.map(() => ({ keys: [], values: [] }));
     return { memories: this.memories(encoderOutput), pasts: Array.from({ length: count }, empty) };
   }
 
-  // Reads the last symbol of each hypothesis: ids (beam,) -> logits (beam, V).
+  // Processes the last token of each hypothesis: ids (beam,) -> logits (beam, V).
   step(ids, position, { memories, pasts }) {
     let x = ids.flatMap((id) => this.embedding.apply([id], position));
     this.layers.forEach((layer, n) => (x = layer.step(x, pasts.map((past) => past[n]), memories[n])));
     return this.logits(x);
   }
 
-  // Gives hypothesis k the past of parents[k].
+  // Copies the KV cache of parents[k] to hypothesis k.
   selectBeams(state, parents) {
     const copy = (past) => past.map(({ keys, values }) => ({ keys: [...keys], values: [...values] }));
     return { ...state, pasts: parents.map((parent) => copy(state.pasts[parent])) };

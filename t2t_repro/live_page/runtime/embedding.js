@@ -6,19 +6,19 @@ const EOS = 1;
 const MAX_TIMESCALE = 10000;
 
 // Radians per position of each pair of channels. tensor2tensor's last timescale is
-// exactly 10,000, which the paper's formula only comes near to.
+// exactly 10,000; in the paper's formula it is slightly less.
 function sinusoidRates(channels, formula) {
   const count = Math.floor(channels / 2);
   const exponent = (n) => (formula === "sinusoid" ? n / Math.max(count - 1, 1) : (2 * n) / channels);
   return Float32Array.from({ length: count }, (_, n) => MAX_TIMESCALE ** -exponent(n));
 }
 
-// tensor2tensor and Transformers write all sines, then all cosines; in the paper they alternate.
+// In tensor2tensor and Transformers all sines precede all cosines; in the paper they alternate.
 function sinusoid(position, channels, formula) {
   const signal = new Float32Array(channels);
   const rates = sinusoidRates(channels, formula);
   rates.forEach((rate, n) => {
-    const angle = Math.fround(position * rate); // float32, as in Python
+    const angle = Math.fround(position * rate); // Rounds to float32 as in Python.
     const [sine, cosine] = formula === "sinusoid_paper" ? [2 * n, 2 * n + 1] : [n, rates.length + n];
     signal[sine] = Math.sin(angle);
     signal[cosine] = Math.cos(angle);
@@ -26,7 +26,7 @@ function sinusoid(position, channels, formula) {
   return signal;
 }
 
-// Reads symbols: a row of the table for each, times sqrt(d_model), plus its position.
+// Embeds tokens: the row of the table times sqrt(d_model), plus the positional encoding.
 class Embedding {
   constructor(model, side) {
     Object.assign(this, { model, side });
@@ -35,7 +35,7 @@ class Embedding {
     this.signals = [];
   }
 
-  // ids: PAD stands for what is before the first symbol, a vector of zeros.
+  // PAD, the first decoder input, is embedded as a vector of zeros.
   apply(ids, firstPosition = 0) {
     const { changes, config, note } = this.model;
     const factor = Math.fround(config.scaleEmbeddings ? Math.sqrt(config.dModel) : 1);
@@ -46,7 +46,7 @@ class Embedding {
     });
     note(`${this.side}/embedded`, embedded);
     const spaced = space ? addRows(embedded, ids.map(() => this.row(space, config.targetSpace))) : embedded;
-    // What if the order of the words were not told?
+    // Ablation: no positional encoding.
     const signals = ids.map((_, at) => this.signal(changes.noPositions ? null : firstPosition + at));
     note(`${this.side}/positions`, signals);
     return note(`${this.side}/output`, addRows(spaced, signals));

@@ -1,5 +1,6 @@
 "use strict";
-// The encoder: N layers of self-attention and feed-forward (section 3.1, figure 1, left).
+// The encoder: N layers of self-attention and a feed-forward network (section 3.1,
+// figure 1, left).
 
 class EncoderLayer {
   constructor(model, name) {
@@ -19,7 +20,7 @@ class EncoderLayer {
   }
 }
 
-// Pre-norm normalises once more after the last layer.
+// Pre-norm models normalize the output of the last layer.
 function finish(model, side, x) {
   const scale = model.weights[`${side}/final_norm/scale`];
   return scale ? layerNormalization(x, scale, model.weights[`${side}/final_norm/bias`]) : x;
@@ -32,7 +33,7 @@ class Encoder {
     this.layers = Array.from({ length: model.config.layers }, (_, n) => new EncoderLayer(model, `encoder/layer_${n}`));
   }
 
-  // ids, ending in EOS: (source,) -> (source, d_model)
+  // ids (source,), which end in EOS -> (source, d_model)
   apply(ids) {
     const x = this.layers.reduce((y, layer) => layer.apply(y), this.embedding.apply(ids));
     return this.model.note("encoder/output", finish(this.model, "encoder", x));

@@ -1,5 +1,5 @@
 "use strict";
-// max(0, x W1 + b1) W2 + b2, for each position alone (equation 2).
+// max(0, x W1 + b1) W2 + b2, applied to each position separately (equation 2).
 
 class FeedForward {
   constructor(model, name) {

@@ -1,10 +1,10 @@
 "use strict";
-// Arithmetic with rows. A sentence is an array of rows, one Float32Array for each
-// position: (length, channels). Sums are float64, as JavaScript's numbers are.
+// Arithmetic with rows. A sentence (length, channels) is an array with one Float32Array
+// per position. Sums are accumulated in float64.
 
 const makeRows = (count, channels) => Array.from({ length: count }, () => new Float32Array(channels));
 
-// x W + b, position by position: (length, channels) -> (length, units).
+// Computes x W + b: (length, channels) -> (length, units).
 function product(x, kernel, bias = null) {
   const [channels, units] = kernel.shape;
   const weights = kernel.data;
@@ -13,7 +13,7 @@ function product(x, kernel, bias = null) {
     if (bias) sums.set(bias.data);
     else sums.fill(0);
     let channel = 0;
-    // Four rows of W at once: a sum is read and written once for the four.
+    // Processes four rows of W at once to read and write each sum only once for them.
     for (; channel + 3 < channels; channel += 4) {
       const a = row[channel], b = row[channel + 1], c = row[channel + 2], d = row[channel + 3];
       let p = channel * units, q = p + units, r = q + units, s = r + units;
@@ -35,7 +35,7 @@ function dot(a, aStart, b, bStart, size) {
   return sum;
 }
 
-// x E^T: how like each row of a table a vector is (section 3.4).
+// Computes the logits x E^T (section 3.4).
 function productWithTable(x, table) {
   const [rows, channels] = table.shape;
   return x.map((row) => Float32Array.from({ length: rows }, (_, n) => dot(row, 0, table.data, n * channels, channels)));
@@ -43,7 +43,7 @@ function productWithTable(x, table) {
 
 const addRows = (x, y) => x.map((row, at) => row.map((value, channel) => value + y[at][channel]));
 
-// The logarithm of the sum of exponentials, safe from overflow.
+// Returns the logarithm of the sum of exponentials without overflow.
 function logSumExp(values) {
   let largest = -Infinity;
   for (const value of values) if (value > largest) largest = value;

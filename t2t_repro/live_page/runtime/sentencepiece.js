@@ -1,10 +1,10 @@
 "use strict";
-// SentencePiece's byte-pair encoding (paper section 5.1), id for id as its library.
+// SentencePiece's byte-pair encoding (section 5.1), with the same ids as the library.
 
-const SPACE = "\u2581"; // How it writes a space.
+const SPACE = "\u2581"; // SentencePiece's symbol for a space.
 const NORMAL = 1, UNKNOWN = 2, CONTROL = 3, UNUSED = 5, BYTE = 6; // Kinds of pieces.
 
-// A compiled map of characters: a double-array trie of UTF-8 (Darts) and its answers.
+// A compiled character map: a double-array trie over UTF-8 (Darts) and the replacements.
 class CharacterMap {
   constructor(blob) {
     const size = new DataView(blob.buffer, blob.byteOffset).getUint32(0, true);
@@ -12,7 +12,7 @@ class CharacterMap {
     this.answers = blob.subarray(4 + size);
   }
 
-  // The longest beginning of bytes[at...] that has an answer: [its length, the answer].
+  // Returns [length, replacement] of the longest match at bytes[at].
   longest(bytes, at) {
     const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
     let unit = this.units[0];
@@ -36,7 +36,7 @@ class CharacterMap {
       let [length, answer] = this.longest(bytes, at) || [0, null];
       if (!answer) {
         length = 1;
-        while ((bytes[at + length] & 0xc0) === 0x80) length++; // the rest of a character
+        while ((bytes[at + length] & 0xc0) === 0x80) length++; // The remaining bytes of the character.
         answer = bytes.subarray(at, at + length);
       }
       parts.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(answer));
@@ -46,7 +46,7 @@ class CharacterMap {
   }
 }
 
-// A priority queue: the best of its items comes out first.
+// A priority queue; `isBefore` orders the items.
 class Heap {
   constructor(isBefore) {
     Object.assign(this, { isBefore, items: [] });
@@ -79,8 +79,8 @@ class Heap {
 }
 
 class SentencePiece {
-  // data: pieces [text, score, kind], the maps of characters (base64 or ""), `unknown`,
-  // which is how an unknown piece is written, and two options.
+  // data: pieces [text, score, kind], the character maps (base64 or ""), the text of
+  // unknown pieces (`unknown`), and two options.
   constructor(data) {
     this.data = data;
     this.names = data.pieces.map(([piece]) => piece);
@@ -91,7 +91,7 @@ class SentencePiece {
     data.pieces.forEach(([piece, , kind], id) => {
       if (kind === NORMAL || kind === UNUSED) this.ids.set(piece, id);
       if (kind === UNKNOWN) this.unknown = id;
-      if (kind === BYTE) this.firstByte ??= id; // They stand in order.
+      if (kind === BYTE) this.firstByte ??= id; // Byte pieces have consecutive ids.
     });
   }
 
@@ -110,12 +110,12 @@ class SentencePiece {
     return removeSpaces ? normalized.replace(/\u2581+$/, "") : normalized;
   }
 
-  // Merges the pair of neighbours with the best score, the leftmost first, until no
-  // two neighbours make a piece.
+  // Repeatedly merges the adjacent pair with the best score, and the leftmost of equal
+  // ones, until no adjacent pair forms a piece.
   encode(text) {
     const symbols = [...this.normalize(text)].map((piece, at) => ({ piece, before: at - 1, after: at + 1, splits: null }));
     const queue = new Heap((a, b) => a.score > b.score || (a.score === b.score && a.left < b.left));
-    const madeOf = new Map(); // Of unused pieces: they are taken apart again in the end.
+    const madeOf = new Map(); // The parts of unused pieces, which are split again at the end.
     const offer = (left, right) => {
       if (left < 0 || right >= symbols.length) return;
       const piece = symbols[left].piece + symbols[right].piece;
@@ -129,7 +129,7 @@ class SentencePiece {
     while (queue.items.length) {
       const { left, right, length } = queue.pop();
       const [a, b] = [symbols[left], symbols[right]];
-      // One of them has been merged since.
+      // Skips pairs of which one part has been merged in the meantime.
       if (!a.piece || !b.piece || a.piece.length + b.piece.length !== length) continue;
       a.piece += b.piece;
       a.after = b.after;
@@ -140,7 +140,7 @@ class SentencePiece {
     }
     const ids = symbols.filter(({ piece }) => piece).flatMap(({ piece }) => this.idsOf(piece, madeOf));
     if (this.firstByte !== undefined) return ids;
-    // Several unknown pieces in a row are one.
+    // Consecutive unknown pieces are merged.
     return ids.filter((id, at) => id !== this.unknown || ids[at - 1] !== this.unknown);
   }
 
@@ -156,8 +156,9 @@ class SentencePiece {
 
   decode(ids) {
     const { removeSpaces, addPrefix } = this.data;
-    // The space that was put before the text goes; tensorflow_text drops one of each piece
-    // until something else has come, which the Python tokenizer mends where it has bytes.
+    // Removes the space that the encoder has inserted. tensorflow_text removes a leading
+    // space from each piece until the text is not empty. The Python tokenizer corrects
+    // this for vocabularies with byte pieces.
     const dropsSpaces = removeSpaces || (addPrefix && this.firstByte === undefined);
     const end = ids.indexOf(EOS);
     let text = "";
@@ -185,7 +186,7 @@ class SentencePiece {
   }
 }
 
-// Bytes that are no UTF-8 become U+FFFD, one for each.
+// Decodes UTF-8; each invalid byte becomes U+FFFD.
 function utf8Text(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; ) {

@@ -1,5 +1,5 @@
 "use strict";
-// The model (figure 1): weights, encoder, decoder.
+// The model (figure 1).
 
 const NO_CHANGES = { heads: [], residuals: [], unscaled: false, noPositions: false, noCausalMask: false };
 
@@ -14,7 +14,7 @@ class Transformer {
     this.decoder = new Decoder(this);
   }
 
-  // Computes with some of the paper's parts switched off (see NO_CHANGES).
+  // Calls `compute` with some parts of the model disabled (see NO_CHANGES).
   withChanges(changes, compute) {
     this.changes = { ...NO_CHANGES, ...changes };
     try {
@@ -24,12 +24,12 @@ class Transformer {
     }
   }
 
-  // Teacher forcing: logits (target, V) of ids that end in EOS.
+  // Returns the logits (target, V) of teacher forcing; source and target ids end in EOS.
   logits(source, target) {
     return this.decoder.apply(target, this.encoder.apply(source));
   }
 
-  // The same, and every tensor on the way, by name.
+  // Returns all intermediate tensors of teacher forcing by name.
   inspect(source, target) {
     const seen = {};
     this.note = (name, value) => (seen[name] = value);

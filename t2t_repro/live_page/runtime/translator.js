@@ -1,9 +1,9 @@
 "use strict";
-// Text to text: tokenizer, model and search.
+// Translates text with the tokenizer, the model and beam search.
 
-const MOST_CHARACTERS = 65536; // No text is read further,
-const MOST_SUBWORDS = 512; // nor more of its subwords, EOS counted.
-// What Python's str.strip takes for space.
+const MOST_CHARACTERS = 65536; // Longer texts are truncated.
+const MOST_SUBWORDS = 512; // Maximum number of source tokens, including EOS.
+// Matches texts that Python's str.strip reduces to an empty string.
 const BLANK = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
 class Translator {
@@ -11,13 +11,13 @@ class Translator {
     Object.assign(this, { model, tokenizer });
   }
 
-  // Ids of a text, ending in EOS.
+  // Returns the ids of a text, with EOS at the end.
   encode(text) {
     const read = [...text.toWellFormed()].slice(0, MOST_CHARACTERS).join("");
     return [...this.tokenizer.encode(read).slice(0, MOST_SUBWORDS - 1), EOS];
   }
 
-  // A line break that a model spells would make two lines of one.
+  // Replaces line breaks in the output, so that a translation is a single line.
   decode(ids) {
     return this.tokenizer.decode(ids).replace(/[\r\n]/g, " ");
   }

@@ -1,5 +1,5 @@
 "use strict";
-// The model's weights: 24 bits in the file, float32 in memory.
+// The model's weights: 24 bits per value in the file, float32 in memory.
 
 function bytesOf(base64) {
   const text = atob(base64);
@@ -8,9 +8,9 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// `index`: [name, shape] of each variable, in the order of `bytes`, which hold the upper
-// three bytes of each float32, little-endian.
-// Returns name -> {shape, data}; the names are those of the Python model's variables.
+// `index` lists [name, shape] of each variable in the order of `bytes`, which contain the
+// upper three bytes of each float32 in little-endian order.
+// Returns name -> {shape, data} with the variable names of the Python model.
 function readWeights(index, bytes) {
   const weights = {};
   let at = 0;

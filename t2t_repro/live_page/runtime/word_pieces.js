@@ -1,9 +1,9 @@
 "use strict";
-// tensor2tensor's invertible word pieces, by the rules of t2t_repro/tokenizers/word_pieces.py.
+// tensor2tensor's invertible word pieces, equal to t2t_repro/tokenizers/word_pieces.py.
 
 class WordPieces {
-  // data: pieces, in the order of their ids; boundaries, the code points at which
-  // letters and digits begin or end, in turn.
+  // data: pieces in the order of their ids, and boundaries: the code points at which
+  // ranges of letters and digits alternately begin and end.
   constructor(data) {
     this.names = data.pieces;
     this.boundaries = data.boundaries;
@@ -11,7 +11,7 @@ class WordPieces {
     this.longest = 0;
     data.pieces.forEach((piece, id) => {
       if (id < 2) return; // PAD and EOS
-      this.ids.set(piece, id); // Of a piece that stands twice the later id counts.
+      this.ids.set(piece, id); // The last id of duplicate pieces counts.
       this.longest = Math.max(this.longest, [...piece].length);
     });
   }
@@ -35,8 +35,8 @@ class WordPieces {
     return [..."\\", ...String(character.codePointAt(0)), ";"];
   }
 
-  // Cuts a text where letters and digits meet anything else; a single space between
-  // two words of letters is left out.
+  // Splits a text between alphanumeric and other characters, and drops single spaces
+  // between alphanumeric words.
   words(text) {
     const runs = [];
     let before = null;
@@ -46,7 +46,7 @@ class WordPieces {
       else runs.push([character]);
       before = kind;
     }
-    // Without a piece of its own the space is spelled as an escape, and stays.
+    // A space that is not in the vocabulary is escaped and not dropped.
     const isLeftOut = (run) => run.length === 1 && run[0] === " " && this.ids.has(" ");
     return runs.filter((run, at) => !isLeftOut(run) || at === 0 || at === runs.length - 1);
   }

@@ -1,7 +1,7 @@
 "use strict";
-// The model in a thread of its own, so that the page answers to every key at once.
+// Runs the model in a web worker, so that the page stays responsive.
 
-// Answers the page's messages {id, method, values}; the first brings the model.
+// Handles the page's messages {id, method, values}. The first one loads the model.
 function serve(scope) {
   let translator;
   const methods = {
@@ -13,7 +13,7 @@ function serve(scope) {
     translate: (text, options) => withNames(translator.translate(text, options)),
     encode: (text) => translator.encode(text),
     inspect: (source, target) => translator.model.inspect(source, target),
-    // The log probability of each symbol of a reference, and the best guess in its place.
+    // Returns the log probability and the most likely alternative of each reference token.
     score(source, target, changes) {
       const logits = translator.model.withChanges(changes, () => translator.model.logits(source, target));
       return logits.map((row, at) => {

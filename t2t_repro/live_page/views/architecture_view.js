@@ -1,23 +1,23 @@
 "use strict";
-// Figure 1, clickable: each block opens its formula, its shapes and its real tensor.
+// Clickable figure 1: each block shows its formula, its shape and its tensor.
 
-// [block, title, x, y, formula, what it does, tensor(layer)]; coordinates of figure 1, y upwards.
+// [block, title, column, row, formula, description, tensor(layer)]; rows count upwards as in figure 1.
 const BLOCKS = [
-  ["encoder/embedding", "Input embedding", 0, 0, "√d_model · E[symbol]", "Each subword becomes a vector, a row of a learned table.", () => "input/embedded"],
-  ["encoder/positions", "+ positions", 0, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "Sines and cosines of many wavelengths say where each word stands; without them the order would be lost.", () => "input/output"],
-  ["encoder/self_attention", "Self-attention", 0, 2, "Concat(head₁, …, headₕ) W_O", "Every word looks at all words and gathers what it needs of them.", (n) => `encoder/layer_${n}/self_attention/output`],
-  ["encoder/self_residual", "Add & norm", 0, 3, "LayerNorm(x + Sublayer(x))", "What came in is added to what came out, and each position is brought to mean 0 and variance 1.", (n) => `encoder/layer_${n}/self_attention_residual/output`],
-  ["encoder/feed_forward", "Feed forward", 0, 4, "max(0, x W₁ + b₁) W₂ + b₂", "A small network works on each position alone.", (n) => `encoder/layer_${n}/feed_forward/output`],
-  ["encoder/feed_residual", "Add & norm", 0, 5, "LayerNorm(x + Sublayer(x))", "Again the sum with what came in; the layer's result.", (n) => `encoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/embedding", "Output embedding", 1, 0, "√d_model · E[symbol before]", "The translation so far, shifted right by one: before the first symbol there is a vector of zeros.", () => "target/embedded"],
-  ["decoder/positions", "+ positions", 1, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "The same waves for the translation.", () => "target/output"],
-  ["decoder/self_attention", "Masked self-attention", 1, 2, "softmax(Q Kᵀ / √dₖ + mask) V", "Every position looks back at what was written before it, never ahead.", (n) => `decoder/layer_${n}/self_attention/output`],
-  ["decoder/self_residual", "Add & norm", 1, 3, "LayerNorm(x + Sublayer(x))", "The sum with what came in, normalised.", (n) => `decoder/layer_${n}/self_attention_residual/output`],
-  ["decoder/cross_attention", "Cross-attention", 1, 4, "softmax(Q Kᵀ / √dₖ) V", "Queries come from the translation, keys and values from the encoder: here the model looks at the text.", (n) => `decoder/layer_${n}/cross_attention/output`],
-  ["decoder/cross_residual", "Add & norm", 1, 5, "LayerNorm(x + Sublayer(x))", "The sum with what came in, normalised.", (n) => `decoder/layer_${n}/cross_attention_residual/output`],
-  ["decoder/feed_forward", "Feed forward", 1, 6, "max(0, x W₁ + b₁) W₂ + b₂", "A small network works on each position alone.", (n) => `decoder/layer_${n}/feed_forward/output`],
-  ["decoder/feed_residual", "Add & norm", 1, 7, "LayerNorm(x + Sublayer(x))", "The layer's result.", (n) => `decoder/layer_${n}/feed_forward_residual/output`],
-  ["decoder/logits", "Linear & softmax", 1, 8, "softmax(x Eᵀ)", "How like each row of the table the vector is: a probability for every symbol of the vocabulary.", () => "logits"],
+  ["encoder/embedding", "Input embedding", 0, 0, "√d_model · E[token]", "Each token becomes a vector: a row of the learned embedding table.", () => "input/embedded"],
+  ["encoder/positions", "+ positions", 0, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "Sines and cosines of many wavelengths encode the position of each token. Without them, the model could not use word order.", () => "input/output"],
+  ["encoder/self_attention", "Self-attention", 0, 2, "Concat(head₁, …, headₕ) W_O", "Each token attends to all tokens of the source and takes a weighted sum of their values.", (n) => `encoder/layer_${n}/self_attention/output`],
+  ["encoder/self_residual", "Add & norm", 0, 3, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output, and each position is normalized to mean 0 and variance 1.", (n) => `encoder/layer_${n}/self_attention_residual/output`],
+  ["encoder/feed_forward", "Feed forward", 0, 4, "max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately.", (n) => `encoder/layer_${n}/feed_forward/output`],
+  ["encoder/feed_residual", "Add & norm", 0, 5, "LayerNorm(x + Sublayer(x))", "The input of the feed-forward network is added to its output and normalized. This is the output of the layer.", (n) => `encoder/layer_${n}/feed_forward_residual/output`],
+  ["decoder/embedding", "Output embedding", 1, 0, "√d_model · E[previous token]", "The translation so far, shifted right by one position. The first input is a vector of zeros.", () => "target/embedded"],
+  ["decoder/positions", "+ positions", 1, 1, "sin(pos / 10000^(2i/d_model)), cos(…)", "The same positional encoding for the translation.", () => "target/output"],
+  ["decoder/self_attention", "Masked self-attention", 1, 2, "softmax(Q Kᵀ / √dₖ + mask) V", "Each position attends to the preceding tokens only.", (n) => `decoder/layer_${n}/self_attention/output`],
+  ["decoder/self_residual", "Add & norm", 1, 3, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output and normalized.", (n) => `decoder/layer_${n}/self_attention_residual/output`],
+  ["decoder/cross_attention", "Cross-attention", 1, 4, "softmax(Q Kᵀ / √dₖ) V", "Queries come from the translation, keys and values from the encoder output: the decoder attends to the source.", (n) => `decoder/layer_${n}/cross_attention/output`],
+  ["decoder/cross_residual", "Add & norm", 1, 5, "LayerNorm(x + Sublayer(x))", "The input of the sub-layer is added to its output and normalized.", (n) => `decoder/layer_${n}/cross_attention_residual/output`],
+  ["decoder/feed_forward", "Feed forward", 1, 6, "max(0, x W₁ + b₁) W₂ + b₂", "A two-layer network is applied to each position separately.", (n) => `decoder/layer_${n}/feed_forward/output`],
+  ["decoder/feed_residual", "Add & norm", 1, 7, "LayerNorm(x + Sublayer(x))", "The output of the layer.", (n) => `decoder/layer_${n}/feed_forward_residual/output`],
+  ["decoder/logits", "Linear & softmax", 1, 8, "softmax(x Eᵀ)", "The dot product with each row of the embedding table, and a softmax: a probability for each token of the vocabulary.", () => "logits"],
 ];
 
 function figure(redraw) {
@@ -73,7 +73,7 @@ async function architectureView(into, redraw) {
     element("div", { className: "controls" },
       choice("layer", Array.from({ length: layers }, (_, n) => [n, String(n + 1)]), layer, chooseNumber("layer")),
       choice("token", rowNames.map((name, at) => [at, `${at + 1}: ${name}`]), word, chooseNumber("word"))),
-    paragraph(`Its output for this sentence: ${rows.length} positions × ${rows[0].length} channels. A row for each position.`),
+    paragraph(`Output for this sentence: ${rows.length} positions × ${rows[0].length} channels, one row per position.`),
     ...picture(`Output of ${title}`, rows, rowNames));
   const path = BLOCKS.filter(([name]) => name.startsWith(side) && name !== "decoder/logits");
   const values = path.map(([, , , , , , of]) => seen[of(layer)][word]);
@@ -82,8 +82,8 @@ async function architectureView(into, redraw) {
     heading("The architecture"),
     element("div", { className: "split" }, figure(redraw), opened),
     heading("Follow a token"),
-    paragraph(`“${rowNames[word]}” on its way through the ${side}'s layer ${layer + 1}: one row for each block, from the bottom of the figure to its top.`),
+    paragraph(`The vector of “${rowNames[word]}” in layer ${layer + 1} of the ${side}: one row per block, in the order of computation.`),
     ...picture("The token's vector after each block", values, path.map(([, name]) => name)),
-    tableOf("How the token changes", ["after", "length of the vector", "first channels"], path.map(([, name], at) => [name, number(size(values[at])), Array.from(values[at].slice(0, 4), (value) => number(value, 2)).join("  ")])),
+    tableOf("The token's vector after each block", ["after", "norm of the vector", "first channels"], path.map(([, name], at) => [name, number(size(values[at])), Array.from(values[at].slice(0, 4), (value) => number(value, 2)).join("  ")])),
   );
 }

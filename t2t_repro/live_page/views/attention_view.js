@@ -1,7 +1,7 @@
 "use strict";
-// One head, one word: the four steps of equation 1 with the real numbers.
+// One head and one query: the steps of equation 1 with the model's numbers.
 
-const KINDS = [["encoder/self", "encoder, self-attention"], ["decoder/self", "decoder, masked self-attention"], ["decoder/cross", "decoder, attention to the source"]];
+const KINDS = [["encoder/self", "encoder, self-attention"], ["decoder/self", "decoder, masked self-attention"], ["decoder/cross", "decoder, cross-attention"]];
 
 async function attentionView(into, redraw) {
   const { sourceNames, names } = found.result;
@@ -31,24 +31,24 @@ async function attentionView(into, redraw) {
   });
   const matrix = (name) => steps[head].map((row) => row[name]);
   into.append(
-    heading("Attention by numbers"),
+    heading("Attention in numbers"),
     formula("Attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V"),
     element("div", { className: "controls" },
       choice("attention", KINDS, chosen.kind, choose("kind", String)),
       choice("layer", counted(layers), layer, choose("layer", Number)),
       choice("head", counted(steps.length), head, choose("head", Number)),
-      choice(side === "encoder" ? "word" : "symbol to predict", queries.map((name, at) => [at, `${at + 1}: ${name}`]), word, choose("word", Number))),
-    paragraph(`The query of “${queries[word]}” is multiplied by the key of each word (products); divided by √${CONFIG.dK} = ${number(Math.sqrt(CONFIG.dK), 2)} (scaled); what lies in the future gets ${MINUS}10⁹ (masked); softmax makes of these weights that add up to 1.`),
-    tableOf(`Head ${head + 1} of layer ${layer + 1} for “${queries[word]}”`, ["looks at", "product", "scaled", "masked", "weight"], rows),
-    paragraph(`The values of the words, added up by these weights, are the head's answer: ${output.length} numbers.`),
+      choice(side === "encoder" ? "token" : "predicted token", queries.map((name, at) => [at, `${at + 1}: ${name}`]), word, choose("word", Number))),
+    paragraph(`The dot products of the query of “${queries[word]}” with all keys (product) are divided by √${CONFIG.dK} = ${number(Math.sqrt(CONFIG.dK), 2)} (scaled). ${MINUS}10⁹ is added for future tokens (masked). The softmax of the result gives weights that sum to 1.`),
+    tableOf(`Head ${head + 1} of layer ${layer + 1} for “${queries[word]}”`, ["key", "product", "scaled", "masked", "weight"], rows),
+    paragraph(`The output of the head is the sum of the values with these weights: a vector of ${output.length} numbers.`),
     ...picture("The weighted sum of the values", [output], [queries[word]]),
-    heading("Every head of the layer"),
-    paragraph("A row for each word that looks, a column for each word that is looked at."),
+    heading("All heads of the layer"),
+    paragraph("Each row is a query, each column a key."),
     element("ul", { className: "heads" }, ...heads),
     heading("Before and after the mask"),
-    paragraph(chosen.kind === "decoder/self" ? "Grey is what may not be seen: everything after the row's own position." : "Here every word may be seen, so the mask changes nothing."),
-    ...picture("Scaled products, before the mask", matrix("scaled"), queries),
-    ...picture("The same, after the mask", matrix("masked"), queries),
-    ...picture("The weights", matrix("weights"), queries),
+    paragraph(chosen.kind === "decoder/self" ? "Masked keys are gray: all keys after the position of the query." : "All keys are visible in this attention, so the mask has no effect."),
+    ...picture("Scaled products before the mask", matrix("scaled"), queries),
+    ...picture("Scaled products after the mask", matrix("masked"), queries),
+    ...picture("Weights", matrix("weights"), queries),
   );
 }

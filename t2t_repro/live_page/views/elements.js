@@ -1,5 +1,5 @@
 "use strict";
-// What the views are made of. Every picture has its numbers as a table below it.
+// Building blocks of the views. Each picture is followed by a table of its numbers.
 
 const MINUS = "\u2212";
 const number = (value, digits = 3) => value.toFixed(digits).replace("-", MINUS);
@@ -9,7 +9,7 @@ const heading = (text) => element("h2", {}, text);
 const formula = (text) => element("p", { className: "formula" }, text);
 
 function tableOf(caption, columns, rows, className = "") {
-  // Numbers stand at the right of their column, words at the left.
+  // Numbers are right-aligned, words left-aligned.
   const kind = (cell) => ({ className: /^[\u2212\d]/.test(cell) ? "" : "words" });
   const head = columns.map((text, at) => element("th", { scope: "col", ...kind(at && rows.length ? rows[0][at] : "") }, text));
   const body = rows.map(([first, ...cells]) =>
@@ -19,7 +19,7 @@ function tableOf(caption, columns, rows, className = "") {
   return element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": caption }, table);
 }
 
-// A table that is made when it is opened: some have thousands of cells.
+// The table is created when it is opened, because some have thousands of cells.
 function folded(summary, make) {
   const details = element("details", {}, element("summary", {}, summary));
   details.addEventListener("toggle", () => {
@@ -28,7 +28,7 @@ function folded(summary, make) {
   return details;
 }
 
-// Rows of numbers as a picture: blue above zero, orange below, full colour the largest.
+// Draws rows of numbers: positive values in blue, negative values in orange, the largest opaque.
 function heatMap(label, rows) {
   const [height, width] = [rows.length, rows[0].length];
   const canvas = element("canvas", { className: "heat", width, height, role: "img", "aria-label": label });
@@ -48,7 +48,7 @@ function heatMap(label, rows) {
 function picture(label, rows, rowNames) {
   const columns = ["", ...Array.from(rows[0], (_, at) => String(at))];
   const table = () => tableOf(label, columns, rows.map((row, at) => [rowNames[at] ?? String(at), ...Array.from(row, (value) => number(value))]));
-  return [heatMap(label, rows), folded("The same numbers as a table", table)];
+  return [heatMap(label, rows), folded("Numbers as a table", table)];
 }
 
 function choice(label, options, value, choose) {

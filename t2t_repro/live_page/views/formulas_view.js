@@ -1,56 +1,56 @@
 "use strict";
-// Formulas that need no sentence: positions, scaling, path length, learning rate.
+// Formulas of the paper: positions, scaling, path length, learning rate, normalization.
 
 function positionsPart() {
   const count = 50;
   const signal = (at) => sinusoid(at, CONFIG.dModel, CONFIG.position);
   const rows = Array.from({ length: count }, (_, at) => signal(at));
-  // How like two positions are depends on their distance alone: PE(pos + k) is PE(pos), rotated.
+  // PE(pos + k) is a rotation of PE(pos), so dot products depend only on the distance k.
   const likeness = [0, 10, 25].map((at) => rows.map((row) => dot(row, 0, rows[at], 0, row.length)));
   return [
     heading("Positions"),
-    paragraph("A row for each position, a column for each channel: waves from short to very long. Position pos + k is position pos with each pair of channels turned by an angle that depends on k alone; so the product of two positions depends on their distance only."),
-    ...picture("The position signal", rows, rows.map((_, at) => String(at))),
-    lines("Product of a position with every other", likeness, ["position 0", "position 10", "position 25"]),
-    folded("The same numbers as a table", () => tableOf("Product of positions", ["position", "with 0", "with 10", "with 25"], rows.map((_, at) => [String(at), ...likeness.map((values) => number(values[at]))]))),
+    paragraph("Each row is a position, each column a channel, with wavelengths from short to very long. The encoding of position pos + k is the encoding of pos with each pair of channels rotated by an angle that depends only on k. Therefore the dot product of two encodings depends only on their distance."),
+    ...picture("Positional encoding", rows, rows.map((_, at) => String(at))),
+    lines("Dot product of a position with each other position", likeness, ["position 0", "position 10", "position 25"]),
+    folded("Numbers as a table", () => tableOf("Dot products of positions", ["position", "with 0", "with 10", "with 25"], rows.map((_, at) => [String(at), ...likeness.map((values) => number(values[at]))]))),
   ];
 }
 
 function otherPositions() {
   const told = CONFIG.position === "learned"
-    ? "This model learned a vector for each position: they are no sinusoids, so no rotation leads from one to the next."
-    : "This model is told no positions: there are no sinusoids to show.";
+    ? "This model has learned positional embeddings instead of sinusoids, so there is no rotation to show."
+    : "This model has no positional encoding, so there are no sinusoids to show.";
   return [heading("Positions"), paragraph(told)];
 }
 
 function scalingPart() {
-  // Products of random vectors have variance d_k: softmax of them hardens as d_k grows.
+  // Dot products of random vectors have variance d_k: the softmax saturates as d_k grows.
   const normal = [0.6, -1.1, 0.2, 1.4, -0.3, 0.9, -0.7, 0.1];
   const table = element("div", {});
   const draw = (exponent) => {
     const d = 2 ** exponent;
     const hard = softmax(normal.map((value) => value * Math.sqrt(d)));
     const soft = softmax(normal);
-    table.replaceChildren(tableOf(`d_k = ${d}`, ["key", "product", "softmax of it", "scaled", "softmax of that"], normal.map((value, at) => [String(at + 1), number(value * Math.sqrt(d), 2), percent(hard[at]), number(value, 2), percent(soft[at])])));
+    table.replaceChildren(tableOf(`d_k = ${d}`, ["key", "product", "softmax of product", "scaled", "softmax of scaled"], normal.map((value, at) => [String(at + 1), number(value * Math.sqrt(d), 2), percent(hard[at]), number(value, 2), percent(soft[at])])));
   };
   draw(6);
   return [
-    heading("Why the products are scaled"),
-    paragraph("The product of two vectors of d_k independent numbers of variance 1 has variance d_k. Without the division by √d_k softmax would put nearly all weight on one key, where its gradient vanishes (section 3.2.1)."),
-    element("div", { className: "controls" }, slider("d_k = 2 to the", { min: 0, max: 10, step: 1, value: 6 }, draw)),
+    heading("Why dot products are scaled"),
+    paragraph("The dot product of two vectors of d_k independent numbers with mean 0 and variance 1 has variance d_k. Without the division by √d_k, the softmax would assign nearly all weight to one key, where its gradient vanishes (section 3.2.1)."),
+    element("div", { className: "controls" }, slider("log₂ d_k", { min: 0, max: 10, step: 1, value: 6 }, draw)),
     table,
   ];
 }
 
 function pathsPart() {
   const table = element("div", {});
-  const draw = (n) => table.replaceChildren(tableOf(`From the first word of ${n} to the last`, ["layer", "longest path", "steps one after another", "work"], [
+  const draw = (n) => table.replaceChildren(tableOf(`Layers for ${n} words`, ["layer", "maximum path length", "sequential operations", "complexity"], [
     ["self-attention", "1", "1", `n²·d = ${n ** 2}·d`],
     ["recurrent", String(n), String(n), `n·d² = ${n}·d²`],
     ["convolutional, dilated, k = 3", String(Math.max(1, Math.ceil(Math.log(n) / Math.log(3)))), "1", `k·n·d² = ${3 * n}·d²`],
   ]));
   draw(25);
-  return [heading("How far a signal has to go"), paragraph("Table 1 of the paper: between any two words attention needs one step."), element("div", { className: "controls" }, slider("n, words", { min: 2, max: 200, step: 1, value: 25 }, draw)), table];
+  return [heading("Path length"), paragraph("Table 1 of the paper: attention connects any two words in one operation."), element("div", { className: "controls" }, slider("n, words", { min: 2, max: 200, step: 1, value: 25 }, draw)), table];
 }
 
 function schedulePart() {
@@ -59,8 +59,8 @@ function schedulePart() {
   const rate = (step) => now.d ** -0.5 * Math.min(step ** -0.5, step * now.warmup ** -1.5);
   const draw = () => {
     const steps = Array.from({ length: 100 }, (_, at) => (at + 1) * now.warmup * 0.05);
-    shown.replaceChildren(lines("Learning rate over updates", [steps.map(rate)], [`highest ${rate(now.warmup).toExponential(2)} at update ${now.warmup}`]),
-      folded("The same numbers as a table", () => tableOf("Learning rate", ["update", "rate"], steps.map((step) => [String(Math.round(step)), rate(step).toExponential(3)]))));
+    shown.replaceChildren(lines("Learning rate by step", [steps.map(rate)], [`maximum ${rate(now.warmup).toExponential(2)} at step ${now.warmup}`]),
+      folded("Numbers as a table", () => tableOf("Learning rate", ["step", "rate"], steps.map((step) => [String(Math.round(step)), rate(step).toExponential(3)]))));
   };
   draw();
   const change = (key) => (value) => {
@@ -72,7 +72,7 @@ function schedulePart() {
     formula("d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)"),
     element("div", { className: "controls" },
       slider("d_model", { min: 64, max: 1024, step: 64, value: now.d }, change("d")),
-      slider("warm-up, updates", { min: 100, max: 8000, step: 100, value: now.warmup }, change("warmup"))),
+      slider("warm-up steps", { min: 100, max: 8000, step: 100, value: now.warmup }, change("warmup"))),
     shown,
   ];
 }
@@ -86,10 +86,10 @@ async function normsPart() {
   };
   const channels = [0, 1, 2, 3].map((channel) => rows.map((row) => row[channel]));
   return [
-    heading("Layer or batch normalisation"),
-    paragraph("On this sentence's own numbers, after the first sum of the encoder. Layer normalisation takes mean and variance of each position over its channels, so a sentence stands for itself; batch normalisation takes them of each channel over all positions of a batch, so a translation would depend on its neighbours."),
-    tableOf("Layer normalisation: of each position", ["position", "mean", "variance"], rows.map((row, at) => [found.result.sourceNames[at], ...told(Array.from(row))])),
-    tableOf("Batch normalisation: of each channel (the first four)", ["channel", "mean", "variance"], channels.map((values, at) => [String(at), ...told(values)])),
+    heading("Layer and batch normalization"),
+    paragraph("The numbers are those of your sentence after the first residual connection of the encoder. Layer normalization computes mean and variance of each position over its channels, so sentences do not affect each other. Batch normalization computes them for each channel over all positions of a batch, so a translation would depend on the other sentences of its batch."),
+    tableOf("Layer normalization: statistics of each position", ["position", "mean", "variance"], rows.map((row, at) => [found.result.sourceNames[at], ...told(Array.from(row))])),
+    tableOf("Batch normalization: statistics of each channel (the first four)", ["channel", "mean", "variance"], channels.map((values, at) => [String(at), ...told(values)])),
   ];
 }
 

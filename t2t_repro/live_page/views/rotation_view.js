@@ -1,15 +1,15 @@
 "use strict";
-// PE(pos + k) is PE(pos), each pair of channels turned by k times its rate (section 3.5).
+// PE(pos + k) is PE(pos) with each pair of channels rotated by k times its rate (section 3.5).
 
 const MOST_CIRCLES = 6;
 
-// The pairs that are drawn: from the chosen one to the slowest, evenly spread.
+// Returns evenly spaced pairs, from the chosen one to the slowest.
 function spreadPairs(first, count) {
   const step = (count - 1 - first) / (MOST_CIRCLES - 1);
   return [...new Set(Array.from({ length: MOST_CIRCLES }, (_, n) => Math.round(first + n * step)))];
 }
 
-// A pair as a point (cosine, sine) of the position signal itself.
+// Returns the point (cosine, sine) of a pair in a positional encoding.
 function pointOf(signal, pair) {
   const count = Math.floor(CONFIG.dModel / 2);
   const [sine, cosine] = CONFIG.position === "sinusoid_paper" ? [2 * pair, 2 * pair + 1] : [pair, count + pair];
@@ -18,7 +18,7 @@ function pointOf(signal, pair) {
 
 const turned = ([x, y], angle) => [x * Math.cos(angle) - y * Math.sin(angle), x * Math.sin(angle) + y * Math.cos(angle)];
 
-// The y of a picture grows downwards, the sine upwards.
+// The y axis of SVG points downwards, so sines are negated.
 function circle(label, before, after, angle) {
   const [from, to] = [before, after].map(([x, y]) => `${100 * x} ${-100 * y}`);
   const rest = angle % (2 * Math.PI);
@@ -49,8 +49,8 @@ function rotationPart() {
     });
     shown.replaceChildren(
       element("ul", { className: "circles" }, ...rows.map(({ pair, angle, before, after, told }) =>
-        element("li", {}, circle(`Pair ${pair}: position ${pos} at ${point(before)}, position ${pos + k} at ${point(after)}, turned by ${told}`, before, after, angle), `pair ${pair}: ${told}`))),
-      tableOf(`Position ${pos} turned is position ${pos + k}; points are (cosine, sine)`, ["pair", "ω, radians", "k·ω", `PE(${pos})`, `turned by k·ω`, `PE(${pos + k})`],
+        element("li", {}, circle(`Pair ${pair}: position ${pos} at ${point(before)}, position ${pos + k} at ${point(after)}, rotated by ${told}`, before, after, angle), `pair ${pair}: ${told}`))),
+      tableOf(`Position ${pos} rotated to position ${pos + k}; points are (cosine, sine)`, ["pair", "ω, radians", "k·ω", `PE(${pos})`, `rotated by k·ω`, `PE(${pos + k})`],
         rows.map(({ pair, angle, before, after, told }) => [String(pair), rates[pair].toPrecision(4), told, point(before), point(turned(before, angle)), point(after)])));
   };
   const change = (key) => (value) => {
@@ -60,13 +60,13 @@ function rotationPart() {
   };
   draw();
   return [
-    heading("The next position, a rotation"),
+    heading("Relative positions as rotations"),
     formula("PE(pos + k) = R(k·ω) PE(pos), R(a) = (cos a, −sin a; sin a, cos a)"),
-    paragraph("A pair of channels, the cosine and the sine of pos·ω, is a point on a circle. k positions on, it has turned by k·ω, wherever it stood: a linear map that depends on k alone, which is how attention can look at relative positions. The first pairs turn fast, the last hardly at all. Grey is pos, blue is pos + k."),
+    paragraph("Each pair of channels, cosine and sine of pos·ω, is a point on a circle. Moving by k positions rotates it by k·ω, independent of pos. This linear map depends only on k, which allows attention by relative position. The first pairs rotate fast, the last ones very slowly. Position pos is gray, position pos + k is blue."),
     element("div", { className: "controls" },
       slider("pos", { min: 0, max: 100, step: 1, value: chosen.pos }, change("pos")),
       slider("k", { min: 0, max: 50, step: 1, value: chosen.k }, change("k")),
-      slider("from pair", { min: 0, max: last, step: 1, value: Math.min(chosen.pair, last) }, change("pair"))),
+      slider("first pair", { min: 0, max: last, step: 1, value: Math.min(chosen.pair, last) }, change("pair"))),
     shown,
   ];
 }

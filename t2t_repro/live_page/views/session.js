@@ -1,11 +1,11 @@
 "use strict";
-// The model's thread, and what is chosen. The chosen stands in the page's address too.
+// The worker that runs the model, and the user's choices, which are also part of the page's address.
 
 const MODEL = JSON.parse(document.getElementById("model").textContent);
 const CONFIG = MODEL.config;
 
 const worker = (() => {
-  // The thread runs the same text as the page: one copy of the runtime in the file.
+  // The worker runs the source text of the runtime element, so the file contains it only once.
   const source = `${document.getElementById("runtime").textContent}\nserve(self);`;
   return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
 })();
@@ -28,9 +28,9 @@ worker.onmessage = ({ data: { id, answer, error } }) => {
 };
 
 const loaded = ask("load", { ...MODEL, weights: bytesOf(MODEL.weights).buffer });
-MODEL.weights = null; // Megabytes of base64 that nobody needs any more.
+MODEL.weights = null; // Frees megabytes of base64.
 
-// For anybody who wants to check: a promise of {translation, score, tokens, pieces}.
+// Public interface: resolves to {translation, score, tokens, pieces}.
 window.transformer = {
   async translate(text, options = {}) {
     await loaded;
@@ -57,10 +57,10 @@ function writeAddress() {
   history.replaceState(null, "", `#${new URLSearchParams(changed)}`);
 }
 
-// What the model did with the chosen text; `tensors` are computed when a view needs them.
+// The model's output for the current text; `tensors` are computed when a view needs them.
 const found = { prefix: [], result: null, tensors: null };
 
-// While one is at work only the newest of further requests is kept.
+// While a request is being processed, only the newest of the following requests is kept.
 let isBusy = false, isWanted = false;
 async function retranslate(draw) {
   isWanted = true;
@@ -76,7 +76,7 @@ async function retranslate(draw) {
   draw();
 }
 
-const MOST_SHOWN = 96; // Subwords of either side whose tensors are shown.
+const MOST_SHOWN = 96; // Maximum number of tokens per side whose tensors are shown.
 async function tensors() {
   const { source, ids } = found.result;
   found.tensors ||= await ask("inspect", source.slice(0, MOST_SHOWN), ids.slice(0, MOST_SHOWN));

@@ -1,10 +1,10 @@
 "use strict";
-// Brings the views together.
+// Starts the page and switches between the views.
 
 const VIEWS = {
   translate: ["Translate", translateView],
   architecture: ["Architecture", architectureView],
-  attention: ["Attention by numbers", attentionView],
+  attention: ["Attention in numbers", attentionView],
   whatif: ["What if", whatIfView],
   formulas: ["Formulas", formulasView],
 };
@@ -23,10 +23,10 @@ async function draw(focus = null) {
   const active = document.activeElement;
   const into = document.createDocumentFragment();
   await VIEWS[chosen.view][1](into, draw);
-  if (mine !== drawing) return; // Something else has been chosen since.
+  if (mine !== drawing) return; // The user has made another choice in the meantime.
   const place = view.contains(active) ? [...view.querySelectorAll("select, input, button")].indexOf(active) : -1;
   view.replaceChildren(into);
-  // Whoever uses the keyboard goes on where they were.
+  // Restores the keyboard focus.
   if (focus) document.getElementById(focus)?.focus();
   else if (place >= 0) view.querySelectorAll("select, input, button")[place]?.focus();
 }
@@ -34,7 +34,7 @@ async function draw(focus = null) {
 function drawResult() {
   const { translation, score, tokens } = found.result;
   document.getElementById("translation").textContent = translation || "\u2014";
-  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} subwords${found.prefix.length ? ", from the beginning that you chose" : ""}`;
+  document.getElementById("summary").textContent = `score ${number(score)}, ${tokens} tokens${found.prefix.length ? ", with the prefix that you chose" : ""}`;
   draw();
 }
 

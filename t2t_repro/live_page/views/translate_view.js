@@ -1,5 +1,5 @@
 "use strict";
-// Type, and see the beam search grow the translation symbol by symbol.
+// Shows the steps of the beam search for the current text.
 
 let shownStep = 0;
 
@@ -13,13 +13,13 @@ function translateView(into, redraw) {
   const pieces = (list) => element("ul", { className: "pieces" }, ...list.map((name) => element("li", {}, name)));
   into.append(
     heading("Subwords"),
-    paragraph("The text is cut into pieces that the model knows; a bar marks the beginning of a word. The last piece says that the sentence ends."),
+    paragraph("The text is split into subwords of the model's vocabulary. A bar marks the beginning of a word. The last token marks the end of the sentence."),
     pieces(sourceNames),
     heading("Beam search"),
-    paragraph("Of all beginnings of a translation the search keeps the best few (section 6.1). A longer one has a smaller probability, hence the score: the log probability over the length penalty."),
+    paragraph("At each step, beam search keeps the best partial translations (section 6.1). Because longer texts have lower probabilities, the score divides the log probability by a length penalty."),
     element("div", { className: "controls" },
       slider("beam size", { min: 1, max: MOST_BEAM, step: 1, value: chosen.beam }, again("beam")),
-      slider("alpha of the length penalty", { min: 0, max: 2, step: 0.1, value: chosen.alpha }, again("alpha"))),
+      slider("length penalty alpha", { min: 0, max: 2, step: 0.1, value: chosen.alpha }, again("alpha"))),
   );
   if (!steps.length) return;
   shownStep = Math.min(shownStep, steps.length - 1);
@@ -28,19 +28,19 @@ function translateView(into, redraw) {
     const { candidates, finished } = steps[shownStep];
     const best = names.length ? found.result.ids.slice(0, shownStep + 1).join() : "";
     const force = (each) => {
-      const button = element("button", { type: "button", title: "Translate again from here" }, each.name);
+      const button = element("button", { type: "button", title: "Continue the translation from this token" }, each.name);
       button.addEventListener("click", () => {
         found.prefix = each.id === EOS ? each.ids.slice(0, -1).concat(EOS) : each.ids;
         retranslate(drawResult);
       });
       return button;
     };
-    const table = tableOf(`Step ${shownStep + 1} of ${steps.length}: the best continuations`, ["symbol", "its probability", "log probability", "score", "text so far"],
+    const table = tableOf(`Step ${shownStep + 1} of ${steps.length}: the best candidates`, ["token", "probability", "total log probability", "score", "text so far"],
       candidates.map((each) => [force(each), percent(Math.exp(each.stepLogProb)), number(each.logProb), number(each.score), each.text]));
     [...table.querySelectorAll("tbody tr")].forEach((row, at) => row.classList.toggle("win", candidates[at].ids.join() === best));
-    stage.replaceChildren(table, paragraph(finished.length ? `Finished so far: ${finished.map((each) => `“${each.text}” (${number(each.score)})`).join(", ")}.` : "Nothing has finished yet.", "quiet"));
+    stage.replaceChildren(table, paragraph(finished.length ? `Finished hypotheses: ${finished.map((each) => `“${each.text}” (${number(each.score)})`).join(", ")}.` : "There are no finished hypotheses yet.", "quiet"));
   };
-  const release = element("button", { type: "button", hidden: !found.prefix.length }, "Let the model begin freely again");
+  const release = element("button", { type: "button", hidden: !found.prefix.length }, "Remove the chosen prefix");
   release.addEventListener("click", () => {
     found.prefix = [];
     retranslate(drawResult);
@@ -52,8 +52,8 @@ function translateView(into, redraw) {
         drawStep();
       }), release),
     stage,
-    paragraph("Choose a symbol, and the rest is translated again from there."),
-    tableOf("The hypotheses that finished, best first", ["place", "score", "log probability", "text"], results.map((each, at) => [String(at + 1), number(each.score), number(each.logProb), each.text])),
+    paragraph("Choose a token to continue the translation from there."),
+    tableOf("Finished hypotheses, best first", ["rank", "score", "log probability", "text"], results.map((each, at) => [String(at + 1), number(each.score), number(each.logProb), each.text])),
   );
   drawStep();
 }

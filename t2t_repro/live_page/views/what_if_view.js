@@ -1,12 +1,12 @@
 "use strict";
-// What if a part of the model were missing? The paper's claims as experiments.
+// Ablations: disables parts of the model and shows the effect on the translation.
 
-// The switches, and what each does to the model (see NO_CHANGES).
+// Returns the ablations as [key, title, changes to the model]; see NO_CHANGES.
 function switches() {
   const list = [
-    ["unscaled", "no division by √dₖ", { unscaled: true }],
-    ["noPositions", "no positions", { noPositions: true }],
-    ["noCausalMask", "no causal mask (in teacher forcing)", { noCausalMask: true }],
+    ["unscaled", "no scaling by √dₖ", { unscaled: true }],
+    ["noPositions", "no positional encoding", { noPositions: true }],
+    ["noCausalMask", "no causal mask (only in teacher forcing)", { noCausalMask: true }],
   ];
   const add = (side, layers, kinds) => {
     for (let n = 0; n < layers; n++) {
@@ -15,7 +15,7 @@ function switches() {
         list.push([`${name}_residual`, `${side} layer ${n + 1}: no residual around ${kind.replace("_", " ")}`, { residuals: [`${name}_residual`] }]);
         if (kind === "feed_forward") continue;
         for (let head = 0; head < CONFIG.heads; head++) {
-          list.push([`${name}/${head}`, `${side} layer ${n + 1}: head ${head + 1} of ${kind.replace("_", " ")} is silent`, { heads: [`${name}/${head}`] }]);
+          list.push([`${name}/${head}`, `${side} layer ${n + 1}: head ${head + 1} of ${kind.replace("_", " ")} disabled`, { heads: [`${name}/${head}`] }]);
         }
       }
     }
@@ -45,12 +45,12 @@ async function whatIfView(into, redraw) {
   const [before, after] = [await ask("score", source, target), await ask("score", source, target, changes)];
   const total = (symbols) => symbols.reduce((sum, each) => sum + each.logProb, 0);
   const all = switches();
-  const add = choice("Switch off", [["", "choose …"], ...all.filter(([key]) => !off.includes(key)).map(([key, title]) => [key, title])], "", (key) => {
+  const add = choice("Disable", [["", "choose …"], ...all.filter(([key]) => !off.includes(key)).map(([key, title]) => [key, title])], "", (key) => {
     chosen.off = [...off, key].filter(Boolean).join();
     redraw();
   });
   const removed = off.map((key) => {
-    const button = element("button", { type: "button", title: "Switch on again" }, `${(all.find(([name]) => name === key) || ["", key])[1]} ✕`);
+    const button = element("button", { type: "button", title: "Enable again" }, `${(all.find(([name]) => name === key) || ["", key])[1]} ✕`);
     button.addEventListener("click", () => {
       chosen.off = off.filter((each) => each !== key).join();
       redraw();
@@ -64,15 +64,15 @@ async function whatIfView(into, redraw) {
   });
   into.append(
     heading("What if …"),
-    paragraph("Switch off a part of the model and see what becomes of the translation. The model was trained with all of its parts, so what is missed most is what it relies on."),
+    paragraph("Disable parts of the model and compare the translations. The model was trained with all of its parts, so the largest effects show which parts it relies on."),
     element("div", { className: "controls" }, add, ...removed),
-    tableOf("With and without", ["model", "translation", "log probability of the reference"], [
-      ["whole", found.result.translation, number(total(before))],
+    tableOf("Complete and changed model", ["model", "translation", "log probability of the reference"], [
+      ["complete", found.result.translation, number(total(before))],
       ["changed", changed.translation, number(total(after))],
     ]),
-    heading("Teacher forcing: the loss of each symbol"),
+    heading("Teacher forcing: the loss of each token"),
     element("label", { className: "field", htmlFor: "reference" }, "Reference translation"), given,
-    paragraph("In training the model reads the reference itself, shifted right by one: it predicts each symbol from the true symbols before it, all at once. The loss of a symbol is −log of the probability that it gets."),
-    tableOf("Loss of each symbol of the reference, in nats", ["reads", "should say", "would say", "loss", "loss, changed"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${each.best} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
+    paragraph("During training, the decoder reads the reference translation, shifted right by one position, and predicts all tokens in parallel, each from the preceding tokens of the reference. The loss of a token is the negative logarithm of its probability."),
+    tableOf("Loss of each token of the reference, in nats", ["input", "target", "prediction", "loss", "loss, changed model"], before.map((each, at) => [at ? before[at - 1].name : "(start)", each.name, `${each.best} (${percent(Math.exp(each.bestLogProb))})`, number(-each.logProb), number(-after[at].logProb)])),
   );
 }
