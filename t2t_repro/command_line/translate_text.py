@@ -155,18 +155,14 @@ def _identity(
     prepared: Prepared,
 ) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
-    identity = {
+    identity: dict[str, Any] = {
         "input": f"{text.lines} lines ({text.fingerprint})",
         "--prefix_file": prefixes and prefixes.fingerprint,
         "model": prepared.translator.fingerprint(),
-        "--batch_size": args.batch_size,
-        "--window": args.window,
-        "--scores": args.scores,
-        "--nbest": args.nbest,
-        "--alignment": args.alignment,
-        "--alignment_layer": args.alignment_layer,
-        "--xla": prepared.compiled,
     }
+    flags = ("batch_size", "window", "scores", "nbest", "alignment", "alignment_layer")
+    identity |= {f"--{name}": getattr(args, name) for name in flags}
+    identity["--xla"] = prepared.compiled
     search = asdict(prepared.translator.search)
     search["never"] = list(search["never"])  # As JSON gives it back.
     precision, calibration_file = prepared.precision
