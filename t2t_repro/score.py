@@ -2,7 +2,8 @@
 
 A line is printed for every sentence pair, in their order: the log probability of the
 target (natural logarithm), a tab, and its number of tokens with EOS. The perplexity per
-token follows on standard error.
+token follows on standard error. With --json every line is a JSON object, and one of all
+pairs comes last.
 """
 
 import json
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(__doc__, json_flag=False)
+    parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
     parser.add_argument("--target_file", required=True, help="their translations")
@@ -35,9 +36,6 @@ def _parser() -> cli.ArgumentParser:
         type=cli.at_least(1),
         default=2048,
         help="positions of either side that are scored at once",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON lines, the last for all pairs"
     )
     return parser
 

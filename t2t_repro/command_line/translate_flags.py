@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="no sequence of this many subwords occurs twice in a translation",
     )
     parser.add_argument(
-        "--prefix_file", help="prefixes of the translations, one per line, may be empty"
+        "--prefix_file", help="prefixes of the translations, one per line; may be empty"
     )
     parser.add_argument(
         "--terms",
