@@ -1,4 +1,7 @@
-"""Averages the last checkpoints of a model."""
+"""Averages the weights of the last checkpoints (paper section 6.1).
+
+They are read one tensor at a time.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +11,12 @@ from t2t_repro.runs.run_metadata import require_model
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Averages the weights of the last checkpoints (paper section 6.1), reading "
-        "them one tensor at a time."
-    )
+    parser = cli.ArgumentParser(__doc__)
     parser.add_argument("--model_dir", required=True, help="folder of the model")
     parser.add_argument(
         "--last",
         type=cli.at_least(1),
-        help="how many checkpoints (paper: 5, big 20; default: the model's "
-        "average_last, or as many as there are)",
+        help="number of checkpoints (default: the model's average_last, or all)",
     )
     parser.add_argument(
         "--output_dir", help="the checkpoint to write (default: MODEL_DIR/averaged)"

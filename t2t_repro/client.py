@@ -1,4 +1,8 @@
-"""Translates text by asking a server, a sentence per line."""
+"""Translates standard input through a TensorFlow Serving server.
+
+One line comes out for every line that goes in, in their order. The model is one that
+t2t_repro.export wrote.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,7 @@ _MOST_BYTES = 1 << 20
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Translates standard input through a TensorFlow Serving server: one line out "
-        "for every line in, in their order. The model is one that t2t_repro.export "
-        "wrote.",
-        json_flag=False,
-    )
+    parser = cli.ArgumentParser(__doc__, json_flag=False)
     parser.add_argument("--host", default="localhost", help="name of the server")
     parser.add_argument(
         "--port",
@@ -37,28 +36,22 @@ def _parser() -> cli.ArgumentParser:
         "--batch_size", type=cli.at_least(1), default=32, help="lines in a request"
     )
     parser.add_argument(
-        "--concurrency",
-        type=cli.at_least(1),
-        default=4,
-        help="requests on their way at the same time",
+        "--concurrency", type=cli.at_least(1), default=4, help="simultaneous requests"
     )
     parser.add_argument(
         "--timeout",
         type=cli.between(0.001, 86_400),
         default=60.0,
-        help="seconds that a request may take",
+        help="seconds until a request fails",
     )
     parser.add_argument(
         "--retries",
         type=cli.at_least(0),
         default=6,
-        help="how often a request is sent again while the server cannot be reached or "
-        "is busy, after 0.25, 0.5, 1, 2, 4, 8, 8 ... seconds at most",
+        help="retries of a request if the server is busy or down, up to 8 s apart",
     )
     parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="write the score and a tab before each translation",
+        "--scores", action="store_true", help="begin lines with the score and a tab"
     )
     return parser
 

@@ -1,4 +1,8 @@
-"""Prepares a problem: its vocabulary and its encoded shards."""
+"""Builds the vocabulary and the encoded shards of a problem.
+
+Training does the same by itself when they are missing. Files that exist are checked,
+and made anew if they are damaged or of other data.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -7,34 +11,15 @@ from pathlib import Path
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli
+from t2t_repro.command_line.data_flags import add_data_flags
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Builds the vocabulary and the encoded shards of a problem; training does "
-        "the same by itself when they are missing. What is there is checked, and made "
-        "anew where it is damaged or of other data."
-    )
-    parser.add_argument(
-        "--problem",
-        required=True,
-        help=f"one of {', '.join(problems.names())}, or MODULE:CLASS of your own",
-    )
-    parser.add_argument(
-        "--data_dir",
-        required=True,
-        help="folder of the data: own text files, vocabularies, encoded shards",
-    )
+    parser = cli.ArgumentParser(__doc__)
+    add_data_flags(parser, problems.names(), required=True)
     parser.add_argument(
         "--hparams",
-        help="the set that names the vocabulary's kind and size (default: base, or "
-        "the first that is meant for the problem)",
-    )
-    parser.add_argument("--source_lang", help="language to translate from, e.g. en")
-    parser.add_argument("--target_lang", help="language to translate into, e.g. de")
-    parser.add_argument(
-        "--vocab_file",
-        help="use this vocabulary (*.model, *.subwords, *.marian), build none",
+        help="set of the vocabulary's kind and size (default: the problem's, or base)",
     )
     return parser
 

@@ -1,4 +1,8 @@
-"""Scores a model, or finished translations, on a split or on any files."""
+"""Scores a model, or finished translations, on a split or on any files.
+
+The model translates by beam search. Printed are BLEU, chrF, chrF++ and TER as sacreBLEU
+computes them, and the paper's own BLEU; of a parser, F1 and EVALB's other figures.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Translates a split, or a file, by beam search and prints BLEU, chrF, chrF++ "
-        "and TER as sacreBLEU computes them, and the paper's own BLEU; of a parser, F1 "
-        "and what else EVALB gives. --hypothesis_file scores finished translations."
-    )
+    parser = cli.ArgumentParser(__doc__)
     model_flags.add_decoding_flags(parser, model_required=False)
     parser.add_argument(
         "--split", choices=SPLITS, help="train, val or test (default: test)"
@@ -37,25 +37,20 @@ def _parser() -> cli.ArgumentParser:
         help="what the translations are compared with; several count as alternatives",
     )
     parser.add_argument(
-        "--hypothesis_file",
-        type=cli.not_empty,
-        help="score these translations; nothing is translated",
+        "--hypothesis_file", type=cli.not_empty, help="finished translations to score"
     )
     parser.add_argument(
-        "--target_lang",
-        help="their language, for the paper's BLEU (default: the model's)",
+        "--target_lang", help="language for the paper's BLEU (default: the model's)"
     )
     parser.add_argument(
         "--compare",
         metavar="OTHER",
-        help="another model's folder, or a file of its translations: whether the two "
-        "differ, by a paired bootstrap",
+        help="folder of a model, or translations, compared by a paired bootstrap",
     )
     parser.add_argument(
         "--comet_dir",
         type=cli.not_empty,
-        help="write source, translation and reference here, and print the command that "
-        "computes COMET of them",
+        help="folder for COMET's input files; the command to run on them is printed",
     )
     parser.add_argument(
         "--output_file", type=cli.not_empty, help="write the translations here, too"

@@ -1,4 +1,10 @@
-"""Exports a model for a server: a SavedModel, or what CTranslate2 reads."""
+"""Exports a model for a server: a SavedModel, or a folder for CTranslate2.
+
+It writes EXPORT_DIR/<integer>/: a SavedModel that takes and gives text, with the files
+that TensorFlow Serving needs next to it; or, with --format ctranslate2, a folder for
+CTranslate2, which takes and gives subwords. Beam size and alpha are fixed in a
+SavedModel.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +29,9 @@ _PRECISIONS = {
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Writes EXPORT_DIR/<integer>/: a SavedModel that takes and gives text, with "
-        "the files that TensorFlow Serving needs beside it; or, with --format "
-        "ctranslate2, a folder for CTranslate2, which takes and gives subwords. Beam "
-        "size and alpha are fixed in a SavedModel."
-    )
+    parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser)
-    parser.add_argument(
-        "--export_dir", required=True, help="folder of the exported versions"
-    )
+    parser.add_argument("--export_dir", required=True, help="folder of the versions")
     model_flags.add_search_flags(parser)
     parser.add_argument(
         "--format", choices=_FORMATS, default="saved_model", help="who shall read it"
@@ -48,22 +47,17 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
-        help="longer texts are cut to as many subwords, end mark included "
-        "(default: 512)",
+        help="subwords that longer texts are cut to, EOS included (default: 512)",
     )
     parser.add_argument(
         "--with_terms",
         action="store_true",
-        help="a signature more, terms, which takes terms that must stand in the "
-        "translation beside each text",
+        help="add a signature, terms, which takes lexical constraints with each text",
     )
     parser.add_argument(
-        "--model_name",
-        help="the name under which it is served (default: MODEL_DIR's own)",
+        "--model_name", help="name it is served under (default: MODEL_DIR's own)"
     )
-    parser.add_argument(
-        "--licence", help="what the model card says of the weights' licence"
-    )
+    parser.add_argument("--licence", help="licence of the weights, for the model card")
     return parser
 
 

@@ -1,4 +1,9 @@
-"""Imports a model that Marian trained: OPUS-MT's, or one of Transformers'."""
+"""Imports a model that Marian trained: OPUS-MT's, or one of Transformers'.
+
+It makes a model directory of an OPUS-MT download, of the folder of a training with
+Marian, or of a MarianMTModel of Hugging Face Transformers. The other commands work on
+it as on any model, except that evaluate needs files.
+"""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -12,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = import_command.parser(
-        "Makes a model directory of a Marian model: an OPUS-MT download, the folder of "
-        "a training with Marian, or a MarianMTModel of Hugging Face Transformers. The "
-        "other commands work on it as on any model, but for evaluate, which needs "
-        "files."
-    )
+    parser = import_command.parser(__doc__)
     parser.add_argument(
         "--folder",
         required=True,
@@ -28,12 +28,9 @@ def _parser() -> cli.ArgumentParser:
         "--positions",
         choices=("marian", "transformers"),
         default="marian",
-        help="whose position signal and epsilon of the norms: those that the model "
-        "was trained with, or those that Transformers and CTranslate2 give it",
+        help="position signal and norm epsilon as in training, or as in Transformers",
     )
-    parser.add_argument(
-        "--decoder_yml", help="the file in a Marian folder, where there are several"
-    )
+    parser.add_argument("--decoder_yml", help="decoder.yml of a folder with several")
     parser.add_argument(
         "--activation",
         choices=("gelu", "gelu_sigmoid"),

@@ -1,4 +1,9 @@
-"""Imports a Transformer that OpenNMT-tf 2 trained, or a SavedModel."""
+"""Imports a Transformer that OpenNMT-tf 2 trained, or a SavedModel.
+
+It makes a model directory of a checkpoint of OpenNMT-tf 2, or of a SavedModel that
+OpenNMT-tf or t2t_repro exported. The other commands work on it as on any model, except
+that evaluate needs files.
+"""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -12,24 +17,18 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = import_command.parser(
-        "Makes a model directory of a Transformer that OpenNMT-tf 2 trained: of its "
-        "checkpoint, or of a SavedModel that it, or t2t_repro, exported. The other "
-        "commands work on it as on any model, but for evaluate, which needs files."
-    )
+    parser = import_command.parser(__doc__)
     parser.add_argument(
         "--checkpoint",
         required=True,
-        help="the folder of the training, or of averaged checkpoints; one checkpoint's "
-        "prefix; or the folder of a SavedModel",
+        help="folder of checkpoints, a checkpoint's prefix, or folder of a SavedModel",
     )
     parser.add_argument(
         "--config",
         nargs="+",
         default=(),
         metavar="YML",
-        help="the configuration of the training (data.yml), which names vocabularies "
-        "and SentencePiece models; of several a later one has priority",
+        help="configuration files of the training (data.yml); later ones have priority",
     )
     parser.add_argument(
         "--auto_config",
@@ -38,20 +37,14 @@ def _parser() -> cli.ArgumentParser:
     )
     parser.add_argument(
         "--model",
-        help="the name in OpenNMT-tf's catalog (TransformerBase) or the Python file "
-        "that describes the model, which is read, not run; default: the folder's "
-        "model_description.py",
+        help="name in OpenNMT-tf's catalog (TransformerBase) or Python file, which is "
+        "not run (default: the folder's model_description.py)",
     )
-    parser.add_argument(
-        "--source_spm", help="the SentencePiece model, where sources were cut before"
-    )
-    parser.add_argument(
-        "--target_spm", help="the SentencePiece model, where targets were cut before"
-    )
+    parser.add_argument("--source_spm", help="SentencePiece model of the sources")
+    parser.add_argument("--target_spm", help="SentencePiece model of the targets")
     parser.add_argument(
         "--vocab_file",
-        help="the vocabulary of a SavedModel that t2t_repro exported, unless it is "
-        "SentencePiece's, which the SavedModel holds",
+        help="vocabulary of a SavedModel of t2t_repro, unless it is SentencePiece's",
     )
     return parser
 

@@ -1,4 +1,9 @@
-"""Imports a model that tensor2tensor trained."""
+"""Imports a model that tensor2tensor trained.
+
+It makes a model directory of a checkpoint, its hyper-parameters and its vocabulary. The
+other commands work on it as on any model, except that evaluate needs the data that the
+model was trained on.
+"""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -12,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = import_command.parser(
-        "Makes a model directory of a tensor2tensor checkpoint, its hyper-parameters "
-        "and its vocabulary. The other commands work on it as on any model, but for "
-        "evaluate, which needs the data it was trained on."
-    )
+    parser = import_command.parser(__doc__)
     parser.add_argument(
         "--checkpoint",
         required=True,
@@ -24,9 +25,7 @@ def _parser() -> cli.ArgumentParser:
     )
     hparams = parser.add_mutually_exclusive_group(required=True)
     hparams.add_argument("--hparams_json", help="hparams.json of the training")
-    hparams.add_argument(
-        "--t2t_hparams_set", help="its set, where there is no hparams.json"
-    )
+    hparams.add_argument("--t2t_hparams_set", help="its hyper-parameter set")
     parser.add_argument(
         "--t2t_hparams",
         default="",

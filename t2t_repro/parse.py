@@ -1,4 +1,10 @@
-"""Parses text, a sentence per line."""
+"""Parses text, a sentence per line.
+
+One tree comes out for every line that goes in, in their order, over exactly its words.
+They are split as the treebank splits them, with spaces between: He does n't know .
+Written to a file from a file, an interrupted run resumes when the same command is run
+again.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +23,7 @@ from t2t_repro.runs.run_metadata import require_model
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Parses lines: one tree out for every line in, in their order, over exactly "
-        "its words. They are split as the treebank splits them, with spaces between: "
-        "He does n't know . Written to a file from a file, an interrupted run goes on "
-        "where it was when the same command is run again.",
-        json_flag=False,
-    )
+    parser = cli.ArgumentParser(__doc__, json_flag=False)
     add_text_flags(parser)
     translate_flags.add_extra_length(parser, "an output")
     # The flags of `translate` that a tree has no use for.

@@ -1,4 +1,10 @@
-"""Scores parses against a treebank, as EVALB does."""
+"""Scores parses against a treebank, as EVALB does.
+
+It compares their labelled brackets: recall, precision, F1, complete match and tagging
+accuracy in percent, as EVALB with COLLINS.prm. They are given three times: over the
+sentences whose parse can be read and has the right words (as EVALB), over all
+sentences, failed ones counted as 0, and over short sentences.
+"""
 
 from collections.abc import Sequence
 
@@ -6,24 +12,16 @@ from t2t_repro.command_line import cli
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Compares the labelled brackets of parses with those of a treebank: recall, "
-        "precision, F1, complete match and tagging accuracy in percent, as EVALB with "
-        "COLLINS.prm. They are given three times: over the sentences whose parse can "
-        "be read and has the right words (as EVALB), over all sentences, failed ones "
-        "counted as 0, and over short sentences."
-    )
+    parser = cli.ArgumentParser(__doc__)
     parser.add_argument(
         "--gold", required=True, help="the treebank's trees, one a line (.gz too)"
     )
     parser.add_argument(
-        "--test",
-        required=True,
-        help="the parses, one a line; an empty line is a sentence without one",
+        "--test", required=True, help="parses, one a line, empty if there is none"
     )
     parser.add_argument(
         "--param_file",
-        help="an EVALB parameter file (*.prm) instead of COLLINS.prm's settings",
+        help="EVALB parameter file (*.prm; default: COLLINS.prm's values)",
     )
     return parser
 

@@ -1,8 +1,14 @@
-"""Scores given translations: how probable the model finds each of them."""
+"""Scores given translations: how probable the model finds each of them.
+
+A line is printed for every sentence pair, in their order: the log probability of the
+target (natural logarithm), a tab, and its number of tokens with EOS. The perplexity per
+token follows on standard error. With --json every line is a JSON object, and one of all
+pairs comes last.
+"""
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,37 +21,21 @@ if TYPE_CHECKING:
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Prints a line for every sentence pair, in their order: the log probability "
-        "of the target (natural logarithm), a tab, its symbols with EOS counted. The "
-        "perplexity per symbol follows on standard error.",
-        json_flag=False,
-    )
+    parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
     parser.add_argument("--source_file", required=True, help="sentences, one a line")
+    parser.add_argument("--target_file", required=True, help="their translations")
     parser.add_argument(
-        "--target_file", required=True, help="their translations, line by line"
+        "--per_token", action="store_true", help="add text=logarithm of each token"
     )
     parser.add_argument(
-        "--per_token",
-        action="store_true",
-        help="add a tab and text=logarithm for every symbol of the target",
-    )
-    parser.add_argument(
-        "--normalize",
-        action="store_true",
-        help="divide each pair's log probability by its symbols",
+        "--normalize", action="store_true", help="divide by the number of tokens"
     )
     parser.add_argument(
         "--tokens_per_batch",
         type=cli.at_least(1),
         default=2048,
         help="positions of either side that are scored at once",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print a JSON object a pair, and at the end one for all pairs",
     )
     return parser
 
@@ -95,15 +85,13 @@ def _check(source_file: str, target_file: str) -> None:
 
 
 def _as_text(score: "PairScore", normalize: bool) -> str:
-    value = score.normalized if normalize else score.log_prob
-    return "\t".join([f"{value:.6f}", str(score.symbols), *_token_columns(score)])
-
-
-def _token_columns(score: "PairScore") -> Iterator[str]:
-    """Writes each symbol with its log probability, tabs of the text escaped."""
+    """Writes the score, and each symbol with its own, tabs of its text escaped."""
+    columns = [f"{score.normalized if normalize else score.log_prob:.6f}"]
+    columns.append(str(score.symbols))
     for text, log_prob in score.tokens:
         escaped = text.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "\\r")
-        yield f"{escaped}={log_prob:.6f}"
+        columns.append(f"{escaped}={log_prob:.6f}")
+    return "\t".join(columns)
 
 
 def _as_json(score: "PairScore", normalize: bool) -> str:

@@ -1,4 +1,8 @@
-"""Trains a Transformer: the paper's whole procedure in one command."""
+"""Trains a Transformer: the paper's whole procedure in one command.
+
+It prepares the data, trains, averages the last checkpoints and scores the test split.
+The same command resumes after an interruption.
+"""
 
 import argparse
 import sys
@@ -7,38 +11,21 @@ from pathlib import Path
 
 from t2t_repro import hparams, problems
 from t2t_repro.command_line import cli
+from t2t_repro.command_line.data_flags import add_data_flags
 from t2t_repro.runs.run_metadata import check_accepted
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Prepares the data, trains, averages the last checkpoints and scores the "
-        "test split. The same command goes on after an interruption."
-    )
+    parser = cli.ArgumentParser(__doc__)
     parser.add_argument(
         "--hparams",
         required=True,
         help="a set by name or its file, then any overrides: big,warmup_steps=8000 "
         f"(there are {', '.join(hparams.names())})",
     )
-    parser.add_argument(
-        "--problem",
-        help=f"one of {', '.join(problems.names())}, or MODULE:CLASS of your own "
-        "(default: the set's)",
-    )
-    parser.add_argument("--source_lang", help="language to translate from, e.g. en")
-    parser.add_argument("--target_lang", help="language to translate into, e.g. de")
-    parser.add_argument(
-        "--data_dir",
-        default="data",
-        help="folder of the data: own text files, vocabularies, encoded shards",
-    )
+    add_data_flags(parser, problems.names(), required=False)
     parser.add_argument(
         "--model_dir", help="folder of the model (default: models/SET.PROBLEM)"
-    )
-    parser.add_argument(
-        "--vocab_file",
-        help="use this vocabulary (*.model, *.subwords, *.marian), build none",
     )
     parser.add_argument(
         "--accept_changes",
@@ -47,15 +34,13 @@ def _parser() -> cli.ArgumentParser:
         "problem, or hyper-parameters by name, with commas between",
     )
     parser.add_argument(
-        "--train_steps",
-        type=cli.at_least(1),
-        help="number of updates (default: the set's)",
+        "--train_steps", type=cli.at_least(1), help="steps in all (default: the set's)"
     )
     parser.add_argument(
         "--precision",
         choices=("auto", "float32", "bfloat16", "float16"),
-        help="of products and activations; weights, softmax, layer norm and loss are "
-        "float32 in each; auto: bfloat16 on a GPU that has it; the set has its own",
+        help="precision of matmuls and activations; auto: bfloat16 on a GPU that has "
+        "it, else float32 (default: the set's)",
     )
     parser.add_argument(
         "--xla",
@@ -63,12 +48,10 @@ def _parser() -> cli.ArgumentParser:
         const="true",
         choices=("auto", "true", "false"),
         help="compile loss and gradient with XLA; auto: on a GPU that has bfloat16, "
-        "for 50,000 updates or more; the set has its own",
+        "for 50,000 steps or more (default: the set's)",
     )
     parser.add_argument(
-        "--deterministic",
-        action="store_true",
-        help="the same bits again and again on a GPU, at some cost in speed",
+        "--deterministic", action="store_true", help="bit-identical GPU runs, slower"
     )
     parser.add_argument(
         "--strategy",
@@ -79,21 +62,20 @@ def _parser() -> cli.ArgumentParser:
         "--replicas",
         type=cli.at_least(0),
         default=0,
-        help="with mirrored: how many devices; without a GPU, parts of the CPU",
+        help="with mirrored: number of devices; without a GPU, parts of the CPU",
     )
     parser.add_argument(
         "--communication",
         choices=("auto", "nccl", "ring"),
         default="auto",
-        help="with multi_worker: how gradients are added up (default: nccl between "
-        "GPUs, a ring over gRPC between CPUs)",
+        help="with multi_worker: all-reduce; auto: nccl on GPUs, ring (gRPC) on CPUs",
     )
     cli.add_fast_flag(parser)
     parser.add_argument(
         "--profile",
         type=_range_of_steps,
         metavar="FIRST[:LAST]",
-        help="write a trace of these updates for TensorBoard's profiler, e.g. 20:25",
+        help="write a trace of these steps for TensorBoard's profiler, e.g. 20:25",
     )
     return parser
 
@@ -115,13 +97,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     chosen = hparams.load(args.hparams)
     accepted = check_accepted(filter(None, args.accept_changes.split(",")))
-    names = ("train_steps", "problem", "precision")
-    given = {name: getattr(args, name) for name in names}
+    given = {
+        "train_steps": args.train_steps,
+        "problem": args.problem,
+        "precision": args.precision,
+        "xla": {"true": True, "false": False}.get(args.xla, args.xla),
+    }
     chosen = chosen.replace(**{k: v for k, v in given.items() if v is not None})
-    if args.xla:
-        chosen = chosen.replace(
-            xla={"true": True, "false": False}.get(args.xla, "auto")
-        )
     problem = problems.create(
         chosen.problem, args.data_dir, args.source_lang, args.target_lang
     )
@@ -149,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         accepted=accepted,
         profiled=args.profile or (0, 0),
     )
-    result = train_and_score(run, args.data_dir)
+    result = train_and_score(run)
     if result is None:
         raise KeyboardInterrupt
     text = f"the model is in {run.model_dir.path}"

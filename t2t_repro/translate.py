@@ -1,4 +1,8 @@
-"""Translates text, a sentence per line."""
+"""Translates text, a sentence per line.
+
+One line comes out for every line that goes in, in their order. Written to a file from a
+file, an interrupted translation resumes when the same command is run again.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,10 @@ from t2t_repro.runs.run_metadata import require_model
 
 
 def _parser() -> cli.ArgumentParser:
-    parser = cli.ArgumentParser(
-        "Translates lines: one line out for every line in, in their order. Written to "
-        "a file from a file, an interrupted translation goes on where it was when the "
-        "same command is run again.",
-        json_flag=False,
-    )
+    parser = cli.ArgumentParser(__doc__, json_flag=False)
     add_text_flags(parser)
     parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="write the score and a tab before each translation",
+        "--scores", action="store_true", help="begin lines with the score and a tab"
     )
     translate_flags.add(parser)
     return parser
@@ -49,7 +46,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _load(args: Any, lines: int | None) -> Prepared:
     from t2t_repro.analysis.alignments import Aligner
-    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
@@ -66,8 +62,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
     if args.alignment:
         # Of several models the first.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
-    for_one = CompiledSearch if compiled else None
-    translator: Any = loaded.translator(for_one, **changes)
+    translator: Any = loaded.translator(compiled, **changes)
     if args.terms is not None:
         translator = TermTranslator(translator, read_terms(Path(args.terms)))
     return Prepared(translator, precision, align, compiled)

@@ -31,7 +31,7 @@ class ArgumentParser(argparse.ArgumentParser):
     No abbreviations are accepted: a later flag could change their meaning.
     """
 
-    def __init__(self, description: str, json_flag: bool = True) -> None:
+    def __init__(self, description: str | None, json_flag: bool = True) -> None:
         super().__init__(
             prog=_program(),
             description=description,
@@ -40,9 +40,7 @@ class ArgumentParser(argparse.ArgumentParser):
         )
         if json_flag:
             self.add_argument(
-                "--json",
-                action="store_true",
-                help="print the result as one JSON object on standard output",
+                "--json", action="store_true", help="print the result as a JSON object"
             )
         self.add_argument(
             "--verbose",
@@ -83,8 +81,7 @@ def add_fast_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-fast",
         action="store_true",
-        help="compute with the reference implementations only, e.g. to debug them "
-        "(T2T_REPRO_FAST=0 too)",
+        help="run the reference implementations only (T2T_REPRO_FAST=0 too)",
     )
 
 

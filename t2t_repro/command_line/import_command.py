@@ -11,20 +11,14 @@ if TYPE_CHECKING:
     from t2t_repro.interop.source import Source
 
 
-def parser(description: str) -> cli.ArgumentParser:
+def parser(description: str | None) -> cli.ArgumentParser:
     """Returns a parser with the flags of every import."""
     parser = cli.ArgumentParser(description)
-    parser.add_argument(
-        "--model_dir", required=True, help="folder to make; absent or empty"
-    )
-    for side, verb, default in (
-        ("source", "from", "en"),
-        ("target", "into", "de"),
-    ):
+    parser.add_argument("--model_dir", required=True, help="new or empty folder")
+    for side, verb, default in (("source", "from", "en"), ("target", "into", "de")):
         parser.add_argument(
             f"--{side}_lang",
-            help=f"language that it translates {verb} (default: as the files say, or "
-            f"{default})",
+            help=f"language to translate {verb} (default: the files', or {default})",
         )
     return parser
 

@@ -26,9 +26,8 @@ def add_model_flags(
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best_bleu (on the validation split), best (averaged "
-        "where there is one, else latest), a folder of one, or another model's "
-        "directory"
+        help="averaged, latest, best_bleu, best (averaged if there is one, else "
+        "latest), a checkpoint's folder, or another model's directory"
         + ("; several, with commas between, translate as one" if several else ""),
     )
     cli.add_fast_flag(parser)
@@ -37,14 +36,12 @@ def add_model_flags(
 def add_search_flags(parser: argparse.ArgumentParser) -> None:
     """Adds how a command searches."""
     parser.add_argument(
-        "--beam_size",
-        type=cli.at_least(1),
-        help="hypotheses per sentence; the model has its own",
+        "--beam_size", type=cli.at_least(1), help="beam size (default: the model's)"
     )
     parser.add_argument(
         "--alpha",
         type=cli.between(0, MOST_ALPHA),
-        help="exponent of the length penalty; the model has its own",
+        help="exponent of the length penalty (default: the model's)",
     )
 
 
@@ -55,17 +52,13 @@ def add_decoding_flags(
     add_model_flags(parser, required=model_required)
     add_search_flags(parser)
     parser.add_argument(
-        "--batch_size",
-        type=cli.at_least(1),
-        default=32,
-        help="sentences translated at once, at most",
+        "--batch_size", type=cli.at_least(1), default=32, help="sentences per batch"
     )
     parser.add_argument(
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="of weights and products; bfloat16 is faster where products in it are, "
-        "as on processors with AMX, int8 on those with VNNI",
+        help="precision of matmuls; bfloat16 is fast with AMX, int8 with VNNI",
     )
     add_calibration_flag(parser)
 
@@ -75,8 +68,7 @@ def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration_file",
         type=cli.not_empty,
-        help="with --precision int8: find the bounds of the products on this text, "
-        "which are then kept with the model (without it once, on the validation split)",
+        help="calibration text of --precision int8 (default: the validation split)",
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from tqdm import tqdm
@@ -13,40 +15,44 @@ _LOG_SECONDS = 300.0
 _TERMINAL_SECONDS = 0.1
 
 
-class ProgressBar:
-    """Speed, time left; of `total` lines (None: unknown) a run before did `done`."""
+@contextmanager
+def progress_bar(
+    total: int | None, done: int, shown: bool
+) -> Iterator[Callable[[int, int], None]]:
+    """Shows the progress, the speed and the time left.
 
-    def __init__(self, total: int | None, done: int, shown: bool) -> None:
-        drawn = sys.stderr.isatty()
-        wait = _TERMINAL_SECONDS if drawn else _LOG_SECONDS
-        self._bar = tqdm(
-            total=total,
-            initial=done,
-            unit=" lines",
-            disable=not shown,
-            file=sys.stderr if drawn else _Log(sys.stderr),
-            mininterval=wait,
-            delay=0 if drawn else wait,  # Work that takes less logs nothing.
-            miniters=1,
-            smoothing=0,  # The longest lines of a window come first.
-        )
-        self._tokens = 0
-        self._began = time.monotonic()
+    Args:
+        total: number of lines; None: unknown.
+        done: how many of them an earlier run translated.
+        shown: whether anything is shown.
 
-    def update(self, lines: int, tokens: int) -> None:
-        """Counts lines that have been translated, and the tokens of their result."""
-        self._tokens += tokens
-        speed = self._tokens / max(time.monotonic() - self._began, 1e-9)
-        self._bar.set_postfix_str(f"{speed:,.0f} tokens/s", refresh=False)
-        self._bar.update(lines)
+    Yields:
+        A function that counts lines that were translated, and the tokens of their
+        translations.
+    """
+    drawn = sys.stderr.isatty()
+    wait = _TERMINAL_SECONDS if drawn else _LOG_SECONDS
+    began, all_tokens = time.monotonic(), 0
 
-    def __enter__(self) -> ProgressBar:
-        """Returns itself."""
-        return self
+    def update(lines: int, tokens: int) -> None:
+        nonlocal all_tokens
+        all_tokens += tokens
+        speed = all_tokens / max(time.monotonic() - began, 1e-9)
+        bar.set_postfix_str(f"{speed:,.0f} tokens/s", refresh=False)
+        bar.update(lines)
 
-    def __exit__(self, *error: object) -> None:
-        """Shows the last figures."""
-        self._bar.close()
+    with tqdm(
+        total=total,
+        initial=done,
+        unit=" lines",
+        disable=not shown,
+        file=sys.stderr if drawn else _Log(sys.stderr),
+        mininterval=wait,
+        delay=0 if drawn else wait,  # Work that takes less logs nothing.
+        miniters=1,
+        smoothing=0,  # The longest lines of a window come first.
+    ) as bar:
+        yield update
 
 
 class _Log:

@@ -44,8 +44,7 @@ def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
-        help=f"{output} has at most the subwords of its line plus these; the model "
-        "has its own",
+        help=f"subwords by which {output} may exceed its line (default: the model's)",
     )
 
 
@@ -53,9 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     add_extra_length(parser, "a translation")
     parser.add_argument(
-        "--min_length",
-        type=cli.at_least(1),
-        help="a translation has at least so many subwords, the end counted",
+        "--min_length", type=cli.at_least(1), help="least number of subwords, with EOS"
     )
     parser.add_argument(
         "--no_repeat_ngram",
@@ -63,40 +60,33 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="no sequence of this many subwords occurs twice in a translation",
     )
     parser.add_argument(
-        "--prefix_file",
-        help="what each translation begins with, a line for every line; empty lines "
-        "leave the model free",
+        "--prefix_file", help="prefixes of the translations, one per line; may be empty"
     )
     parser.add_argument(
         "--terms",
-        help="file of terms, in each line a source term, a tab and a target term: the "
-        "one stands in the translation where the other stands in the line",
+        help="lexical constraints: a source term, a tab and a target term per line",
     )
     parser.add_argument(
         "--nbest",
         type=cli.at_least(1),
-        help="write up to so many translations for each line, best first, as Moses "
-        "does: line from 0 ||| text ||| LogProb= log probability ||| score",
+        help="number of translations per line, best first, in Moses' n-best format",
     )
     parser.add_argument(
         "--alignment",
         action="store_true",
-        help="write ||| and the alignment of words after each translation, as source-"
-        "target pairs from 0 (Pharaoh)",
+        help="write ||| and the word alignment (Pharaoh) after each translation",
     )
     parser.add_argument(
         "--alignment_layer",
         type=cli.at_least(0),
-        help="number of the decoder layer, from 0, whose attention aligns; without it "
-        "the last but one",
+        help="decoder layer whose attention aligns, from 0 (default: the last but one)",
     )
     parser.add_argument(
         "--xla",
         action=argparse.BooleanOptionalAction,
-        help="compile the search for a sentence alone (typed text, --batch_size 1), "
-        "once for each length in steps of 16 subwords; without the flag on a CPU, in "
-        f"float32, for --batch_size 1, {LINES_THAT_PAY:,} lines or more and a d_model "
-        f"of {WIDEST_THAT_PAYS} at most",
+        help="compile the search for single sentences, once per 16 subwords of length "
+        "(default: on a CPU, in float32, for --batch_size 1, a d_model of at most "
+        f"{WIDEST_THAT_PAYS} and {LINES_THAT_PAY:,} lines or more)",
     )
     parser.add_argument(
         "--tensor2tensor_rules",
@@ -105,31 +95,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         "depends on its batch",
     )
     parser.add_argument(
-        "--sampling",
-        action="store_true",
-        help="draw translations from the model instead of searching the best",
+        "--sampling", action="store_true", help="sample instead of beam search"
     )
     parser.add_argument(
         "--temperature",
         type=cli.between(0.001, 1000),
-        help="with --sampling: below 1 the probable becomes more so (1 without it)",
+        help="softmax temperature; below 1 sharpens the distribution (default: 1)",
     )
     parser.add_argument(
         "--top_k",
         type=cli.at_least(1),
-        help="with --sampling: draw among so many most probable subwords (all without "
-        "it)",
+        help="sample only from the K most likely tokens (default: all)",
     )
     parser.add_argument(
         "--top_p",
         type=cli.share,
-        help="with --sampling: draw among the fewest subwords that have this "
-        "probability together (1 without it)",
+        help="sample from the fewest tokens with this total probability (default: 1)",
     )
     parser.add_argument(
-        "--seed",
-        type=cli.at_least(0),
-        help="with --sampling: another one gives other translations (0 without it)",
+        "--seed", type=cli.at_least(0), help="seed of --sampling (default: 0)"
     )
 
 

@@ -40,9 +40,7 @@ class Prepared(NamedTuple):
 def add_text_flags(parser: cli.ArgumentParser) -> None:
     """Adds the model, how it decodes, and what text goes in and out."""
     model_flags.add_decoding_flags(parser)
-    parser.add_argument(
-        "--input_file", default="-", help="text to translate; - is standard input"
-    )
+    parser.add_argument("--input_file", default="-", help="text; - is standard input")
     parser.add_argument(
         "--output_file",
         type=cli.not_empty,
@@ -53,8 +51,7 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
         "--window",
         type=cli.at_least(1),
         default=4096,
-        help="lines that are read, sorted by length and written together; standard "
-        "input from a terminal is answered line by line",
+        help="lines read, sorted by length and written together; 1 on a terminal",
     )
 
 
@@ -66,7 +63,7 @@ def translate_text(
     `load` takes the flags and the number of lines, where that is known. Returns the
     translator. Raises UserError if the flags, the text or the model cannot be used.
     """
-    from t2t_repro.command_line.progress_bar import ProgressBar
+    from t2t_repro.command_line.progress_bar import progress_bar
     from t2t_repro.translation.translation_files import (
         Done,
         InputText,
@@ -91,7 +88,7 @@ def translate_text(
             _say(f"going on after line {done.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
-            ProgressBar(text.lines, done.lines, shown) as bar,
+            progress_bar(text.lines, done.lines, shown) as progress,
         ):
             for records in translate_windows(
                 translator,
@@ -101,7 +98,7 @@ def translate_text(
                 # Somebody who types waits for each line.
                 window=1 if typed else args.window,
                 record=_record(args),
-                progress=bar.update,
+                progress=progress,
                 prefixes=prefixes.read() if prefixes else None,
                 align=prepared.align,
             ):
@@ -158,18 +155,14 @@ def _identity(
     prepared: Prepared,
 ) -> dict[str, Any]:
     """Names what decides the bytes of the output."""
-    identity = {
+    identity: dict[str, Any] = {
         "input": f"{text.lines} lines ({text.fingerprint})",
         "--prefix_file": prefixes and prefixes.fingerprint,
         "model": prepared.translator.fingerprint(),
-        "--batch_size": args.batch_size,
-        "--window": args.window,
-        "--scores": args.scores,
-        "--nbest": args.nbest,
-        "--alignment": args.alignment,
-        "--alignment_layer": args.alignment_layer,
-        "--xla": prepared.compiled,
     }
+    flags = ("batch_size", "window", "scores", "nbest", "alignment", "alignment_layer")
+    identity |= {f"--{name}": getattr(args, name) for name in flags}
+    identity["--xla"] = prepared.compiled
     search = asdict(prepared.translator.search)
     search["never"] = list(search["never"])  # As JSON gives it back.
     precision, calibration_file = prepared.precision

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from t2t_repro.runs.checkpoints import Checkpoint, TensorFile, save
+from t2t_repro.runs.checkpoints import Checkpoint, save
 from t2t_repro.system.errors import UserError
 
 
@@ -17,14 +17,12 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
     """
     total: np.ndarray | None = None
     count = 0
-    dtype = np.dtype("float32")
     for array in arrays:
-        dtype = array.dtype
         total = array.astype("float64") if total is None else total + array
         count += 1
     if total is None:
         raise ValueError("the mean of no arrays")
-    return (total / count).astype(dtype)
+    return (total / count).astype(array.dtype)
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
@@ -36,7 +34,15 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
     with ExitStack() as held:
         for checkpoint in checkpoints:
             held.enter_context(checkpoint.held())
-        averaged = _mean_of([checkpoint.tensors() for checkpoint in checkpoints])
+        files = [checkpoint.tensors() for checkpoint in checkpoints]
+        shapes = files[0].shapes()
+        for file in files[1:]:
+            if file.shapes() != shapes:
+                raise UserError(
+                    f"{file.prefix} and {files[0].prefix} hold different variables: "
+                    "only checkpoints of one model can be averaged"
+                )
+        averaged = {name: mean(file.read(name) for file in files) for name in shapes}
     return save(
         output.parent,
         max(checkpoint.step for checkpoint in checkpoints),
@@ -44,14 +50,3 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Chec
         meta={"averaged_steps": [checkpoint.step for checkpoint in checkpoints]},
         name=output.name,
     )
-
-
-def _mean_of(files: Sequence[TensorFile]) -> dict[str, np.ndarray]:
-    shapes = files[0].shapes()
-    for file in files[1:]:
-        if file.shapes() != shapes:
-            raise UserError(
-                f"{file.prefix} and {files[0].prefix} hold different variables: "
-                "only checkpoints of one model can be averaged"
-            )
-    return {name: mean(file.read(name) for file in files) for name in shapes}

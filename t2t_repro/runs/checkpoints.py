@@ -160,15 +160,16 @@ def save(
     is kept as JSON; `name` is the folder's, by default of the step. Raises UserError if
     it cannot be written; what was there before is untouched.
     """
-    notes = meta or {}
+    description = {"step": step, **(meta or {})}
+    description[_CHECKSUM] = _checksum(description)
     final = directory / (name or f"{_PREFIX}{step:08d}")
     try:
         with whole_folder(final) as aside:
             write_tensors(aside / "weights", weights)
             if optimizer is not None:
                 write_tensors(aside / "optimizer", optimizer)
-            description = _with_checksum({"step": step, **notes})
-            write_text_atomically(aside / _META, description)
+            text = json.dumps(description, indent=2) + "\n"
+            write_text_atomically(aside / _META, text)
     except OSError as error:
         raise UserError(f"cannot write {final}: {error.strerror}") from None
     return Checkpoint(final, step)
@@ -235,10 +236,6 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
             f"{len(checkpoints)}; train longer, save more often or average fewer"
         )
     return list(checkpoints[-last:])
-
-
-def _with_checksum(values: Mapping[str, Any]) -> str:
-    return json.dumps({**values, _CHECKSUM: _checksum(values)}, indent=2) + "\n"
 
 
 def _checksum(values: Mapping[str, Any]) -> str:

@@ -205,35 +205,32 @@ class ModelDir:
         if spec == "best":
             spec = "averaged" if self.averaged_dir.is_dir() else "latest"
         if spec == "averaged":
-            if not self.averaged_dir.is_dir():
-                raise UserError(
-                    f"{self.path} has no averaged checkpoint yet; run "
-                    f"python -m t2t_repro.average --model_dir {self.path}"
-                )
-            return open_checkpoint(self.averaged_dir)
+            if self.averaged_dir.is_dir():
+                return open_checkpoint(self.averaged_dir)
+            raise UserError(
+                f"{self.path} has no averaged checkpoint yet; run "
+                f"python -m t2t_repro.average --model_dir {self.path}"
+            )
         if spec == "best_bleu":
-            best = ranked(self.best_dir)
-            if not best:
-                raise UserError(
-                    f"{self.path} has no checkpoint of a best validation BLEU yet; "
-                    "train it past its warm-up, with keep_best_checkpoints of at "
-                    "least 1"
-                )
-            return best[0]
-        if spec not in CHECKPOINT_NAMES:
-            if not Path(spec).is_dir():
-                raise UserError(
-                    f"--checkpoint {spec}: no such folder; name one, or say "
-                    "averaged, latest, best or best_bleu"
-                )
-            return open_checkpoint(Path(spec))
-        found = list_checkpoints(self.checkpoint_dir)
-        if not found:
+            if best := ranked(self.best_dir):
+                return best[0]
+            raise UserError(
+                f"{self.path} has no checkpoint of a best validation BLEU yet; "
+                "train it past its warm-up, with keep_best_checkpoints of at least 1"
+            )
+        if spec == "latest":
+            if found := list_checkpoints(self.checkpoint_dir):
+                return found[-1]
             raise UserError(
                 f"{self.path} has no checkpoint yet; train it with "
                 "python -m t2t_repro.train"
             )
-        return found[-1]
+        if Path(spec).is_dir():
+            return open_checkpoint(Path(spec))
+        raise UserError(
+            f"--checkpoint {spec}: no such folder; name one, or say "
+            "averaged, latest, best or best_bleu"
+        )
 
     def model(self, checkpoint: Checkpoint) -> Transformer:
         """Builds the model with a checkpoint's weights; UserError unless they fit."""

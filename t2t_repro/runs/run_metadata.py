@@ -1,6 +1,6 @@
 """What a model was made from, and what of it may change when its training goes on."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -60,37 +60,34 @@ def require_model(path: Path) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Change:
-    """Something that is not what it was."""
+def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, str]:
+    """Compares settings; of an `unknown` training only what decides the function.
 
-    name: str  # What `--accept_changes` calls it.
-    text: str  # What it was and is.
-
-
-def changed_hparams(before: HParams, now: HParams, unknown: bool) -> list[Change]:
-    """Compares settings; of an `unknown` training only what decides the function."""
+    Returns what each changed setting was and is, by its name for `--accept_changes`.
+    """
     before, now = before.resolve_auto(), now.resolve_auto()
     old, new = before.to_dict(), now.to_dict()
     compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
     if before.tokens_per_part == now.tokens_per_part:
         compared = compared - {"max_tokens_per_device"}
-    return [
-        Change(key, f"{key}={old[key]} there, {new[key]} here")
+    return {
+        key: f"{key}={old[key]} there, {new[key]} here"
         for key in new
         if key in compared and old[key] != new[key]
-    ]
+    }
 
 
-def changed_metadata(before: RunMetadata, now: RunMetadata) -> list[Change]:
-    """Compares what a model learned from and is to learn from, where both are known."""
-    changes = []
+def changed_metadata(before: RunMetadata, now: RunMetadata) -> dict[str, str]:
+    """Compares what a model learned from and is to learn from, where both are known.
+
+    Returns the same as `changed_hparams`.
+    """
+    changes = {}
     for name, (field, spoken) in _COMPARED.items():
         there, here = getattr(before, field), getattr(now, field)
         if there and here and there != here:
             # The ends of fingerprints differ, their beginnings name their kind.
-            text = f"{spoken} {there[-24:]} there, {here[-24:]} here"
-            changes.append(Change(name, text))
+            changes[name] = f"{spoken} {there[-24:]} there, {here[-24:]} here"
     return changes
 
 
@@ -110,16 +107,15 @@ def check_accepted(names: Iterable[str]) -> frozenset[str]:
     return accepted
 
 
-def refuse(path: Path, changes: Iterable[Change], accepted: Collection[str]) -> None:
+def refuse(path: Path, changes: Mapping[str, str], accepted: Collection[str]) -> None:
     """Raises UserError that names the changes that nobody asked for, if any."""
-    left = [change for change in changes if change.name not in accepted]
+    left = {name: text for name, text in changes.items() if name not in accepted}
     if not left:
         return
-    names = [change.name for change in left]
     how = "name another directory"
-    if not _FUNCTION.intersection(names):
-        how += f", or go on all the same with --accept_changes {','.join(names)}"
-    told = "; ".join(change.text for change in left)
+    if not _FUNCTION.intersection(left):
+        how += f", or go on all the same with --accept_changes {','.join(left)}"
+    told = "; ".join(left.values())
     raise UserError(
         f"--model_dir {path} holds a model of other settings: {told}; {how}"
     )

@@ -13,33 +13,31 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from t2t_repro.system.errors import UserError
 
 
+@dataclass
 class ResumableFile:
-    """A file that is being written.
+    """A file that is being written, as `resumable_file` opens it.
 
     Attributes:
         partial: where the text grows until it is complete.
     """
 
-    def __init__(
-        self, partial: Path, text: BinaryIO, journal: Path, log: BinaryIO
-    ) -> None:
-        """Is called by `resumable_file`."""
-        self.partial: Path | None = partial
-        self._text = text
-        self._journal = journal
-        self._log = log
+    partial: Path
+    _text: BinaryIO
+    _journal: Path
+    _log: BinaryIO
 
     @property
     def state(self) -> dict[str, Any]:
         """What was given with the last piece; empty before the first."""
         # From the journal: Ctrl-C may come when a piece was just written.
-        (_, last), _ = _records(self.partial or self._journal, self._journal)
+        _, last, _ = _records(self.partial, self._journal)
         found: dict[str, Any] = last.get("state", {})
         return found
 
@@ -49,7 +47,7 @@ class ResumableFile:
         Raises:
             UserError: the disk is full; what was written before stays.
         """
-        with _write_errors(self.partial or ""):
+        with _write_errors(self.partial):
             _write(self._text, text.encode())
             size = os.fstat(self._text.fileno()).st_size
             _write(self._log, _line({"bytes": size, "state": dict(state)}))
@@ -123,8 +121,7 @@ def _begin_or_go_on(
             journal.unlink()
             raise
         return 0
-    records, whole = _records(partial, journal)
-    first, last = records
+    first, last, whole = _records(partial, journal)
     _compare(partial, first, identity)
     log.truncate(whole)
     size: int = last.get("bytes", 0)
@@ -135,7 +132,7 @@ def _begin_or_go_on(
 
 def _records(
     partial: Path, journal: Path
-) -> tuple[tuple[dict[str, Any], dict[str, Any]], int]:
+) -> tuple[dict[str, Any], dict[str, Any], int]:
     """Reads the first record of a journal and the last, and where the last ends.
 
     A line without its end was being written when the program was killed.
@@ -147,7 +144,7 @@ def _records(
             raise ValueError
     except (ValueError, RecursionError):
         raise _damaged(partial) from None
-    return (first, others[-1] if others else {}), len(whole + end)
+    return first, others[-1] if others else {}, len(whole + end)
 
 
 def _compare(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,35 +14,27 @@ from t2t_repro.runs import checkpoint_rotation, checkpoints
 from t2t_repro.system.background import Background
 
 
+@dataclass
 class CheckpointWriter:
     """Writes checkpoints in a thread, one at a time, and deletes old ones.
 
-    Args:
+    Attributes:
         directory: of the checkpoints.
         hparams: how often to save, and how many checkpoints to keep.
         weights: the model's variables by name.
         state: the optimizer's, likewise.
         is_chief: only the chief writes.
-
-    Attributes:
         background: the thread.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        hparams: HParams,
-        weights: Mapping[str, tf.Variable],
-        state: Mapping[str, tf.Variable],
-        is_chief: bool,
-    ) -> None:
-        self.background = Background()
-        self._directory = directory
-        self._hparams = hparams
-        self._weights = weights
-        self._state = state
-        self._is_chief = is_chief
-        self.saved_at(-1)
+    directory: Path
+    hparams: HParams
+    weights: Mapping[str, tf.Variable]
+    state: Mapping[str, tf.Variable]
+    is_chief: bool
+    background: Background = field(default_factory=Background)
+    _saved_step: int = -1
+    _saved_time: float = field(default_factory=time.monotonic)
 
     def saved_at(self, step: int) -> None:
         """Takes the state of a step for saved, now."""
@@ -53,10 +46,10 @@ class CheckpointWriter:
 
     def is_due(self, step: int) -> bool:
         """Returns whether an uninterrupted training would save at a step, now."""
-        every, last = self._hparams.checkpoint_steps, self._hparams.train_steps
+        every, last = self.hparams.checkpoint_steps, self.hparams.train_steps
         if step == last or (every > 0 and step % every == 0):
             return True
-        seconds = 60 * self._hparams.checkpoint_minutes
+        seconds = 60 * self.hparams.checkpoint_minutes
         return 0 < seconds <= time.monotonic() - self._saved_time
 
     def save(
@@ -67,23 +60,23 @@ class CheckpointWriter:
         Without `wait` it returns when it has copied the state to the host's memory.
         What is not `planned` is deleted when there is a newer checkpoint.
         """
-        if self._saved_step != step and self._is_chief:
+        if self._saved_step != step and self.is_chief:
             self.background.wait()  # One copy at a time.
             meta = {
                 checkpoint_rotation.SAVED_AT: round(time.time(), 3),
                 **meta,
                 **({} if planned else {checkpoint_rotation.UNPLANNED: True}),
             }
-            weights, state = map(checkpoints.copied, (self._weights, self._state))
+            weights, state = map(checkpoints.copied, (self.weights, self.state))
             self.background.start(partial(self._write, step, weights, state, meta))
         self.saved_at(step)
         if wait:
             self.background.wait()
 
     def _write(self, step: int, *contents: Any) -> None:
-        checkpoints.save(self._directory, step, *contents)
+        checkpoints.save(self.directory, step, *contents)
         checkpoint_rotation.prune(
-            self._directory,
-            self._hparams.keep_checkpoints,
-            self._hparams.keep_every_hours,
+            self.directory,
+            self.hparams.keep_checkpoints,
+            self.hparams.keep_every_hours,
         )

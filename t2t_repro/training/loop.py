@@ -45,7 +45,6 @@ class TrainingLoop:
         is_chief: bool = True,
     ) -> None:
         self.hparams = hparams
-        self.strategy = strategy
         self.checkpoint_dir = checkpoint_dir
         self.is_chief = is_chief
         self.accumulates = hparams.tokens_per_part < hparams.tokens_per_batch

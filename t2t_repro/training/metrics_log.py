@@ -1,11 +1,13 @@
 """A table of numbers by step that a resumed training continues exactly."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from t2t_repro.system.atomic_file import write_text_atomically
 
 
+@dataclass(frozen=True)
 class MetricsLog:
     """A file of tab-separated rows, each led by its step.
 
@@ -13,9 +15,8 @@ class MetricsLog:
     written again; `cut` takes them off first. `columns` begins with "step".
     """
 
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
-        self.path = path
-        self.columns = columns
+    path: Path
+    columns: tuple[str, ...]
 
     def steps(self) -> list[int]:
         """Returns the steps that have a row, in the order of the rows."""

@@ -145,16 +145,14 @@ class Monitor:
             f"{speed:,.0f} target tokens/s  {token_ratio:.1%} tokens  norm {norm:.2f}  "
             f"ETA {_clock(left * per_step)}"
         )
-        self.scalars(
-            step,
-            {
-                "loss": loss,
-                "learning_rate": rate,
-                "target_tokens_per_second": speed,
-                "token_share": token_ratio,
-                "gradient_norm": norm,
-            },
-        )
+        values = {
+            "loss": loss,
+            "learning_rate": rate,
+            "target_tokens_per_second": speed,
+            "token_share": token_ratio,
+            "gradient_norm": norm,
+        }
+        self.scalars(step, values)
         if self._log is not None:
             self._log.add(
                 *(str(step), f"{loss:.6f}", f"{rate:.8g}", f"{speed:.0f}"),

@@ -35,9 +35,8 @@ class Adam:
 
     def state(self) -> dict[str, tf.Variable]:
         """Returns both moments by name: ``m/NAME`` and ``v/NAME``."""
-        moments = zip(self._names, self._m, self._v, strict=True)
         state: dict[str, tf.Variable] = {}
-        for name, m, v in moments:
+        for name, m, v in zip(self._names, self._m, self._v, strict=True):
             state[f"m/{name}"] = m
             state[f"v/{name}"] = v
         return state
@@ -57,45 +56,35 @@ class Adam:
         be finite nevertheless.
         """
         t = tf.cast(step, tf.float32) + 1.0
-        # Without decay and rate, the kernel leaves all three variables as they are.
-        decay = [tf.where(wanted, beta, 1.0) for beta in (self.beta1, self.beta2)]
-        # One constant for all variables, which makes the graph smaller.
-        last = [tf.where(wanted, rate, 0.0), tf.constant(self.epsilon)]
-        settings = [self.beta1**t, self.beta2**t, *decay, *last]
+        settings = {
+            "beta1_power": self.beta1**t,
+            "beta2_power": self.beta2**t,
+            # Without decay and rate, the kernel leaves all three variables as they are.
+            "beta1": tf.where(wanted, self.beta1, 1.0),
+            "beta2": tf.where(wanted, self.beta2, 1.0),
+            "lr": tf.where(wanted, rate, 0.0),
+            # One constant for all variables, which makes the graph smaller.
+            "epsilon": tf.constant(self.epsilon),
+        }
+
+        def update(
+            x: tf.Variable,
+            m: tf.Variable,
+            v: tf.Variable,
+            gradient: tf.Tensor,
+            **settings: tf.Tensor,
+        ) -> None:
+            tf.raw_ops.ResourceApplyAdam(
+                var=x.handle, m=m.handle, v=v.handle, grad=gradient, **settings
+            )
 
         def update_all(strategy: tf.distribute.Strategy, *gradients: tf.Tensor) -> None:
-            for x, m, v, g in zip(
+            for x, *given in zip(
                 self._variables, self._m, self._v, gradients, strict=True
             ):
-                strategy.extended.update(x, self._update, args=(m, v, g, *settings))
+                strategy.extended.update(x, update, args=given, kwargs=settings)
 
         tf.distribute.get_replica_context().merge_call(update_all, args=gradients)
-
-    def _update(
-        self,
-        x: tf.Variable,
-        m: tf.Variable,
-        v: tf.Variable,
-        gradient: tf.Tensor,
-        beta1_power: tf.Tensor,
-        beta2_power: tf.Tensor,
-        beta1: tf.Tensor,
-        beta2: tf.Tensor,
-        rate: tf.Tensor,
-        epsilon: tf.Tensor,
-    ) -> None:
-        tf.raw_ops.ResourceApplyAdam(
-            var=x.handle,
-            m=m.handle,
-            v=v.handle,
-            beta1_power=beta1_power,
-            beta2_power=beta2_power,
-            lr=rate,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-            grad=gradient,
-        )
 
 
 def _zeros_like(variable: tf.Variable) -> tf.Variable:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from t2t_repro.batches import pipeline
@@ -34,19 +33,19 @@ from t2t_repro.training.scoring import average_and_score, validation
 from t2t_repro.training.workers import Workers
 
 
-def train_and_score(run: Run, data_dir_given: str | None) -> dict[str, Any] | None:
+def train_and_score(run: Run) -> dict[str, Any] | None:
     """Runs the procedure from wherever it stands; returns what ``result.json`` gets.
 
     That has no score where the last step lies within the warm-up. None: the training
-    was asked to stop before its last step. `data_dir_given` is remembered for later
-    commands. Raises UserError if the data, the directory or the numbers are not usable.
+    was asked to stop before its last step. Raises UserError if the data, the directory
+    or the numbers are not usable.
     """
     keep_freed_memory()
     provenance = RunMetadata(
         problem=run.problem.name,
         source_lang=run.problem.source_lang,
         target_lang=run.problem.target_lang,
-        data_dir=data_dir_given and str(Path(data_dir_given).resolve()),
+        data_dir=str(run.data_dir.resolve()),
         problem_fingerprint=run.problem.fingerprint(),
         vocabulary_fingerprint="",
     )

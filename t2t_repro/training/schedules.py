@@ -1,5 +1,7 @@
 """The learning rate (paper equation (3), and tensor2tensor's later form)."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -82,6 +84,7 @@ RATES = {
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
+@dataclasses.dataclass(eq=False)
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     """One of the formulas, times a constant, as Keras' optimizers take it.
 
@@ -92,13 +95,10 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
         scale: a constant factor (paper 1, tensor2tensor's later sets 2).
     """
 
-    def __init__(
-        self, formula: str, d_model: int, warmup_steps: int, scale: float = 1.0
-    ) -> None:
-        self.formula = formula
-        self.d_model = d_model
-        self.warmup_steps = warmup_steps
-        self.scale = scale
+    formula: str
+    d_model: int
+    warmup_steps: int
+    scale: float = 1.0
 
     def __call__(self, step: Tensor) -> Tensor:
         """Returns the rate of the update after ``step`` updates, float32 ()."""
@@ -107,9 +107,4 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict[str, object]:
         """Returns the constructor's arguments."""
-        return {
-            "formula": self.formula,
-            "d_model": self.d_model,
-            "warmup_steps": self.warmup_steps,
-            "scale": self.scale,
-        }
+        return dataclasses.asdict(self)

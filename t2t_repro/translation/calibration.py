@@ -39,7 +39,6 @@ def bounds_on(
     model: Transformer,
     tokenizer: Tokenizer,
     search: DecodingConfig,
-    share: float = SHARE,
 ) -> dict[str, ActivationRange]:
     """Finds the bounds of a built model's products in a translation of lines.
 
@@ -48,13 +47,12 @@ def bounds_on(
         model: computes in float32.
         tokenizer: its vocabulary.
         search: how it translates.
-        share: of the positions, whose values are within the bounds.
     """
     with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search)
         for _ in translator.translate_lines(lines):
             pass
-    return observer.bounds(share)
+    return observer.bounds(SHARE)
 
 
 def quantize_model(

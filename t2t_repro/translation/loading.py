@@ -1,11 +1,12 @@
 """From model directories and checkpoints to a translator."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.precision import precision as models_in
 from t2t_repro.models.transformer import Transformer
@@ -14,7 +15,7 @@ from t2t_repro.runs.model_dir import CHECKPOINT_NAMES, ModelDir
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.translation.calibration import quantize_model
-from t2t_repro.translation.translator import SentenceSearch, Translator
+from t2t_repro.translation.translator import Translator
 
 
 def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> DecodingConfig:
@@ -54,19 +55,14 @@ class Loaded(NamedTuple):
         """Returns their own search; `changes` are those of `search_of`."""
         return search_of(self.hparams, self.tokenizer, **changes)
 
-    def translator(
-        self,
-        for_one: Callable[[list[Transformer], DecodingConfig], SentenceSearch]
-        | None = None,
-        **changes: Any,
-    ) -> Translator:
-        """Makes them translate, with a search for one sentence if it is given.
+    def translator(self, compiled: bool = False, **changes: Any) -> Translator:
+        """Makes them translate; `changes` are those of `search_of`.
 
-        `changes` are those of `search_of`.
+        With `compiled`, XLA compiles the search for a batch of one sentence.
         """
         search = self.search(**changes)
-        alone = for_one and for_one(self.models, search)
-        return Translator(self.models, self.tokenizer, search, for_one=alone)
+        for_one = CompiledSearch(self.models, search) if compiled else None
+        return Translator(self.models, self.tokenizer, search, for_one=for_one)
 
 
 def load_models(

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from t2t_repro.system.atomic_file import (
     bounded_lines,
@@ -21,7 +20,7 @@ from t2t_repro.system.atomic_file import (
     new_text_file,
 )
 from t2t_repro.system.errors import UserError
-from t2t_repro.system.resumable_file import resumable_file
+from t2t_repro.system.resumable_file import ResumableFile, resumable_file
 from t2t_repro.translation.parser import Parser
 from t2t_repro.translation.terms import TermTranslator
 from t2t_repro.translation.translator import (
@@ -110,34 +109,22 @@ class InputText:
             return False
 
 
-class Output(Protocol):
-    """Where the translation goes.
+class Stream:
+    """An output that cannot be resumed; it has the interface of `ResumableFile`."""
 
-    Attributes:
-        partial: where the pieces are kept for a later run; None: nowhere.
-    """
-
-    partial: Path | None
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What was given with the last piece; empty before the first."""
-
-    def append(self, text: str, state: Mapping[str, Any]) -> None:
-        """Writes a piece of the text, whole lines, and how far the work is with it."""
-
-
-class _Stream:
-    """An output that nobody can go on with."""
+    partial = None
 
     def __init__(self, file: TextIO) -> None:
         self.state: dict[str, Any] = {}
-        self.partial: Path | None = None
         self._file = file
 
     def append(self, text: str, state: Mapping[str, Any]) -> None:
+        """Writes whole lines."""
         self._file.write(text)
         self._file.flush()  # Somebody may wait for it.
+
+
+Output = Stream | ResumableFile
 
 
 @contextmanager
@@ -153,10 +140,10 @@ def open_output(name: str, identity: Mapping[str, Any] | None) -> Iterator[Outpu
         UserError: as `resumable_file`.
     """
     if name == "-":
-        yield _Stream(sys.stdout)
+        yield Stream(sys.stdout)
     elif identity is None or is_special(name):
         with new_text_file(name) as file:
-            yield _Stream(file)
+            yield Stream(file)
     else:
         with resumable_file(name, identity) as resumed:
             yield resumed

@@ -8,13 +8,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.lexical_constraints import Terms
+from t2t_repro.fast.compiled_search import CompiledSearch
 from t2t_repro.models.generate import as_one, decoder_of, generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -63,18 +64,6 @@ class Translation(NamedTuple):
     alignment: str | None = None
 
 
-class SentenceSearch(Protocol):
-    """A search for one sentence at a time."""
-
-    def is_for(self, inputs: tf.Tensor) -> bool:
-        """Whether it can take this batch, int32 (batch, source)."""
-        ...
-
-    def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds what `Translator.translate_ids` finds."""
-        ...
-
-
 class Translator(tf.Module):
     """Translates batches of raw strings.
 
@@ -84,8 +73,7 @@ class Translator(tf.Module):
         tokenizer: their vocabulary.
         search: how translations are found.
         max_input_length: longer inputs are cut to as many subwords, EOS included.
-        for_one: searches batches of one sentence with the same models and `search`;
-            `fast.compiled_search.CompiledSearch`, say.
+        for_one: searches batches of one sentence, with the same models and `search`.
     """
 
     def __init__(
@@ -94,7 +82,7 @@ class Translator(tf.Module):
         tokenizer: Tokenizer,
         search: DecodingConfig | None = None,
         max_input_length: int = MAX_INPUT_LENGTH,
-        for_one: SentenceSearch | None = None,
+        for_one: CompiledSearch | None = None,
     ) -> None:
         super().__init__()
         models = [model] if isinstance(model, Transformer) else list(model)

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from t2t_repro.command_line import progress_bar
-from t2t_repro.command_line.progress_bar import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -19,10 +18,10 @@ class Terminal(io.StringIO):
 
 def shown(monkeypatch, stream, *, total=200, shown=True):
     monkeypatch.setattr(sys, "stderr", stream)
-    with ProgressBar(total, 100, shown) as bar:
-        bar.update(0, 0)
-        bar.update(50, 500)
-        bar.update(25, 100)
+    with progress_bar.progress_bar(total, 100, shown) as update:
+        update(0, 0)
+        update(50, 500)
+        update(25, 100)
     return stream.getvalue()
 
 

@@ -50,8 +50,7 @@ def run(trained, overrides="", stream=None, **settings):
             strategy=tf.distribute.get_strategy(),
             stream=stream,
             **settings,
-        ),
-        data_dir,
+        )
     )
     return result, stream.getvalue().splitlines()
 

@@ -66,11 +66,9 @@ def import_it(settings: Namespace) -> None:
 def t2t_repro(given: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does, by the folder's settings."""
     settings = Namespace(**given)
-    from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core(settings.xla)
     loaded = load_models(Path(settings.work_dir) / MODEL)
-    for_one = CompiledSearch if settings.xla else None
-    decoding.translate_in_turn(settings, loaded.translator(for_one))
+    decoding.translate_in_turn(settings, loaded.translator(settings.xla))

@@ -1,1 +1,0 @@
-"""A training step compiled and bounded for GPUs that are not there."""
