@@ -29,6 +29,16 @@ def test_every_folder_of_modules_is_a_package():
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
+def test_package_data_takes_every_file_that_is_no_module():
+    data = setup_cfg()["options.package_data"]
+    for path in (ROOT / "t2t_repro").rglob("*"):
+        if path.is_file() and path.suffix not in (".py", ".pyc"):
+            package = next(f for f in path.parents if (f / "__init__.py").exists())
+            patterns = data[".".join(package.relative_to(ROOT).parts)]
+            name = path.relative_to(package)
+            assert any(map(name.match, re.split(r"[,\s]+", patterns))), path
+
+
 def test_package_data_takes_every_set_and_the_typing_mark():
     data = setup_cfg()["options.package_data"]
     assert data["t2t_repro.configs"] == "*.yaml"

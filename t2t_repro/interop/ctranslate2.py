@@ -73,12 +73,12 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
             "'t2t_repro[ctranslate2]'"
         ) from None
     _refuse_what_it_lacks(model)
+    first = model.encoder.layer_0
     pre_norm = model.encoder.norm == "pre"
-    network = model.encoder.layer_0.feed_forward
-    activation = _ACTIVATIONS[network.activation]
+    activation = _ACTIVATIONS[first.feed_forward.activation]
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
-        model.encoder.layer_0.num_heads,
+        first.num_heads,
         pre_norm=pre_norm,
         activation=getattr(common_spec.Activation, activation),
     )
@@ -95,8 +95,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     source, target = _vocabularies(model, tokenizer)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
-    residual = model.encoder.layer_0.feed_forward_residual
-    spec.config.layer_norm_epsilon = residual.layer_norm.epsilon
+    spec.config.layer_norm_epsilon = first.feed_forward_residual.layer_norm.epsilon
     spec.config.add_source_eos = model.source_end
     spec.config.eos_token = target[EOS_ID]
     # Where it is PAD it is read only for its place: the decoder starts from a vector of
@@ -118,15 +117,13 @@ def _start_symbol(model: Transformer) -> int:
 def _refuse_what_it_lacks(model: Transformer) -> None:
     """Raises UserError for what CTranslate2's Transformer cannot express."""
     layer = model.encoder.layer_0
-    attention, whole = layer.self_attention, model.d_model // layer.num_heads
-    far = getattr(attention, "max_relative_position", 0)
-    radius = getattr(attention, "radius", 0)
-    if far:
+    whole = model.d_model // layer.num_heads
+    if far := getattr(layer.self_attention, "max_relative_position", 0):
         raise UserError(
             f"max_relative_position={far}: CTranslate2 has no relative positions "
             "beside absolute ones; export a saved_model"
         )
-    if radius:
+    if radius := getattr(layer.self_attention, "radius", 0):
         raise UserError(
             f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
             "positions; export a saved_model"

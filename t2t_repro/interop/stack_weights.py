@@ -1,67 +1,57 @@
 """The variables of the two stacks, taken by another program's table of names."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.formats.array_store import Arrays, ArrayStore
+from t2t_repro.interop.formats.text import own_tables
 
-_OURS = re.compile(r"(encoder|decoder)/(?:layer_(\d+)/)?(.+)/(\w+)")
+_NAMES = own_tables(__file__)
+_OURS = re.compile(
+    r"(encoder|decoder)/(?:layer_(\d+)/)?(?:(self|cross)_attention[/_])?(.+)/(\w+)"
+)
 
 
-@dataclass(frozen=True)
-class StackNames:
-    """Another program's names of the variables of the two stacks.
+def stack_name(program: str, ours: str, norm: str) -> str:
+    """Returns another program's name of our variable; KeyError if it has none.
 
-    Attributes:
-        layer: Beginning of the names in a layer, with {side} and {index}, which counts
-            from 0, or {number}, which counts from 1.
-        parts: Part of our layer -> the rest of its names there, with {field}.
-        final_norm: Names in the norm after a stack, with {side} and {field}.
-        linear: {field} of the kernel and the bias of a linear layer.
-        norm: {field} of the scale and the bias of a norm.
-        transposed: Whether kernels have the shape (outputs, inputs).
-        row_vectors: Whether vectors have the shape (1, n).
+    `program` is one of stack_weights.yaml, `norm` is "pre" or "post".
     """
-
-    layer: str
-    parts: Mapping[str, str]
-    final_norm: str = ""
-    linear: tuple[str, str] = ("kernel", "bias")
-    norm: tuple[str, str] = ("scale", "bias")
-    transposed: bool = False
-    row_vectors: bool = False
-
-    def of(self, ours: str) -> str:
-        """Returns the name of our variable; KeyError if the program has none."""
-        match = _OURS.fullmatch(ours)
-        if match is None:
-            raise KeyError(ours)
-        side, index, part, field = match.groups()
-        fields = self.norm if part.endswith("_norm") else self.linear
-        return (
-            self.final_norm if index is None else self.layer + self.parts[part]
-        ).format(
-            side=side,
-            index=index,
-            number=int(index or 0) + 1,
-            field=fields[field == "bias"],
-        )
+    names = _NAMES[program]
+    match = _OURS.fullmatch(ours)
+    if match is None:
+        raise KeyError(ours)
+    side, index, attention, part, field = match.groups()
+    fields = names["norm" if part.endswith("_norm") else "linear"]
+    name: str = names["final_norm"]
+    if index is not None:
+        name = names["layer"] + names["parts"][part]
+    return name.format(
+        side=side,
+        index=index,
+        number=int(index or 0) + 1,
+        attention=names["attention"].get(attention),
+        place=names["place"][norm],
+        field=fields[field == "bias"],
+    )
 
 
-def take_stacks(store: ArrayStore, names: StackNames, hparams: HParams) -> Arrays:
+def take_stacks(store: ArrayStore, program: str, hparams: HParams) -> Arrays:
     """Takes every variable of both stacks, kernels (inputs, outputs), by our names.
+
+    `program` is as in `stack_name`.
 
     Raises:
         UserError: One is missing or damaged, or has another shape.
     """
+    names = _NAMES[program]
     arrays: Arrays = {}
     for ours, shape in _shapes(hparams):
-        theirs = names.of(ours)
-        if len(shape) == 1 and names.row_vectors:
+        theirs = stack_name(program, ours, hparams.norm)
+        if len(shape) == 1 and names["row_vectors"]:
             arrays[ours] = store.take(theirs, 1, *shape)[0]
-        elif names.transposed:
+        elif names["transposed"]:
             arrays[ours] = store.take(theirs, *reversed(shape)).T
         else:
             arrays[ours] = store.take(theirs, *shape)

@@ -39,26 +39,21 @@ _description = text_format.Parse(
 )
 _pool = descriptor_pool.Default()
 _pool.AddSerializedFile(_description.SerializeToString())
-_classes = {
-    message.name: message_factory.GetMessageClass(
-        _pool.FindMessageTypeByName(f"{_description.package}.{message.name}")
-    )
-    for message in _description.message_type
-}
+_classes = message_factory.GetMessageClassesForFiles([_description.name], _pool)
 
-ModelSpec = _classes["ModelSpec"]
+ModelSpec = _classes["t2t_repro.serving.ModelSpec"]
 """`name`, `signature_name`, and `version` (Int64Value) or `version_label`."""
 
-PredictRequest = _classes["PredictRequest"]
+PredictRequest = _classes["t2t_repro.serving.PredictRequest"]
 """`model_spec`, `inputs` (TensorProto by name) and `output_filter` (names)."""
 
-PredictResponse = _classes["PredictResponse"]
+PredictResponse = _classes["t2t_repro.serving.PredictResponse"]
 """`model_spec` and `outputs` (TensorProto by name)."""
 
-PredictLog = _classes["PredictLog"]
+PredictLog = _classes["t2t_repro.serving.PredictLog"]
 """`request` (PredictRequest) and `response` (PredictResponse)."""
 
-PredictionLog = _classes["PredictionLog"]
+PredictionLog = _classes["t2t_repro.serving.PredictionLog"]
 """One record of a warm-up file: `predict_log` (PredictLog)."""
 
 

@@ -7,14 +7,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 import t2t_repro
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.evaluation.split_scores import figures_of
 from t2t_repro.hparams import HParams
-from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.translation.loading import Loaded
 
@@ -53,12 +51,7 @@ def model_card(
         decode_length_factor=search.length_factor,
         search=search.algorithm,
     )
-    variables = (
-        variable
-        for model in loaded.models
-        for variable in named_variables(model).values()
-    )
-    parameters = sum(int(np.prod(variable.shape)) for variable in variables)
+    parameters = sum(model.count_params() for model in loaded.models)
     languages = directory.provenance()
     result = _result(directory, loaded)
     head = f"""\

@@ -138,8 +138,6 @@ class GrpcTransport(Transport):
 
         from t2t_repro.serving import messages
 
-        self._grpc = grpc
-        self._request = messages.predict_request
         # Attention maps are larger than the 4 MB that are allowed without being asked.
         options = [("grpc.max_receive_message_length", -1)]
         address = f"{server.host}:{server.port}"
@@ -156,17 +154,20 @@ class GrpcTransport(Transport):
         self._channel.close()
 
     def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
-        request = self._request(self.server.model, signature, inputs)
+        from grpc import RpcError, StatusCode
+
+        from t2t_repro.serving.messages import predict_request
+
+        request = predict_request(self.server.model, signature, inputs)
         if self.server.version is not None:
             request.model_spec.version.value = self.server.version
-        codes = self._grpc.StatusCode
         try:
             response = self._predict(request, timeout=self.server.timeout)
-        except self._grpc.RpcError as error:
+        except RpcError as error:
             # The batching queue says the second where a request waited too long.
-            if error.code() in (codes.UNAVAILABLE, codes.RESOURCE_EXHAUSTED):
+            if error.code() in (StatusCode.UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED):
                 raise UnavailableError(error.details()) from None
-            if error.code() == codes.DEADLINE_EXCEEDED:
+            if error.code() == StatusCode.DEADLINE_EXCEEDED:
                 raise self._late() from None
             raise self._refused(error.details()) from None
         return {name: _to_lists(tensor) for name, tensor in response.outputs.items()}
@@ -192,7 +193,6 @@ class RestTransport(Transport):
         class Pool(urllib3.HTTPConnectionPool):
             ConnectionCls = Connection
 
-        self._urllib3 = urllib3
         self._sockets = sockets
         self._pool = urllib3.PoolManager(
             maxsize=16, timeout=server.timeout, retries=False
@@ -211,15 +211,16 @@ class RestTransport(Transport):
         self._pool.clear()
 
     def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+        from urllib3 import exceptions
+
         body = {"signature_name": signature, "inputs": inputs}
-        errors = self._urllib3.exceptions
         try:
             response = self._pool.request("POST", self._url, json=body)
-        except errors.ReadTimeoutError:
+        except exceptions.ReadTimeoutError:
             raise self._late() from None
-        except errors.LocationValueError as error:
+        except exceptions.LocationValueError as error:
             raise self._refused(error) from None
-        except errors.HTTPError as error:
+        except exceptions.HTTPError as error:
             raise UnavailableError(_reason(error)) from None
         try:
             answer = json.loads(response.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import (
@@ -26,12 +27,10 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """
     path = _vocabulary_file(os.fspath(path))
     try:
-        with open(path, "rb") as file:
-            contents = file.read()
+        contents = Path(path).read_bytes()
     except OSError as error:
-        raise UserError(f"{path}: cannot read the vocabulary: {error.strerror}") from (
-            error
-        )
+        reason = error.strerror
+        raise UserError(f"{path}: cannot read the vocabulary: {reason}") from error
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
     # Imported here: each brings a library that the others do not need.

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,6 +21,8 @@ SPECIAL_PIECES = ("<pad>", "</s>")
 """The first two pieces of every vocabulary: padding, and the end of a sentence."""
 
 _FORMAT = "t2t_repro Marian vocabulary 1"
+_FIELDS = {"source_pieces", "target_pieces", "source_model", "target_model"}
+_DEFAULTS = {"labels": True, "source_start": None}
 # The language to translate into, as multilingual models are told it.
 _LABEL = r"^>>[^<>\s]+<<"
 _WORD_START = "\u2581"
@@ -125,10 +128,16 @@ class MarianTokenizer(MarianSide):
         path = os.fspath(path)
         found = _parsed(contents, path)
         source = _checked_pieces(found["source_pieces"], f"{path}: source_pieces")
-        has_labels = bool(found["labels"])
-        start = _start(found["source_start"], source, path)
+        has_labels, start = bool(found["labels"]), found["source_start"]
+        if start not in (None, *source):
+            raise UserError(f"{path}: source_start is no piece; import the model again")
         super().__init__(
-            contents, path, found["source_model"], source, has_labels, start
+            contents,
+            path,
+            found["source_model"],
+            source,
+            has_labels,
+            None if start is None else source.index(start),
         )
         target, self._is_shared = source, found["target_pieces"] is None
         if not self._is_shared:
@@ -182,30 +191,17 @@ class MarianTokenizer(MarianSide):
         return None if self._is_shared else self._target.vocab_size
 
 
-def _parsed(contents: bytes, path: str) -> dict[str, object]:
+def _parsed(contents: bytes, path: str) -> dict[str, Any]:
     """Reads the file's object."""
     try:
-        found = json.loads(contents)
-        if found["format"] != _FORMAT:
+        found: dict[str, Any] = _DEFAULTS | json.loads(contents)
+        if found["format"] != _FORMAT or not found.keys() >= _FIELDS:
             raise ValueError("another format")
-        fields = ("source_pieces", "target_pieces", "source_model", "target_model")
-        others = {"labels": True, "source_start": None}
-        return {name: found[name] for name in fields} | {
-            name: found.get(name, default) for name, default in others.items()
-        }
+        return found
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UserError(
             f"{path}: not a Marian vocabulary, or a damaged one; import the model again"
         ) from error
-
-
-def _start(piece: object, pieces: list[str], path: str) -> int | None:
-    """Returns the id of a piece; UserError if there is no such one."""
-    if piece is None:
-        return None
-    if piece not in pieces:
-        raise UserError(f"{path}: source_start is no piece; import the model again")
-    return pieces.index(str(piece))
 
 
 def _checked_pieces(pieces: object, where: str) -> list[str]:

@@ -32,7 +32,15 @@ class SentencePieceTokenizer(Tokenizer):
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
         """Reads the model, and the library that runs it in the graph."""
         path = os.fspath(path)
-        processor, normalizer = _checked(contents, path)
+        complaint = "not a SentencePiece model, or a damaged one; build it again"
+        processor, proto = read_model(contents, f"{path}: {complaint}")
+        # A special symbol that a text could write has -1 here, so it is refused, too.
+        pad_id, eos_id = processor.pad_id(), processor.eos_id()
+        if (pad_id, eos_id) != (PAD_ID, EOS_ID):
+            raise UserError(
+                f"{path}: the model has pad id {pad_id} and eos id {eos_id}; train "
+                f"it with --pad_id={PAD_ID} --eos_id={EOS_ID} (and --unk_id=2)"
+            )
         super().__init__(contents, os.path.basename(path), processor.vocab_size())
         self.unknown_id = processor.unk_id()
 
@@ -46,10 +54,9 @@ class SentencePieceTokenizer(Tokenizer):
         # Decoding in tensorflow_text drops all leading spaces, the library just the
         # one that encoding has added. A mark in front makes both the same.
         mark = processor.piece_to_id(_MARK_PIECE)
-        self._mark_id: int | None = None
-        keeps_spaces = not normalizer.remove_extra_whitespaces
-        if processor.is_byte(mark) and normalizer.add_dummy_prefix and keeps_spaces:
-            self._mark_id = mark
+        settings = proto.normalizer_spec
+        adds_space = settings.add_dummy_prefix and not settings.remove_extra_whitespaces
+        self._mark_id = mark if processor.is_byte(mark) and adds_space else None
 
     @property
     def pieces(self) -> list[str]:
@@ -87,21 +94,6 @@ class SharedModel(tf.saved_model.experimental.TrackableResource):
         return operations.sentencepiece_op(
             model=self._contents, shared_name=self._shared_name
         )
-
-
-def _checked(contents: bytes, path: str) -> tuple[Any, Any]:
-    """The library's processor of the model and the model's normalizer settings."""
-    processor, proto = read_model(
-        contents, f"{path}: not a SentencePiece model, or a damaged one; build it again"
-    )
-    # A special symbol that a text could write has -1 here, so it is refused as well.
-    found = (processor.pad_id(), processor.eos_id())
-    if found != (PAD_ID, EOS_ID):
-        raise UserError(
-            f"{path}: the model has pad id {found[0]} and eos id {found[1]}; train "
-            f"it with --pad_id={PAD_ID} --eos_id={EOS_ID} (and --unk_id=2)"
-        )
-    return processor, proto.normalizer_spec
 
 
 def read_model(contents: bytes, complaint: str) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -57,19 +58,15 @@ def spell_tokens(
     Every beginning of every row, ids without EOS, is decoded: the work grows with the
     square of a row's length.
     """
-    lengths = [k for row in rows for k in range(1, len(row) + 1)]
     beginnings = [
         np.asarray(row[:k], np.int32) for row in rows for k in range(1, len(row) + 1)
     ]
-    if not lengths:
+    if not beginnings:
         return [SpelledText("", []) for _ in rows]
+    lengths = [len(ids) for ids in beginnings]
     ids = tf.RaggedTensor.from_row_lengths(np.concatenate(beginnings), lengths)
-    texts = [text.decode() for text in tokenizer.decode(ids).numpy()]
-    spelled, at = [], 0
-    for row in rows:
-        spelled.append(_spelled(texts[at : at + len(row)]))
-        at += len(row)
-    return spelled
+    texts = (text.decode() for text in tokenizer.decode(ids).numpy())
+    return [_spelled(list(islice(texts, len(row)))) for row in rows]
 
 
 def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
@@ -97,7 +94,7 @@ def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
             belongs.append(belongs[-1])
         else:
             following = (word for word in word_at[start:] if word != _SPACE)
-            belongs.append(tuple(next(([word] for word in following), [])))
+            belongs.append(tuple(islice(following, 1)))
     return belongs
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any
+from pathlib import Path
 
 from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
@@ -105,14 +105,9 @@ def _sentencepiece_model(
     failures: list[BaseException] = []
     text = _watched(_text_lines(lines), failures)
     with tempfile.TemporaryDirectory() as directory:
-        rules: dict[str, Any] = {}
-        for name, rule in (
-            ("normalization_rule_tsv", _ESCAPE_RULES),
-            ("denormalization_rule_tsv", _UNESCAPE_RULES),
-        ):
-            rules[name] = os.path.join(directory, name)
-            with open(rules[name], "w", encoding="ascii") as file:
-                file.write(rule)
+        escape, unescape = Path(directory, "escape"), Path(directory, "unescape")
+        escape.write_text(_ESCAPE_RULES, encoding="ascii")
+        unescape.write_text(_UNESCAPE_RULES, encoding="ascii")
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=text,
@@ -132,7 +127,8 @@ def _sentencepiece_model(
                 max_sentence_length=_MAX_LINE_BYTES,
                 num_threads=1,
                 minloglevel=2,
-                **rules,
+                normalization_rule_tsv=str(escape),
+                denormalization_rule_tsv=str(unescape),
             )
         except RuntimeError as error:
             if failures:

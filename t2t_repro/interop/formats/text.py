@@ -1,8 +1,10 @@
-"""Text files of other programs: UTF-8, and JSON in it."""
+"""Text files: those of other programs, UTF-8 or JSON, and YAML of this package."""
 
 import json
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from t2t_repro.system.errors import UserError
 
@@ -29,6 +31,16 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error}); get it again") from None
     return found
+
+
+def own_tables(module: str) -> dict[str, Any]:
+    """Returns the tables in the YAML file that is named as a module of this package.
+
+    `module` is its `__file__`.
+    """
+    text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
+    tables: dict[str, Any] = yaml.safe_load(text)
+    return tables
 
 
 def _integer(text: str) -> int:

@@ -25,7 +25,6 @@ from t2t_repro.interop.marian.options import (
     without_meaning,
 )
 from t2t_repro.interop.marian.search import marian_search
-from t2t_repro.interop.stack_weights import StackNames
 from t2t_repro.interop.vocabulary import (
     Vocabularies,
     Vocabulary,
@@ -63,38 +62,11 @@ def read_marian(
     return MarianModel(
         program="Marian",
         store=store,
-        names=_names(hparams["norm"]),
         tables=tables,
         vocabularies=_vocabularies(folder, settings_file, settings, tables),
         hparams=hparams,
         search=search,
         unused=unused | {"settings of the search": search_left},
-    )
-
-
-def _names(norm: str) -> StackNames:
-    """Returns Marian's names (models/transformer.h); `norm` is "pre" or "post"."""
-    end = "_pre" if norm == "pre" else ""
-    return StackNames(
-        layer="{side}_l{number}_",
-        parts={
-            "self_attention/query": "self_{field}q",
-            "self_attention/key": "self_{field}k",
-            "self_attention/value": "self_{field}v",
-            "self_attention/output": "self_{field}o",
-            "self_attention_residual/layer_norm": "self_Wo_ln_{field}" + end,
-            "cross_attention/query": "context_{field}q",
-            "cross_attention/key": "context_{field}k",
-            "cross_attention/value": "context_{field}v",
-            "cross_attention/output": "context_{field}o",
-            "cross_attention_residual/layer_norm": "context_Wo_ln_{field}" + end,
-            "feed_forward/hidden": "ffn_{field}1",
-            "feed_forward/output": "ffn_{field}2",
-            "feed_forward_residual/layer_norm": "ffn_ffn_ln_{field}" + end,
-        },
-        final_norm="{side}_top_ln_{field}",
-        linear=("W", "b"),
-        row_vectors=True,
     )
 
 

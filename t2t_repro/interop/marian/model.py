@@ -5,7 +5,6 @@ from typing import Any
 
 from t2t_repro.interop.embedding_tables import Tables
 from t2t_repro.interop.formats.array_store import ArrayStore
-from t2t_repro.interop.stack_weights import StackNames
 from t2t_repro.interop.vocabulary import Vocabularies
 
 
@@ -16,7 +15,6 @@ class MarianModel:
     Attributes:
         program: Program that wrote the files: "Marian" or "Transformers".
         store: The file of weights.
-        names: Names of the weights of the stacks in it.
         tables: Its embedding tables.
         vocabularies: The pieces of the tables' rows.
         hparams: Hyper-parameters of the model, by our names.
@@ -27,7 +25,6 @@ class MarianModel:
 
     program: str
     store: ArrayStore
-    names: StackNames
     tables: Tables
     vocabularies: Vocabularies
     hparams: dict[str, Any]

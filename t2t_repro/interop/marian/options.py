@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from t2t_repro.interop.formats.text import read_text
+from t2t_repro.interop.formats.text import own_tables, read_text
 from t2t_repro.interop.numbers import whole_number
 from t2t_repro.system.errors import UserError
 
@@ -18,41 +18,9 @@ GELUS = ("gelu", "gelu_sigmoid")
 
 _ACTIVATION = "transformer-ffn-activation"
 _ACTIVATIONS = ("relu", "swish", "gelu")
-# What these options have to be; others mean another model. "": not set.
-_NEEDED = {
-    "type": ("transformer",),
-    "transformer-decoder-autoreg": ("self-attention",),
-    "transformer-train-position-embeddings": ("false",),
-    "transformer-ffn-depth": ("2",),
-    "transformer-decoder-ffn-depth": ("0", "2"),
-    "transformer-no-projection": ("false",),
-    "transformer-no-bias": ("false",),
-    "transformer-no-affine": ("false",),
-    "transformer-tied-layers": ("",),
-    "transformer-pool": ("false",),
-    "transformer-rnn-projection": ("false",),
-    "transformer-attention-mask": ("default",),
-    "factors-dim-emb": ("0",),
-    "lemma-dim-emb": ("0",),
-    "lemma-dependency": ("",),
-    "ulr": ("false",),
-    "right-left": ("false",),
-    "input-types": ("",),
-}
-# What changes nothing of a Transformer that is not refused.
-_IGNORED = (
-    r"bert-.*|(dec|enc)-cell.*|dim-rnn|enc-type|factors-combine|layer-normalization|"
-    r"separator-symbol|skip|transformer-(aan-.*|dim-aan|alibi-.*|depth-scaling)|"
-    r"transformer-guided-alignment-layer|ulr-.*|original-type|tied-embeddings.*"
-)
-_READ = {
-    *("dim-emb", "dim-vocabs", "enc-depth", "dec-depth", "transformer-heads"),
-    *("transformer-dim-ffn", "transformer-decoder-dim-ffn", "version"),
-    *("transformer-ffn-activation", "transformer-preprocess"),
-    *("transformer-postprocess", "transformer-postprocess-top"),
-    *("transformer-postprocess-emb", "transformer-disable-position-embeddings"),
-    "output-omit-bias",
-}
+_TABLES = own_tables(__file__)
+_NEEDED: dict[str, list[str]] = _TABLES["needed"]
+_KNOWN = {*_NEEDED, *_TABLES["read"]}
 _UNSET = ("", "false", "0", "default")
 # (preprocess, postprocess, postprocess-top) without dropout, d -> our norm.
 _NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
@@ -119,9 +87,8 @@ def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
 def refuse_others(path: Path, options: Mapping[str, str]) -> None:
     """Raises UserError that names an option this package does not have."""
     for name, value in options.items():
-        unknown = name.startswith("transformer-") and not (
-            name in _NEEDED or name in _READ or re.fullmatch(_IGNORED, name)
-        )
+        known = name in _KNOWN or re.fullmatch("|".join(_TABLES["ignored"]), name)
+        unknown = name.startswith("transformer-") and not known
         allowed = _UNSET if unknown else _NEEDED.get(name)
         if allowed is not None and value not in allowed:
             raise UserError(f"{path}: {name}: {value} is not supported here")
@@ -132,7 +99,7 @@ def without_meaning(options: Mapping[str, str]) -> list[str]:
     return [
         name
         for name, value in options.items()
-        if name not in _READ and name not in _NEEDED and value not in _UNSET
+        if name not in _KNOWN and value not in _UNSET
     ]
 
 

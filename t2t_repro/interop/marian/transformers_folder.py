@@ -9,11 +9,10 @@ import numpy as np
 from t2t_repro.interop.embedding_tables import Tables
 from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.interop.formats.safetensors import read_safetensors
-from t2t_repro.interop.formats.text import read_json
+from t2t_repro.interop.formats.text import own_tables, read_json
 from t2t_repro.interop.formats.torch_file import read_torch
 from t2t_repro.interop.marian.model import MarianModel
 from t2t_repro.interop.marian.search import transformers_search
-from t2t_repro.interop.stack_weights import StackNames
 from t2t_repro.interop.vocabulary import (
     PADDING,
     Vocabularies,
@@ -23,69 +22,9 @@ from t2t_repro.interop.vocabulary import (
 from t2t_repro.system.errors import UserError
 
 CONFIG = "config.json"
-# What a config.json leaves out (transformers configuration_marian.py).
-_DEFAULTS = {
-    "d_model": 1024,
-    "encoder_layers": 12,
-    "decoder_layers": 12,
-    "encoder_attention_heads": 16,
-    "decoder_attention_heads": 16,
-    "encoder_ffn_dim": 4096,
-    "decoder_ffn_dim": 4096,
-    "activation_function": "gelu",
-    "scale_embedding": False,
-    "vocab_size": 58101,
-    "decoder_vocab_size": None,
-    "pad_token_id": 58100,
-    "eos_token_id": 0,
-    "share_encoder_decoder_embeddings": True,
-    "tie_word_embeddings": True,
-    "dropout": 0.1,
-    "attention_dropout": 0.0,
-    "activation_dropout": 0.0,
-    "decoder_start_token_id": 58100,
-}
+_TABLES = own_tables(__file__)
+_DEFAULTS: dict[str, Any] = _TABLES["defaults"]
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
-# What these have to be, where they are given.
-_NEEDED = {
-    "model_type": "marian",
-    "normalize_before": False,
-    "normalize_embedding": False,
-    "add_final_layer_norm": False,
-    "add_bias_logits": False,
-    "static_position_embeddings": True,
-    "is_encoder_decoder": True,
-}
-# What config.json may say of the search; generation_config.json says nothing else.
-_SEARCH = (
-    *("num_beams", "length_penalty", "max_length", "max_new_tokens"),
-    *("early_stopping", "bad_words_ids", "renormalize_logits"),
-)
-_NO_SEARCH = (
-    *("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id"),
-    *("forced_eos_token_id", "transformers_version", "_from_model_config", "use_cache"),
-)
-_NAMES = StackNames(
-    layer="model.{side}.layers.{index}.",
-    parts={
-        "self_attention/query": "self_attn.q_proj.{field}",
-        "self_attention/key": "self_attn.k_proj.{field}",
-        "self_attention/value": "self_attn.v_proj.{field}",
-        "self_attention/output": "self_attn.out_proj.{field}",
-        "self_attention_residual/layer_norm": "self_attn_layer_norm.{field}",
-        "cross_attention/query": "encoder_attn.q_proj.{field}",
-        "cross_attention/key": "encoder_attn.k_proj.{field}",
-        "cross_attention/value": "encoder_attn.v_proj.{field}",
-        "cross_attention/output": "encoder_attn.out_proj.{field}",
-        "cross_attention_residual/layer_norm": "encoder_attn_layer_norm.{field}",
-        "feed_forward/hidden": "fc1.{field}",
-        "feed_forward/output": "fc2.{field}",
-        "feed_forward_residual/layer_norm": "final_layer_norm.{field}",
-    },
-    linear=("weight", "bias"),
-    norm=("weight", "bias"),
-    transposed=True,
-)
 
 
 def read_transformers(folder: Path) -> MarianModel:
@@ -99,7 +38,7 @@ def read_transformers(folder: Path) -> MarianModel:
     store = _weights(folder)
     hparams = _hparams(config_file, config)
     tables = _tables(store, config)
-    vocabularies = _vocabularies(folder, config_file, config, tables)
+    vocabularies = _vocabularies(folder, config, tables)
     positions = sorted(name for name in store.left if "embed_positions" in name)
     store.drop(positions)
     unused = {"positions, which are computed": positions} if positions else {}
@@ -114,7 +53,6 @@ def read_transformers(folder: Path) -> MarianModel:
     return MarianModel(
         program="Transformers",
         store=store,
-        names=_NAMES,
         tables=tables,
         vocabularies=vocabularies,
         hparams=hparams,
@@ -133,9 +71,10 @@ def _search(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
                 f"{path}: {name} is {generation[name]!r:.40}, but in {CONFIG} "
                 f"{config[name]}; the files are of different models"
             )
-    found = {name: config[name] for name in _SEARCH if name in config}
-    others = {k: v for k, v in generation.items() if k not in _NO_SEARCH}
-    return found | others
+    others = _TABLES["not_of_the_search"]
+    return {name: config[name] for name in _TABLES["search"] if name in config} | {
+        name: value for name, value in generation.items() if name not in others
+    }
 
 
 def _optional(path: Path) -> dict[str, Any]:
@@ -148,7 +87,7 @@ def _config(path: Path) -> dict[str, Any]:
     config = read_json(path)
     if "model_type" not in config:
         raise UserError(f"{path} does not say its model_type")
-    for name, needed in _NEEDED.items():
+    for name, needed in _TABLES["needed"].items():
         if config.get(name, needed) != needed:
             raise UserError(
                 f"{path}: {name}: {config[name]!r:.40} is not supported here; only "
@@ -275,7 +214,7 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
 
 
 def _vocabularies(
-    folder: Path, config_file: Path, config: Mapping[str, Any], tables: Tables
+    folder: Path, config: Mapping[str, Any], tables: Tables
 ) -> Vocabularies:
     """Reads one vocabulary, or two where a `target_vocab.json` is there."""
     size = config["vocab_size"]
@@ -285,13 +224,13 @@ def _vocabularies(
     ):
         if (given or size) != rows:
             raise UserError(
-                f"{config_file}: {name} is {given or size:,}, but the table has "
+                f"{folder / CONFIG}: {name} is {given or size:,}, but the table has "
                 f"{rows:,} rows; the files are of different models"
             )
     files = [folder / "vocab.json", folder / "target_vocab.json"]
-    source = _vocabulary(files[0], tables.source, config_file, config)
+    source = _vocabulary(files[0], tables.source, config)
     if files[1].is_file():
-        target = _vocabulary(files[1], tables.target, config_file, config)
+        target = _vocabulary(files[1], tables.target, config)
         return Vocabularies(source, target)
     if len(tables.target) != len(tables.source):
         raise UserError(
@@ -302,17 +241,15 @@ def _vocabularies(
     return Vocabularies(source, None)
 
 
-def _vocabulary(
-    path: Path, table: np.ndarray, config_file: Path, config: Mapping[str, Any]
-) -> Vocabulary:
+def _vocabulary(path: Path, table: np.ndarray, config: Mapping[str, Any]) -> Vocabulary:
     """Reads one vocabulary, and checks it with the numbers of its special pieces."""
     found = ordered_vocabulary(path, read_json(path), len(table))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number = config[name]
         if not 0 <= number < len(found.pieces) or found.pieces[number] != piece:
             raise UserError(
-                f"{config_file}: {name} is {number}, which in {path.name} is not "
-                f"{piece}; the files are of different models"
+                f"{path.with_name(CONFIG)}: {name} is {number}, which in {path.name} "
+                f"is not {piece}; the files are of different models"
             )
     if np.any(table[config["pad_token_id"]]):
         raise UserError(

@@ -8,52 +8,15 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.interop.formats.text import read_text
+from t2t_repro.interop.formats.text import own_tables, read_text
 from t2t_repro.system.errors import UserError
 
 DESCRIPTION = "model_description.py"
 """The file that OpenNMT-tf writes into the folder of a training."""
 
-# The arguments of opennmt.models.Transformer, in their order, with their defaults.
-_DEFAULTS: dict[str, Any] = {
-    "source_inputter": None,
-    "target_inputter": None,
-    "num_layers": 6,
-    "num_units": 512,
-    "num_heads": 8,
-    "ffn_inner_dim": 2048,
-    "dropout": 0.1,
-    "attention_dropout": 0.1,
-    "ffn_dropout": 0.1,
-    "ffn_activation": "relu",
-    "mha_bias": True,
-    "position_encoder_class": "SinusoidalPositionEncoder",
-    "share_embeddings": "NONE",
-    "share_encoders": False,
-    "maximum_relative_position": None,
-    "attention_reduction": None,
-    "pre_norm": True,
-    "output_layer_bias": True,
-}
-_BIG = {"num_units": 1024, "num_heads": 16, "ffn_inner_dim": 4096}
-_RELATIVE = {"position_encoder_class": None, "maximum_relative_position": 20}
-_SCALING = _BIG | {"pre_norm": False, "ffn_dropout": 0.0, "output_layer_bias": False}
-_TINY = {"num_layers": 2, "num_units": 64, "num_heads": 2, "ffn_inner_dim": 64}
-# What these change of the defaults (opennmt/models/catalog.py); which tables are one
-# the variables tell.
-_CATALOG: dict[str, dict[str, Any]] = {
-    "Transformer": {},
-    "TransformerBase": {},
-    "TransformerBaseSharedEmbeddings": {},
-    "TransformerRelative": _RELATIVE,
-    "TransformerBaseRelative": _RELATIVE,
-    "TransformerBig": _BIG,
-    "TransformerBigSharedEmbeddings": _BIG,
-    "TransformerBigRelative": _BIG | _RELATIVE,
-    "TransformerTiny": _TINY,
-    "ScalingNmtEnDe": _SCALING | {"dropout": 0.3},
-    "ScalingNmtEnFr": _SCALING | {"dropout": 0.1, "attention_dropout": 0.0},
-}
+_TABLES = own_tables(__file__)
+_DEFAULTS: dict[str, Any] = _TABLES["arguments"]
+_CATALOG: dict[str, dict[str, Any]] = _TABLES["models"]
 ENDS_SOURCE = ("ScalingNmtEnDe", "ScalingNmtEnFr")
 """Those whose automatic configuration ends a source with </s>."""
 
@@ -84,9 +47,7 @@ class Description(dict[str, Any]):
         position = self["position_encoder_class"]
         positions = {"SinusoidalPositionEncoder": "sinusoid_from_one", None: "none"}
         activation = self["ffn_activation"]
-        known = _ACTIVATIONS.get(activation)
-        if known is None and isinstance(activation, str):
-            known = _ACTIVATIONS.get(activation.split(".")[-1])
+        known = _ACTIVATIONS.get(activation) or _ACTIVATIONS.get(_last(activation))
         for name, fits in (
             ("ffn_activation", known is not None),
             ("position_encoder_class", _last(position) in positions),

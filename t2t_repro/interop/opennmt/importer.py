@@ -7,10 +7,12 @@ from t2t_repro.interop import own_saved_model
 from t2t_repro.interop.formats.object_graph import ObjectStore
 from t2t_repro.interop.opennmt.config import START, read_config
 from t2t_repro.interop.opennmt.description import ENDS_SOURCE, described
-from t2t_repro.interop.opennmt.model import check, described_model, stack_names, tables
+from t2t_repro.interop.opennmt.model import check, described_model, tables
 from t2t_repro.interop.source import Source, with_training
 from t2t_repro.interop.stack_weights import take_stacks
 from t2t_repro.system.errors import UserError
+
+_PROGRAM = "OpenNMT-tf"
 
 
 def read(
@@ -63,7 +65,7 @@ def read(
     where = f"{description.where} and {settings.files}"
     hparams = with_training(where, values | {"adam_beta2": 0.998})
     weights = embeddings.variables(vocabularies)
-    weights |= take_stacks(store, stack_names(hparams.norm), hparams)
+    weights |= take_stacks(store, _PROGRAM, hparams)
     store.refuse_left()
     models = (
         settings.piece_model("source", source_spm),
@@ -71,7 +73,7 @@ def read(
     )
     moments = store.moments()
     return Source(
-        program="OpenNMT-tf",
+        program=_PROGRAM,
         weights_file=store.file,
         hparams=hparams,
         tokenizer=vocabularies.tokenizer(

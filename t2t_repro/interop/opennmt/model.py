@@ -8,7 +8,6 @@ import numpy as np
 from t2t_repro.interop.embedding_tables import Tables
 from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.interop.opennmt.description import Description
-from t2t_repro.interop.stack_weights import StackNames
 from t2t_repro.interop.vocabulary import UNKNOWN, Vocabularies
 from t2t_repro.system.errors import UserError
 
@@ -18,34 +17,6 @@ NORM_EPSILON = 1e-3
 _SOURCE = "examples_inputter/features_inputter/embedding"
 _TARGET = "examples_inputter/labels_inputter/embedding"
 _OUTPUT = "decoder/output_layer"
-
-
-def stack_names(norm: str) -> StackNames:
-    """Returns OpenNMT-tf's names; `norm` is "pre" or "post"."""
-    end = f"/{'input' if norm == 'pre' else 'output'}_layer_norm/{{field}}"
-    relative = "self_attention/layer/relative_position_"
-    return StackNames(
-        layer="{side}/layers/{index}/",
-        parts={
-            "self_attention/query": "self_attention/layer/linear_queries/{field}",
-            "self_attention/key": "self_attention/layer/linear_keys/{field}",
-            "self_attention/value": "self_attention/layer/linear_values/{field}",
-            "self_attention/output": "self_attention/layer/linear_output/{field}",
-            "self_attention/relative_keys": relative + "keys",
-            "self_attention/relative_values": relative + "values",
-            "self_attention_residual/layer_norm": "self_attention" + end,
-            "cross_attention/query": "attention/0/layer/linear_queries/{field}",
-            "cross_attention/key": "attention/0/layer/linear_keys/{field}",
-            "cross_attention/value": "attention/0/layer/linear_values/{field}",
-            "cross_attention/output": "attention/0/layer/linear_output/{field}",
-            "cross_attention_residual/layer_norm": "attention/0" + end,
-            "feed_forward/hidden": "ffn/layer/inner/{field}",
-            "feed_forward/output": "ffn/layer/outer/{field}",
-            "feed_forward_residual/layer_norm": "ffn" + end,
-        },
-        final_norm="{side}/layer_norm/{field}",
-        norm=("gamma", "beta"),
-    )
 
 
 def described_model(store: ArrayStore) -> dict[str, Any]:

@@ -128,16 +128,17 @@ class T2TCheckpoint:
             reason why there are none, "" if there are.
         """
         wanted = t2t_variables_of(shapes, norm, self.shapes)
-        missing = self._why_no_moments(wanted, betas)
+        if missing := self._why_no_moments(wanted, betas):
+            return {}, missing
         moments: Arrays = {}
-        for ours, theirs in () if missing else _SLOTS.items():
+        for ours, theirs in _SLOTS.items():
             slots = {
                 name: self.store.take(f"{_OPTIMIZER}{name}/{theirs}", *shape)
                 for name, shape in wanted.items()
             }
             values = from_t2t(slots, shapes, norm)
             moments |= {f"{ours}/{name}": value for name, value in values.items()}
-        return moments, missing
+        return moments, ""
 
     def unused(self) -> dict[str, list[str]]:
         """Returns the names of the variables that nothing has taken, by kind."""
@@ -147,7 +148,8 @@ class T2TCheckpoint:
         return unused
 
     def _why_no_moments(self, names: Iterable[str], betas: dict[str, float]) -> str:
-        slots = [slot for name in names for slot in _slots_of(name)]
+        ends = _SLOTS.values()
+        slots = [f"{_OPTIMIZER}{name}/{end}" for name in names for end in ends]
         there = sum(slot in self.shapes for slot in slots)
         if not there:
             return "the checkpoint holds none"
@@ -167,15 +169,11 @@ class T2TCheckpoint:
         return ""
 
 
-def _slots_of(name: str) -> list[str]:
-    return [f"{_OPTIMIZER}{name}/{slot}" for slot in _SLOTS.values()]
-
-
 def _kind(name: str) -> str:
     """Returns what an unused variable is for."""
     if name.startswith(_STATISTICS):
         return "statistics"
     if name.startswith(_OPTIMIZER):
-        is_slot = name.endswith(tuple(f"/{slot}" for slot in _SLOTS.values()))
+        is_slot = name.rpartition("/")[2] in _SLOTS.values()
         return "Adam's moments" if is_slot else "optimizer"
     return "unknown"

@@ -155,8 +155,6 @@ def _refuse_what_is_not_supported(
         for key, value in ignored(t2t).items()
         if not known_hparams.is_harmless(key, value)
     ]
-    if not (model or training or unknown):
-        return
     parts = [
         (model, "change what the model computes, in a way that is not supported here"),
         (
@@ -171,15 +169,14 @@ def _refuse_what_is_not_supported(
             "--t2t_hparams KEY=none",
         ),
     ]
-    raise UserError(
-        "tensor2tensor's hyper-parameters cannot be taken over: "
-        + "; ".join(f"{', '.join(keys)} {why}" for keys, why in parts if keys)
-    )
+    if problems := [f"{', '.join(keys)} {why}" for keys, why in parts if keys]:
+        raise UserError(
+            "tensor2tensor's hyper-parameters cannot be taken over: "
+            + "; ".join(problems)
+        )
 
 
-def _unsupported(
-    t2t: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]
-) -> list[str]:
+def _unsupported(t2t: Mapping[str, Any], allowed: Mapping[str, list[Any]]) -> list[str]:
     return [
         f"{key}={_shown(t2t[key])}"
         for key, values in allowed.items()

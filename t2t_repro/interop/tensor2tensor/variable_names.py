@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from t2t_repro.interop.stack_weights import StackNames
+from t2t_repro.interop.stack_weights import stack_name
 
 _TOP = {
     "target_space/table": "target_space_embedding/kernel",
@@ -20,36 +20,6 @@ TABLES = {
 """Our embedding tables -> tensor2tensor's names of them."""
 
 
-def _stack_names(norm: str) -> StackNames:
-    """Returns tensor2tensor's names, whose scope of a norm depends on `norm`."""
-    scope = "layer_prepostprocess" if norm == "pre" else "layer_postprocess"
-    end = f"/{scope}/layer_norm/layer_norm_{{field}}"
-    attention = "self_attention/multihead_attention"
-    relative = f"{attention}/dot_product_attention_relative/relative_positions"
-    cross = "encdec_attention/multihead_attention"
-    return StackNames(
-        layer="transformer/body/{side}/layer_{index}/",
-        parts={
-            "self_attention/query": attention + "/q/{field}",
-            "self_attention/key": attention + "/k/{field}",
-            "self_attention/value": attention + "/v/{field}",
-            "self_attention/output": attention + "/output_transform/{field}",
-            "self_attention/relative_keys": f"{relative}_keys/embeddings",
-            "self_attention/relative_values": f"{relative}_values/embeddings",
-            "self_attention_residual/layer_norm": "self_attention" + end,
-            "cross_attention/query": cross + "/q/{field}",
-            "cross_attention/key": cross + "/k/{field}",
-            "cross_attention/value": cross + "/v/{field}",
-            "cross_attention/output": cross + "/output_transform/{field}",
-            "cross_attention_residual/layer_norm": "encdec_attention" + end,
-            "feed_forward/hidden": "ffn/conv1/{field}",
-            "feed_forward/output": "ffn/conv2/{field}",
-            "feed_forward_residual/layer_norm": "ffn" + end,
-        },
-        final_norm="transformer/body/{side}" + end,
-    )
-
-
 def t2t_name(name: str, norm: str) -> str:
     """Returns tensor2tensor's name for a variable of stacks or body; KeyError if none.
 
@@ -58,7 +28,7 @@ def t2t_name(name: str, norm: str) -> str:
     """
     if name in _TOP:
         return f"transformer/body/{_TOP[name]}"
-    return _stack_names(norm).of(name)
+    return stack_name("tensor2tensor", name, norm)
 
 
 def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
@@ -71,20 +41,11 @@ def t2t_variables_of(
 ) -> dict[str, tuple[int, ...]]:
     """Returns the variables of tensor2tensor that make up a model, name -> shape.
 
-    A table lies in shards, contiguous blocks of rows; where they cannot be equal, the
-    first ones have one row more (modalities.py:get_weights). `found`, the names in the
-    checkpoint, tells how many.
+    `found` has the names in the checkpoint, which determine the number of shards.
     """
-    wanted = {}
+    wanted: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
-        if name not in TABLES:
-            wanted[t2t_name(name, norm)] = shape
-            continue
-        scope = t2t_table_scope(name, *shape)
-        count = _count_shards(scope, found)
-        for shard in range(count):
-            rows = shape[0] // count + (shard < shape[0] % count)
-            wanted[f"{scope}/weights_{shard}"] = (rows, *shape[1:])
+        wanted |= _parts(name, shape, norm, found)
     return wanted
 
 
@@ -94,16 +55,26 @@ def from_t2t(
     """Returns the model's values by our names; KeyError if a variable is missing."""
     values = {}
     for name, shape in shapes.items():
-        if name in TABLES:
-            scope = t2t_table_scope(name, *shape)
-            count = _count_shards(scope, t2t)
-            shards = [t2t[f"{scope}/weights_{i}"] for i in range(count)]
-            values[name] = np.concatenate(shards)
-        else:
-            values[name] = t2t[t2t_name(name, norm)]
+        first, *others = (t2t[part] for part in _parts(name, shape, norm, t2t))
+        values[name] = np.concatenate([first, *others]) if others else first
     return values
 
 
-def _count_shards(scope: str, names: Collection[str]) -> int:
-    """Returns how many shards a table has; 1 where there is none, as it is missing."""
-    return sum(name.startswith(f"{scope}/weights_") for name in names) or 1
+def _parts(
+    name: str, shape: tuple[int, ...], norm: str, found: Collection[str]
+) -> dict[str, tuple[int, ...]]:
+    """Returns the variables of tensor2tensor that make up one of ours.
+
+    A table lies in shards, contiguous blocks of rows; where they cannot be equal, the
+    first ones have one row more (modalities.py:get_weights). A missing table counts as
+    one shard.
+    """
+    if name not in TABLES:
+        return {t2t_name(name, norm): shape}
+    scope = t2t_table_scope(name, *shape)
+    count = sum(each.startswith(f"{scope}/weights_") for each in found) or 1
+    rows, longer = divmod(shape[0], count)
+    return {
+        f"{scope}/weights_{shard}": (rows + (shard < longer), *shape[1:])
+        for shard in range(count)
+    }
