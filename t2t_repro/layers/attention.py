@@ -82,7 +82,7 @@ class MultiHeadAttention(Layer):
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         """Creates the four projections."""
-        width = self.compute_output_shape(query_shape)[-1]
+        width = self.d_model or query_shape[-1]
         self.output_projection = self._projection(width, "output")
         self.query.build(query_shape)
         self.key.build(key_shape or value_shape)

@@ -8,6 +8,11 @@ import keras
 from t2t_repro.layers.functional import Shape
 
 
+def registered_layer(name: str) -> Any:
+    """Returns the class of a layer that only some models have."""
+    return keras.saving.get_registered_object(f"t2t_repro>{name}")
+
+
 class Layer(keras.layers.Layer):
     """A Keras layer that hands on masks and knows the arguments it was made with.
 
@@ -28,13 +33,8 @@ class Layer(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again, without its weights."""
-        named = {
-            parameter.name
-            for kind in type(self).__mro__
-            if issubclass(kind, Layer)
-            for parameter in inspect.signature(kind).parameters.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
-        }
+        kinds = (kind for kind in type(self).__mro__ if issubclass(kind, Layer))
+        names = {name for kind in kinds for name in inspect.signature(kind).parameters}
         # A subclass that keeps one elsewhere adds it in a `get_config` of its own.
-        kept = {name: getattr(self, name) for name in named if hasattr(self, name)}
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return super().get_config() | kept

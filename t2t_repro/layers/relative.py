@@ -29,11 +29,8 @@ class RelativeTable(Layer):
 
     def build(self, input_shape: object = None) -> None:
         """Creates the table, Glorot-uniform."""
-        self.table = self.add_weight(
-            name="table",
-            shape=(2 * self.max_distance + 1, self.depth),
-            initializer="glorot_uniform",
-        )
+        shape = (2 * self.max_distance + 1, self.depth)
+        self.table = self.add_weight(shape, "glorot_uniform", name="table")
 
     def call(self, distances: Tensor) -> Tensor:
         """Looks up int32 (targets, sources): float (targets, sources, depth)."""

@@ -10,10 +10,11 @@ from keras import ops
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
+from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.layer import registered_layer
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
+from t2t_repro.layers.position import PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
 
@@ -47,7 +48,7 @@ class Transformer(keras.Model):
         decoder_d_ff: d_ff of the decoder; None: that of the encoder.
         softmax_bias: whether each symbol's logit has a bias.
         start_symbol: the id in front of the targets; 0: a vector of zeros.
-        **layer: the other arguments of `layers.EncoderLayer`, by name.
+        **options: the other arguments of `layers.EncoderLayer`, by name.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -89,7 +90,7 @@ class Transformer(keras.Model):
         name: str = "transformer",
         dtype: Any = None,
         trainable: bool = True,
-        **layer: Any,
+        **options: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k in _arguments(Transformer)}
         super().__init__(name=name, dtype=dtype, trainable=trainable)
@@ -112,30 +113,25 @@ class Transformer(keras.Model):
             self.softmax = of_target(use_bias=softmax_bias, name="softmax")
         self.target_space = None
         if target_space_embedding:
-            self.target_space = TargetSpace(
-                target_space_id, name="target_space", dtype=policy
-            )
+            own = {"name": "target_space", "dtype": policy}
+            self.target_space = registered_layer("TargetSpace")(target_space_id, **own)
         self.input_position = self.target_position = None
         if position != "none":
             signal = functools.partial(PositionalEncoding, position, dtype=policy)
             if position == "learned":
-                signal = functools.partial(LearnedPosition, max_position, dtype=policy)
+                learned = registered_layer("LearnedPosition")
+                signal = functools.partial(learned, max_position, dtype=policy)
             self.input_position = signal(name="input_position")
             self.target_position = signal(name="target_position")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
         self.target_dropout = Dropout(dropout, name="target_dropout", dtype=policy)
-        layer |= {
-            "num_heads": num_heads,
-            "d_k": d_k or d_model // num_heads,
-            "d_v": d_v or d_model // num_heads,
-            "dropout": dropout,
-            "norm": norm,
-            "dtype": policy,
-        }
-        self.encoder = Encoder(num_layers, d_ff=d_ff, name="encoder", **layer)
+        depth = d_model // num_heads
+        options |= {"num_heads": num_heads, "d_k": d_k or depth, "d_v": d_v or depth}
+        options |= {"dropout": dropout, "dtype": policy}
+        self.encoder = Encoder(num_layers, norm, d_ff=d_ff, name="encoder", **options)
         layers, d_ff = num_decoder_layers or num_layers, decoder_d_ff or d_ff
-        self.decoder = Decoder(layers, d_ff=d_ff, name="decoder", **layer)
-        self._config = self.decoder.layer | arguments
+        self.decoder = Decoder(layers, norm, d_ff=d_ff, name="decoder", **options)
+        self._config = self.decoder.layer_options | arguments
 
     @classmethod
     def from_hparams(
@@ -165,8 +161,8 @@ class Transformer(keras.Model):
             for size in (vocab_size, target_vocab_size)
         )
         names = _arguments(Transformer)[2:] + _arguments(EncoderLayer)
-        values = {name: getattr(hparams, name) for name in names}
-        return cls(rows, target_rows, **{**values, **changes})
+        arguments = {name: getattr(hparams, name) for name in names} | changes
+        return cls(rows, target_rows, **arguments)
 
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""
@@ -235,12 +231,6 @@ class Transformer(keras.Model):
             self.build()
         return (self.embedding if self.shared else self.input_embedding)(inputs)
 
-    def embed_targets(self, targets: Tensor) -> Tensor:
-        """Embeds target symbols: int32 (batch, target) -> (batch, target, d_model)."""
-        if not self.built:
-            self.build()
-        return (self.target_embedding or self.softmax_table)(targets)
-
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
 
@@ -285,7 +275,9 @@ class Transformer(keras.Model):
         Returns:
             float (batch, length, d_model).
         """
-        x = self.embed_targets(ids)
+        if not self.built:
+            self.build()
+        x = (self.target_embedding or self.softmax_table)(ids)
         return x if self.target_position is None else self.target_position(x, positions)
 
 

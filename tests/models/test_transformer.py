@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import compiler_ir
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.models.variables import named_variables
