@@ -78,7 +78,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     activation = _ACTIVATIONS[network.activation]
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
-        model.encoder.layer_0.num_heads,
+        model.encoder.layer_0.self_attention.num_heads,
         pre_norm=pre_norm,
         activation=getattr(common_spec.Activation, activation),
     )
@@ -118,7 +118,8 @@ def _start_symbol(model: Transformer) -> int:
 def _refuse_what_it_lacks(model: Transformer) -> None:
     """Raises UserError for what CTranslate2's Transformer cannot express."""
     layer = model.encoder.layer_0
-    attention, whole = layer.self_attention, model.d_model // layer.num_heads
+    attention = layer.self_attention
+    whole = model.d_model // attention.num_heads
     far = getattr(attention, "max_relative_position", 0)
     radius = getattr(attention, "radius", 0)
     if far:

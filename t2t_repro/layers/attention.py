@@ -173,9 +173,8 @@ class MultiHeadAttention(Layer):
         Returns:
             float (batch, targets, d_model).
         """
-        weights = self.drop(
-            self.attention_weights(query, key, mask, **where), training=training
-        )
+        weights = self.attention_weights(query, key, mask, **where)
+        weights = self.drop(weights, training=training)
         return self.merge_heads(self.weighted_sum(weights, value, **where))
 
     def attention_weights(

@@ -1,17 +1,16 @@
 """Dropout (paper section 5.4)."""
 
-from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 import keras
 from keras import ops
 
-from t2t_repro.layers.functional import Shape, Tensor
+from t2t_repro.layers.functional import Tensor
 
-uniform_source: ContextVar[Callable[[Shape, str], Tensor] | None]
-uniform_source = ContextVar("uniform_source", default=None)
-"""Draws the numbers of a mask, from 0 to less than 1, by its shape and the layer's
-path; `seeded_dropout` sets it. None: Keras draws the mask."""
+uniform_source: ContextVar[Any] = ContextVar("uniform_source", default=None)
+"""Function that draws the numbers of a mask, from 0 to less than 1, by its shape and
+the layer's path; `seeded_dropout` sets it. None: Keras draws the mask."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

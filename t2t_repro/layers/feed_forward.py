@@ -44,9 +44,8 @@ class FeedForward(Layer):
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
-        policy = self.dtype_policy
-        self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=policy)
-        self.drop = Dropout(dropout, name="dropout", dtype=policy)
+        self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
+        self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape: Shape) -> None:
         """Creates both linear maps."""

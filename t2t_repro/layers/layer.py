@@ -1,11 +1,22 @@
 """What all layers of this package have in common."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from t2t_repro.layers.functional import Shape
+
+
+def arguments_of(kind: type) -> list[str]:
+    """Returns the names of the arguments that a class lists, in order."""
+    return inspect.getfullargspec(kind).args[1:]
+
+
+def given_arguments(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of a constructor's `locals()` that are arguments of its class."""
+    return {name: values[name] for name in arguments_of(kind)}
 
 
 def registered_layer(name: str) -> Any:
@@ -27,9 +38,8 @@ class Layer(keras.layers.Layer):
         """Returns the shape of the output, by default that of the first input."""
         return [*shapes, *named.values()][0]
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """Traces `call`, since one shape does not tell types and attention scores."""
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+    # Traces `call`, since one shape does not tell types and attention scores.
+    compute_output_spec = keras.Operation.compute_output_spec
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again, without its weights."""

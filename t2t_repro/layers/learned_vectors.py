@@ -7,11 +7,10 @@ from keras import ops
 
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
-from t2t_repro.layers.position import Position
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
-class LearnedPosition(Position):
+class LearnedPosition(Layer):
     """Adds rows of a trained table; beyond it, nothing.
 
     Reference: paper table 3 row (E); tensor2tensor
@@ -30,12 +29,14 @@ class LearnedPosition(Position):
         shape = (self.max_position, x_shape[-1])
         self.table = self.add_weight(shape, "glorot_uniform", name="table")
 
-    def signal(self, positions: Tensor, d_model: int) -> Tensor:
-        """Looks the rows up."""
+    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Adds the rows; arguments and result are those of `PositionalEncoding`."""
+        if positions is None:
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")
         inside = ops.cast(positions < self.max_position, self.compute_dtype)
         rows = ops.minimum(positions, self.max_position - 1)
         rows = ops.cast(ops.take(self.table, rows, axis=0), self.compute_dtype)
-        return rows * ops.expand_dims(inside, -1)
+        return x + ops.cast(rows * ops.expand_dims(inside, -1), x.dtype)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

@@ -66,30 +66,8 @@ FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
 """`imported_options` adds those of other programs."""
 
 
-class Position(Layer):
-    """Adds a signal of the positions."""
-
-    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Adds the signal.
-
-        Args:
-            x: float (batch, length, d_model).
-            positions: int32, (length,) or (batch, length); None: 0, 1, ...
-
-        Returns:
-            Like ``x``.
-        """
-        if positions is None:
-            positions = ops.arange(ops.shape(x)[1], dtype="int32")
-        return x + ops.cast(self.signal(positions, x.shape[-1]), x.dtype)
-
-    def signal(self, positions: Tensor, d_model: int) -> Tensor:
-        """Computes the signal: int32 (..., length) to float (..., length, d_model)."""
-        raise NotImplementedError
-
-
 @keras.saving.register_keras_serializable("t2t_repro")
-class PositionalEncoding(Position):
+class PositionalEncoding(Layer):
     """Adds sines and cosines of different frequencies.
 
     Args:
@@ -106,6 +84,16 @@ class PositionalEncoding(Position):
             raise ValueError(f"formula {formula!r}: use one of {', '.join(FORMULAS)}")
         self.formula = formula
 
-    def signal(self, positions: Tensor, d_model: int) -> Tensor:
-        """Computes the formula."""
-        return FORMULAS[self.formula](positions, d_model)
+    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Adds the signal.
+
+        Args:
+            x: float (batch, length, d_model).
+            positions: int32, (length,) or (batch, length); None: 0, 1, ...
+
+        Returns:
+            Like ``x``.
+        """
+        if positions is None:
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")
+        return x + ops.cast(FORMULAS[self.formula](positions, x.shape[-1]), x.dtype)

@@ -1,7 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
 import functools
-import inspect
 from typing import Any, Self
 
 import keras
@@ -12,7 +11,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import registered_layer
+from t2t_repro.layers.layer import arguments_of, given_arguments, registered_layer
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.position import PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
@@ -92,7 +91,7 @@ class Transformer(keras.Model):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        arguments = {k: v for k, v in locals().items() if k in _arguments(Transformer)}
+        arguments = given_arguments(Transformer, locals())
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
@@ -155,13 +154,10 @@ class Transformer(keras.Model):
         """
         if isinstance(hparams, str):
             hparams = hparam_sets.load(hparams)
-        divisor = hparams.vocab_divisor
-        rows, target_rows = (
-            -(-(size or vocab_size) // divisor) * divisor
-            for size in (vocab_size, target_vocab_size)
-        )
-        names = _arguments(Transformer)[2:] + _arguments(EncoderLayer)
+        names = arguments_of(Transformer)[2:] + arguments_of(EncoderLayer)
         arguments = {name: getattr(hparams, name) for name in names} | changes
+        rows = hparams.table_rows(vocab_size)
+        target_rows = hparams.table_rows(target_vocab_size or vocab_size)
         return cls(rows, target_rows, **arguments)
 
     def build(self, input_shape: object = None) -> None:
@@ -225,12 +221,6 @@ class Transformer(keras.Model):
         """What makes logits of the decoder's output; it may be the embedding."""
         return self.embedding if self.shared else self.softmax
 
-    def embed_inputs(self, inputs: Tensor) -> Tensor:
-        """Embeds source symbols: int32 (batch, source) -> (batch, source, d_model)."""
-        if not self.built:
-            self.build()
-        return (self.embedding if self.shared else self.input_embedding)(inputs)
-
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
 
@@ -241,7 +231,9 @@ class Transformer(keras.Model):
         Returns:
             float (batch, source, d_model), before dropout.
         """
-        x = self.embed_inputs(inputs)
+        if not self.built:
+            self.build()
+        x = (self.embedding if self.shared else self.input_embedding)(inputs)
         if self.target_space is not None:
             x = self.target_space(x)
         if self.input_position is not None:
@@ -279,8 +271,3 @@ class Transformer(keras.Model):
             self.build()
         x = (self.target_embedding or self.softmax_table)(ids)
         return x if self.target_position is None else self.target_position(x, positions)
-
-
-def _arguments(kind: type) -> list[str]:
-    """Returns the names of the arguments that a class lists, in order."""
-    return inspect.getfullargspec(kind).args[1:]

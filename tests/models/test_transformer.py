@@ -30,7 +30,8 @@ def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
             difference = difference * mask[..., None]
         assert difference.max() < 1e-4, name
 
-    close(model.embed_inputs(inputs), "embedded_inputs")
+    table = model.embedding if model.shared else model.input_embedding
+    close(table(inputs), "embedded_inputs")
     encoder_output, bias = model.encode(inputs)
     close(encoder_output, "encoder_output", inputs != 0)
     close(model.decoder_input(targets), "decoder_input")
