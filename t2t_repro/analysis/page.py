@@ -104,7 +104,7 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    # Padded to at least one column, because the root has no ids.
+    # With at least one column, although the root lacks ids.
     rows = tf.ragged.constant([[*ids, 0] for ids in at], tf.int32)
     texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):

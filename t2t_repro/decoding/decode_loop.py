@@ -124,8 +124,8 @@ def decode_batch(
     Args:
         search: From `beam_search` or `sampling_search`.
         decoder: Computes the logits of the next tokens.
-        state: State of the decoder before the first step, for the search's number of
-            hypotheses per sentence.
+        state: State of the decoder before the first step. It has as many
+            hypotheses per sentence as the search.
         compact_at: Finished sentences leave the batch when they are this share of it;
             None keeps them, because XLA and some decoders need a constant size.
         width: Static length of the result, at least that of any hypothesis, for XLA;

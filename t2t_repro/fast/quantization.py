@@ -144,7 +144,7 @@ class QuantizedMatmul:
         Args:
             x: float32 (rows, channels); or quint8, from a call with `high`.
             high: the value that the largest uint8 of a rectified product stands for;
-                what is above is clipped. None: the product is not rectified.
+                larger values are clipped. None: the product is not rectified.
 
         Returns:
             The product, float32 (rows, units); rectified, quint8 (rows, units).

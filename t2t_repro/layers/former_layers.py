@@ -71,7 +71,7 @@ def accept_variant(kind: type) -> None:
         return layer
 
     name = keras.saving.get_registered_name(kind)
-    # Of a registered object Keras calls `from_config`.
+    # Keras calls the `from_config` of a registered object.
     keras.saving.get_custom_objects()[name] = SimpleNamespace(from_config=from_config)
 
 

@@ -44,7 +44,7 @@ def given_seed() -> Tensor | None:
 class _SeededSource:
     """Draws by a seed; each part of the first axis by its own seed, if it has several.
 
-    The numbers are float32, whatever the type of what is dropped: keras.random.dropout
+    The numbers are float32, in every precision: keras.random.dropout
     draws in the type of its inputs, and bfloat16 has 128 numbers from 0 to 1, so that
     of a tenth it would drop 13/128.
     """
