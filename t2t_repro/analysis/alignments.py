@@ -123,10 +123,9 @@ def _words(
 ) -> list[Words]:
     """Finds the words of the tokens of some lines, EOS left out."""
     spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in places])
-    return [
+    words: list[Words] = []
+    for tokens, n in zip(spelled, places, strict=True):
         # Of a line that was cut only the tokens are known.
-        words_of_tokens(
-            tokens, tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
-        )
-        for tokens, n in zip(spelled, places, strict=True)
-    ]
+        line = tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
+        words.append(words_of_tokens(tokens, line))
+    return words

@@ -58,9 +58,8 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
     constraints = config.constraints()
     algorithm = config.search_algorithm(constraints)
     limit = config.longest(len(inputs))
-    sentences = SentenceInputs(
-        tf.constant([limit]), constraints.sentence_constraints(1) if constraints else ()
-    )
+    rows = constraints.sentence_constraints(1) if constraints else ()
+    sentences = SentenceInputs(tf.constant([limit]), rows)
     recorder = _Recorder(decoder)
     state = decoder.start(tf.constant([inputs], tf.int32))
     progress = algorithm.start(state, sentences, limit)
@@ -75,15 +74,11 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
             if before is not None
         }
         results = _results(progress, algorithm)
-        ended = tuple(
-            each
-            for each in results
-            if each.ids[-1] == EOS_ID and each.ids not in finished
-        )
+        new = (each for each in results if each.ids not in finished)
+        ended = tuple(each for each in new if each.ids[-1] == EOS_ID)
         finished.update(each.ids for each in ended)
         beam = _beam(progress, log_probs, algorithm)
-        alive = tuple(each for each in beam if each is not None)
-        steps.append(BeamStep(alive, ended))
+        steps.append(BeamStep(tuple(filter(None, beam)), ended))
     return BeamTrace(tuple(steps), results)
 
 

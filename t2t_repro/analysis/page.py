@@ -15,6 +15,7 @@ from string import Template
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from t2t_repro import __version__
 from t2t_repro.analysis.beam_trace import Ids
@@ -35,13 +36,12 @@ def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> s
     """Returns the page of what `look` holds; `tokenizer` is the model's."""
     style = page_part(_ROOM, "attention_page/style.css")
     script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
-    given = " (given)" if look.is_given else ""
     values = {
         "title": f"Attention of {model_name}: {look.text}",
         "model": model_name,
         "text": look.text,
         "translation": look.translation,
-        "given": given,
+        "given": " (given)" if look.is_given else "",
         "found": look.found,
         "version": __version__,
     }
@@ -104,18 +104,12 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    texts = tokenizer.target.decode(_padded(list(at)))
+    # With at least one column, although the root lacks ids.
+    rows = tf.ragged.constant([[*ids, 0] for ids in at], tf.int32)
+    texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):
         node["text"] = text.decode()
     return nodes
-
-
-def _padded(rows: list[Ids]) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Returns rows of ids as an array, int32 (rows, longest), 0-padded."""
-    padded = np.zeros((len(rows), max(map(len, rows)) or 1), np.int32)
-    for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
-    return padded
 
 
 def _packed(weights: Weights) -> dict[str, Any]:
@@ -125,7 +119,7 @@ def _packed(weights: Weights) -> dict[str, Any]:
     return {
         "layers": layers,
         "heads": heads,
-        "weights": base64.b64encode(values.tobytes()).decode("ascii"),
+        "weights": base64_text(values.tobytes()),
     }
 
 
@@ -141,5 +135,9 @@ def script_json(values: dict[str, Any]) -> str:
 
 def policy_hash(text: str) -> str:
     """Returns what the page's policy calls a script or a style."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+    return f"'sha256-{base64_text(hashlib.sha256(text.encode()).digest())}'"
+
+
+def base64_text(contents: bytes) -> str:
+    """Encodes bytes as base64 text."""
+    return base64.b64encode(contents).decode("ascii")

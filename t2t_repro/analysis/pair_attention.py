@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,14 +36,13 @@ def pair_attention(
     """Computes the attention weights of a pair of ids, which end in EOS unless cut."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
 
-    def layers(side: str, attention: str, count: int) -> Weights:
-        names = (f"{side}/layer_{index}/{attention}" for index in range(count))
+    def layers(side: str, attention: str) -> Weights:
+        # The maps come in the order of the layers.
+        names = fnmatch.filter(maps, f"{side}/*/{attention}")
         return np.stack([tf.cast(maps[name][0], tf.float32) for name in names])
 
-    encoder = model.encoder.num_layers
-    decoder = model.decoder.num_layers
     return PairAttention(
-        encoder=layers("encoder", "self_attention", encoder),
-        decoder=layers("decoder", "self_attention", decoder),
-        cross=layers("decoder", "cross_attention", decoder),
+        encoder=layers("encoder", "self_attention"),
+        decoder=layers("decoder", "self_attention"),
+        cross=layers("decoder", "cross_attention"),
     )

@@ -79,9 +79,7 @@ def best_candidates(
     """
     if forbidden is not None and forbidden.dtype == tf.bool:
         return best_allowed_candidates(logits, log_probs, count, forbidden)
-    beam, vocab = logits.shape[1:]
-    if vocab is None:
-        vocab = tf.shape(logits)[2]
+    beam, vocab = logits.shape[1], logits.shape[2] or tf.shape(logits)[2]
     # (batch, beam, vocab) -> (batch * beam, vocab)
     rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
     best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
@@ -115,9 +113,7 @@ def best_allowed_candidates(
         forbidden: bool, broadcast to the logits' shape.
     """
     logits = tf.cast(logits, tf.float32)
-    beam, vocab = logits.shape[1:]
-    if vocab is None:
-        vocab = tf.shape(logits)[2]
+    beam, vocab = logits.shape[1], logits.shape[2] or tf.shape(logits)[2]
     allowed = tf.where(forbidden, NEVER, logits)
     # (batch, beam, vocab) -> (batch * beam, vocab)
     best, ids = top_k(tf.reshape(allowed, [-1, vocab]), count)

@@ -59,14 +59,11 @@ class Constraints:
     def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
         """Returns the constraints of each sentence, with neutral values for None."""
         least = 0 if self.min_lengths is None else self.min_lengths
-        free = tf.fill([batch_size, 1], PAD_ID)
-        prefixes = free
+        least = tf.broadcast_to(tf.cast(least, tf.int32), [batch_size])
+        prefixes = tf.fill([batch_size, 1], PAD_ID)
         if self.prefixes is not None:
-            prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), free], axis=1)
-        return SentenceConstraints(
-            min_lengths=tf.broadcast_to(tf.cast(least, tf.int32), [batch_size]),
-            prefixes=prefixes,
-        )
+            prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), prefixes], axis=1)
+        return SentenceConstraints(least, prefixes)
 
     @property
     def only_tokens(self) -> bool:
@@ -91,7 +88,7 @@ class Constraints:
         sentence_constraints: SentenceConstraints,
         hypotheses: tf.Tensor,
         length: tf.Tensor,
-        vocab: int | tf.Tensor,
+        logits: tf.Tensor,
     ) -> tf.Tensor:
         """Marks the tokens that may not come next; PAD never may.
 
@@ -99,12 +96,13 @@ class Constraints:
             sentence_constraints: of these sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
-            vocab: the vocabulary's size.
+            logits: float (rows, beam, vocab), of which only the shape is read.
 
         Returns:
             bool (rows, beam, vocab), or (rows, 1, vocab) where the same holds for all
             hypotheses of a sentence.
         """
+        vocab = logits.shape[2] or tf.shape(logits)[2]
         tokens = tf.range(vocab)
         early = (length + 1 < sentence_constraints.min_lengths)[:, None, None]
         forbidden = tf.equal(tokens, PAD_ID) | (early & tf.equal(tokens, EOS_ID))
@@ -115,9 +113,8 @@ class Constraints:
             forbidden |= _any_of(ends, vocab)
         # Behind the prefixes the last column is read, which prescribes nothing.
         column = tf.minimum(length, tf.shape(sentence_constraints.prefixes)[1] - 1)
-        prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)[
-            :, None, None
-        ]
+        prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)
+        prescribed = prescribed[:, None, None]
         free = tf.equal(prescribed, PAD_ID)
         return tf.where(free, forbidden, tf.not_equal(tokens, prescribed))
 

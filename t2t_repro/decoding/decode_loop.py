@@ -80,6 +80,20 @@ class Method(Protocol):
         ...
 
 
+class Search(NamedTuple):
+    """A search for a batch of sentences.
+
+    Attributes:
+        method: Defines the step.
+        inputs: Inputs of each sentence; they do not change.
+        limits: int32 (batch,), the maximum number of tokens, EOS included.
+    """
+
+    method: Method
+    inputs: Rows
+    limits: tf.Tensor
+
+
 class _Batch(NamedTuple):
     """The sentences still in the batch, and the results of all.
 
@@ -99,26 +113,25 @@ class _Batch(NamedTuple):
 
 
 def decode_batch(
-    method: Method,
+    search: Search,
     decoder: StepwiseDecoder,
     state: State,
-    inputs: Rows,
-    limits: tf.Tensor,
-    compact_at: float | None,
+    compact_at: float | None = 0.25,
     width: int | None = None,
 ) -> BeamSearchResult:
     """Steps until every sentence is done.
 
     Args:
-        method: Defines the step.
+        search: From `beam_search` or `sampling_search`.
         decoder: Computes the logits of the next tokens.
-        state: State of the decoder before the first step.
-        inputs: Inputs of each sentence; they do not change.
-        limits: int32 (batch,), the maximum number of tokens, EOS included.
+        state: State of the decoder before the first step. It has as many
+            hypotheses per sentence as the search.
         compact_at: Finished sentences leave the batch when they are this share of it;
-            None keeps them.
-        width: Static length of the result; None: the number of steps taken.
+            None keeps them, because XLA and some decoders need a constant size.
+        width: Static length of the result, at least that of any hypothesis, for XLA;
+            None: the number of steps taken.
     """
+    method, inputs, limits = search
     columns = width
     if columns is None:
         columns = tf.reduce_max(tf.concat([limits, [0]], axis=0))

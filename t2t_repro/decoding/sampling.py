@@ -12,7 +12,7 @@ import tensorflow as tf
 from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints, SentenceConstraints
-from t2t_repro.decoding.decode_loop import BeamSearchResult, Progress, decode_batch
+from t2t_repro.decoding.decode_loop import Progress, Search
 from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
@@ -21,17 +21,13 @@ _HASH_BASE = 0x5851F42D4C957F2D
 _LARGEST_KEY = 2**31 - 1
 
 
-def sample(
-    decoder: StepwiseDecoder,
-    state: State,
+def sampling_search(
     config: DecodingConfig,
     limits: tf.Tensor,
     keys: tf.Tensor,
-    *,
     constraints: Constraints | None = None,
-    compact_at: float | None = 0.25,
-) -> BeamSearchResult:
-    """Draws translations of a batch of sentences, token by token.
+) -> Search:
+    """Returns the sampler for a batch of sentences, for `decode_batch`.
 
     Constraints come first, then temperature, top_k and top_p, each applied to the
     tokens that the one before has left. The score is always the plain log probability
@@ -39,16 +35,11 @@ def sample(
     penalty.
 
     Args:
-        decoder: Computes the logits of the next tokens.
-        state: State of the decoder before the first step, for `config.nbest`
-            hypotheses per sentence.
         config: Settings, of which `sampling` and `nbest` are used.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
         keys: int32 (batch,), identify the sentences: the same seed, key and limit give
             the same random numbers.
         constraints: Constraints on the hypotheses.
-        compact_at: Finished sentences leave the batch when they are this share of it;
-            None keeps them.
     """
     settings, constraints = config.sampling or Sampling(), constraints or Constraints()
     inputs = SamplingInputs(
@@ -58,8 +49,7 @@ def sample(
             tf.constant([settings.seed, 0]), keys, limits, config.nbest
         ),
     )
-    sampler = Sampler(settings, config.nbest, constraints)
-    return decode_batch(sampler, decoder, state, inputs, limits, compact_at)
+    return Search(Sampler(settings, config.nbest, constraints), inputs, limits)
 
 
 def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
@@ -179,7 +169,7 @@ class Sampler:
             inputs.sentence_constraints,
             progress.sentences.hypotheses,
             progress.length,
-            vocab,
+            logits,
         )
         allowed = tf.where(forbidden, NEVER, logits)
         uniforms = tf.gather(inputs.uniforms, progress.length, axis=2)

@@ -52,7 +52,12 @@ def kernels(device: str) -> list[Kernel]:
         xla_kernels,
     )
     from t2t_repro.fast import local_attention as fast_local_attention
-    from t2t_repro.layers import dropout, functional, label_smoothing, local_attention
+    from t2t_repro.layers import (
+        functional,
+        label_smoothing,
+        local_attention,
+        seeded_dropout,
+    )
     from t2t_repro.models import generate, halves
 
     local = fast_local_attention.attend_locally
@@ -80,7 +85,7 @@ def kernels(device: str) -> list[Kernel]:
     return [
         *on_both,
         Kernel("xla_matmul", small_batch_matmul.matmul, xla_kernels.matmul),
-        Kernel("xla_dropout", dropout.uniform, xla_kernels.uniform),
+        Kernel("xla_dropout", seeded_dropout.uniform, xla_kernels.uniform),
         Kernel("normalization", functional.normalize, normalization.normalize),
         Kernel("cross_entropy", loss, cross_entropy.smoothed_cross_entropy),
         Kernel(
@@ -110,12 +115,11 @@ def install(device: str | None = None, without: Collection[str] = ()) -> None:
     if keras.backend.backend() != "tensorflow":
         return
     uninstall()
-    for name in without:
-        if name not in NAMES:
-            raise UserError(
-                f"no optimized implementation is called {name}; use one of "
-                f"{', '.join(NAMES)}"
-            )
+    for name in set(without).difference(NAMES):
+        raise UserError(
+            f"no optimized implementation is called {name}; use one of "
+            f"{', '.join(NAMES)}"
+        )
     if os.environ.get(FAST) == "0":
         return
     if device is None:

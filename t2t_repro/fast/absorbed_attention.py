@@ -31,10 +31,8 @@ def fold(
     columns = heads * ops.shape(keys)[2]
     keys = ops.einsum("chd,bhsd->bchs", query, keys)
     values = ops.einsum("bhsd,hdc->bhsc", values, output)
-    return (
-        ops.reshape(keys, (-1, query.shape[0], columns)),
-        ops.reshape(values, (-1, columns, output.shape[2])),
-    )
+    keys = ops.reshape(keys, (-1, query.shape[0], columns))
+    return keys, ops.reshape(values, (-1, columns, output.shape[2]))
 
 
 def attend(

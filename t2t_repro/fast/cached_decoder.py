@@ -6,14 +6,13 @@ step are one product, and products of few rows are prepacked (`small_batch_matmu
 
 import copy
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 import tensorflow as tf
 from keras import ops
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
-from t2t_repro.decoding.lexical_constraints import Terms
 from t2t_repro.fast.absorbed_attention import biased_softmax
 from t2t_repro.fast.flat_attention import (
     flatten_tokens,
@@ -136,7 +135,8 @@ class KVCacheDecoder:
                 query, keys, tf.equal(bias, 0.0), distances
             )
             heads = attention.weighted_sum(weights, values, distances)
-            return self._merge_heads(attention, heads)
+            rows = merge_heads(attention, heads)
+            return self._matmuls(rows, attention.output_projection)
 
         def cross_attend(y: tf.Tensor) -> tf.Tensor:
             return self._cross_attend(
@@ -202,13 +202,7 @@ class KVCacheDecoder:
             weights = softmax_of_any_width(logits + bias)
         else:
             weights = biased_softmax(logits, bias)
-        return self._merge_heads(attention, ops.matmul(weights, values))
-
-    def _merge_heads(
-        self, attention: MultiHeadAttention, heads: tf.Tensor
-    ) -> tf.Tensor:
-        """Projects the heads: (batch, heads, beam, d_v) to (batch * beam, d_model)."""
-        rows = merge_heads(attention, heads)
+        rows = merge_heads(attention, ops.matmul(weights, values))
         return self._matmuls(rows, attention.output_projection)
 
     def select_beams(self, state: KVCacheState, parents: tf.Tensor) -> KVCacheState:
@@ -225,9 +219,8 @@ def generate_prepacked(
     search: DecodingConfig,
     decoder: ModelDecoder,
     inputs: tf.Tensor,
-    prefixes: tf.Tensor | None = None,
-    width: int | None = None,
-    terms: Terms | None = None,
+    *args: Any,
+    **kwargs: Any,
 ) -> BeamSearchResult:
     """Replaces `generate.generate`: the weights of all steps are prepacked."""
     sentences = tf.shape(inputs)[0]
@@ -236,9 +229,8 @@ def generate_prepacked(
         each.prepacked(sentences) if isinstance(each, KVCacheDecoder) else each
         for each in decoders
     ]
-    return generate.generate.reference(
-        search, generate.as_one(prepacked), inputs, prefixes, width, terms
-    )
+    decoder = generate.as_one(prepacked)
+    return generate.generate.reference(search, decoder, inputs, *args, **kwargs)
 
 
 def matmuls_of_a_step(

@@ -43,7 +43,7 @@ class CompiledSearch:
     def is_for(self, inputs: tf.Tensor) -> bool:
         """Whether the compiled search can take this batch, int32 (batch, source)."""
         sentences, source = inputs.shape
-        return sentences == 1 and self._steps(_padded(source)) <= _MOST_STEPS
+        return sentences == 1 and self._search.longest(_padded(source)) <= _MOST_STEPS
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Finds what `Translator.translate_ids` finds, for int32 (1, source)."""
@@ -52,27 +52,22 @@ class CompiledSearch:
         with self._lock:  # Only one thread compiles; the others wait.
             if source not in self._compiled:
                 self._compiled[source] = self._function(source)
-        ids, scores = self._compiled[source](tf.pad(inputs, [[0, 0], [0, padding]]))
-        return ids, scores
+        return self._compiled[source](tf.pad(inputs, [[0, 0], [0, padding]]))
 
     def _function(self, source: int) -> tf.types.experimental.ConcreteFunction:
-        width = self._steps(source)
-        decoder = as_one(
-            [
-                StaticDecoder(model, self._search.hypotheses, width, halves)
-                for model, halves in zip(self._models, self._halves, strict=True)
-            ]
-        )
+        width = self._search.longest(source)
+        decoders = [
+            StaticDecoder(model, self._search.hypotheses, width, halves)
+            for model, halves in zip(self._models, self._halves, strict=True)
+        ]
+        decoder = as_one(decoders)
 
+        @tf.function(autograph=False, jit_compile=True)
         def found(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             result = generate_prepacked(self._search, decoder, inputs, width=width)
             return result.ids, result.scores
 
-        compiled = tf.function(found, autograph=False, jit_compile=True)
-        return compiled.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
-
-    def _steps(self, source: int) -> int:
-        return self._search.longest(source)
+        return found.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
 
 
 def _padded(source: int) -> int:

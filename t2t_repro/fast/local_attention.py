@@ -87,7 +87,8 @@ def nearby_values(weights: Tensor, value: Tensor, windows: Windows) -> Tensor:
 def query_blocks(query: Tensor, windows: Windows) -> Tensor:
     """(batch, heads, length, d) -> (batch, heads, blocks, size, d), with zeros."""
     batch, heads, length, depth = ops.shape(query)
-    filled = ops.pad(query, _behind(2, windows.blocks * windows.size - length))
+    behind = windows.blocks * windows.size - length
+    filled = ops.pad(query, [[0, 0], [0, 0], [0, behind], [0, 0]])
     # (batch, heads, blocks * size, d) -> (batch, heads, blocks, size, d)
     shape = (batch, heads, windows.blocks, windows.size, depth)
     return ops.reshape(filled, shape)
@@ -97,7 +98,7 @@ def key_windows(key: Tensor, windows: Windows) -> Tensor:
     """Gives each block the keys in reach: (batch, heads, blocks, width, d)."""
     radius, size = windows.radius, windows.size
     behind = windows.blocks * size - windows.length + radius
-    padded = ops.pad(key, _behind(2, behind, radius))
+    padded = ops.pad(key, [[0, 0], [0, 0], [radius, behind], [0, 0]])
     return ops.take(padded, _places(windows), axis=2)
 
 
@@ -144,10 +145,3 @@ def _places(windows: Windows) -> Tensor:
     """
     first = ops.arange(windows.blocks, dtype="int32") * windows.size
     return ops.expand_dims(first, 1) + np.arange(windows.width, dtype="int32")
-
-
-def _behind(axis: int, count: Tensor | int, before: int = 0) -> list[list[Tensor]]:
-    """Returns the padding of a tensor (batch, heads, length, d) along one axis."""
-    padding: list[list[Tensor]] = [[0, 0] for _ in range(4)]
-    padding[axis] = [before, count]
-    return padding

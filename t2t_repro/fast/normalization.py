@@ -42,54 +42,43 @@ def normalize_in_float64(
 def _with_gradient(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float, by_reductions: bool
 ) -> Tensor:
-    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
-        return _normalized(x, scale, bias, epsilon, by_reductions)
-
-    rows = ops.custom_gradient(normalized)(flatten_tokens(x), scale, bias)
-    return unflatten_tokens(x, rows)
-
-
-def _normalized(
-    x: Tensor,
-    scale: Tensor,
-    bias: Tensor,
-    epsilon: float,
-    by_reductions: bool,
-) -> tuple[Tensor, object]:
-    """Returns layer_norm(x) and its gradient.
+    """Computes layer_norm(x), with its gradient written out.
 
     Differentiating the formula step by step makes some twenty passes over memory;
     with the normalised value kept, the gradient takes six.
 
     Args:
-        x: float32 (rows, channels).
+        x: float32 (..., channels).
         scale: float32 (channels,).
         bias: float32 (channels,).
         epsilon: added to the variance.
         by_reductions: whether the gradient's means are reductions, not products.
 
     Returns:
-        float32 (rows, channels), and the function from its gradient to those of the
-        three arguments.
+        Like ``x``.
     """
-    centred = x - ops.mean(x, axis=1, keepdims=True)
-    variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
-    inverse = ops.rsqrt(variance + epsilon)
-    normal = centred * inverse
 
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple:
-        dy = args[0] if upstream is None else upstream
-        dy_normal = dy * normal
-        # The means over channels of dy * scale and of dy * scale * normal.
-        if by_reductions:
-            mean, mean_normal = (
-                ops.mean(each * scale, axis=1, keepdims=True)
-                for each in (dy, dy_normal)
-            )
-        else:  # (rows, channels) @ (channels, 1)
+    @ops.custom_gradient
+    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
+        centred = x - ops.mean(x, axis=1, keepdims=True)
+        variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
+        inverse = ops.rsqrt(variance + epsilon)
+        normal = centred * inverse
+
+        def means(*tensors: Tensor) -> list[Tensor]:
+            """Averages tensors times the scale over channels: (rows, 1) each."""
+            if by_reductions:
+                return [ops.mean(y * scale, axis=1, keepdims=True) for y in tensors]
             column = ops.expand_dims(scale, 1) / x.shape[1]
-            mean, mean_normal = (ops.matmul(each, column) for each in (dy, dy_normal))
-        dx = (dy * scale - mean - normal * mean_normal) * inverse
-        return dx, ops.sum(dy_normal, axis=0), ops.sum(dy, axis=0)
+            return [ops.matmul(y, column) for y in tensors]
 
-    return normal * scale + bias, gradient
+        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple:
+            dy = args[0] if upstream is None else upstream
+            dy_normal = dy * normal
+            mean, mean_normal = means(dy, dy_normal)
+            dx = (dy * scale - mean - normal * mean_normal) * inverse
+            return dx, ops.sum(dy_normal, axis=0), ops.sum(dy, axis=0)
+
+        return normal * scale + bias, gradient
+
+    return unflatten_tokens(x, normalized(flatten_tokens(x), scale, bias))

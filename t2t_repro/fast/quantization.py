@@ -82,13 +82,11 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
     """
     matrices, biases = [], []
     for layer in group:
-        matrix, bias = np.asarray(_matrix_of(layer), np.float32), None
-        if isinstance(layer, TokenEmbedding):
-            matrix = matrix.T
-        else:
-            bias = layer.bias
-        matrices.append(matrix)
-        biases.append(np.zeros(matrix.shape[1]) if bias is None else np.asarray(bias))
+        is_table = isinstance(layer, TokenEmbedding)
+        matrix = np.asarray(_matrix_of(layer), np.float32)
+        matrices.append(matrix.T if is_table else matrix)
+        bias = None if is_table else layer.bias
+        biases.append(np.zeros(len(matrices[-1].T)) if bias is None else bias)
     return np.concatenate(matrices, 1), np.concatenate(biases).astype(np.float32)
 
 
@@ -135,36 +133,24 @@ class QuantizedMatmul:
         self._step = (self.high - low) / UINT8_MAX
         self._zero = round(-low / self._step)
         zero = self._zero * self._step * self._scale
-        self._bias = (bias - zero * codes.sum(axis=0, dtype=np.int64)).astype(
-            np.float32
-        )
+        sums = codes.sum(axis=0, dtype=np.int64)
+        self._bias = np.asarray(bias - zero * sums, np.float32)
         # In a function, so that several graphs of an export have one copy.
         self._columns = tf.function(self._of_columns, autograph=False)
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:
         """Multiplies rows.
 
         Args:
-            x: float32 (rows, channels); or quint8, from `rectified`.
+            x: float32 (rows, channels); or quint8, from a call with `high`.
+            high: the value that the largest uint8 of a rectified product stands for;
+                larger values are clipped. None: the product is not rectified.
 
         Returns:
-            float32 (rows, units).
+            The product, float32 (rows, units); rectified, quint8 (rows, units).
         """
-        return self._multiply(x)
-
-    def rectified(self, x: tf.Tensor, high: float) -> tf.Tensor:
-        """Returns the positive part of a product, quint8 (rows, units).
-
-        Args:
-            x: float32 (rows, channels).
-            high: the value that the largest uint8 stands for; what is above is clipped.
-        """
-        return self._multiply(x, high)
-
-    def _multiply(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:
-        rows = x
         if x.dtype != tf.quint8:
-            rows, _, _ = tf.raw_ops.QuantizeV2(
+            x, _, _ = tf.raw_ops.QuantizeV2(
                 input=x,
                 min_range=-self._zero * self._step,
                 max_range=(UINT8_MAX - self._zero) * self._step,
@@ -174,7 +160,7 @@ class QuantizedMatmul:
             )
         bias, most = self._columns()
         most_row = UINT8_MAX * self._step
-        return int8_matmul(rows, self.codes.value(), bias, most_row, most, high)
+        return int8_matmul(x, self.codes.value(), bias, most_row, most, high)
 
     def _of_columns(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns bias and largest weight of each, float32 (units,)."""
@@ -198,7 +184,7 @@ class QuantizedFeedForward:
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         """Applies the network to float32 (..., d_model)."""
-        codes = self.hidden.rectified(flatten_tokens(x), self.output.high)
+        codes = self.hidden(flatten_tokens(x), self.output.high)
         return unflatten_tokens(x, self.output(codes))
 
 
@@ -245,8 +231,7 @@ def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Vari
     replaced: set[str] = set()
     matmuls: dict[QuantizedMatmul, None] = {}
     for layer in model._flatten_layers():
-        matmul = _quantized_matmul(layer)
-        if matmul is not None:
+        if matmul := _quantized_matmul(layer):
             matmuls[matmul] = None
             # A quantized matmul adds the bias of a `Dense` itself.
             weights = layer.weights if isinstance(layer, Dense) else [layer.table]

@@ -1,6 +1,7 @@
 """The layers of a stack, traced as one."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import keras
@@ -15,9 +16,9 @@ from t2t_repro.fast.flat_attention import (
 )
 from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.attention import both
-from t2t_repro.layers.dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.functional import Tensor, apply_layers
 from t2t_repro.layers.masks import causal_mask
+from t2t_repro.layers.seeded_dropout import dropout_seed, given_seed, salt_of, salted
 from t2t_repro.layers.stacks import DecoderLayer, EncoderLayer
 
 
@@ -53,11 +54,9 @@ def apply_layers_once_traced(
 
     @tf.function(autograph=False)
     def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
-        with keras.StatelessScope(zip(first.weights, weights, strict=True)):
-            if seed is None:
-                return on_rows(first, rows)
-            with dropout_seed(seed):
-                return on_rows(first, rows)
+        given = nullcontext() if seed is None else dropout_seed(seed)
+        with keras.StatelessScope(zip(first.weights, weights, strict=True)), given:
+            return on_rows(first, rows)
 
     # Masks of dropout are those of the layers themselves, called one by one.
     salt = salt_of(first.path)
@@ -98,15 +97,9 @@ class _OnRows:
             return attend(layer.self_attention, y, y, lengths, self.mask, self.training)
 
         def cross_attend(y: Tensor) -> Tensor:
+            attention, mask = layer.cross_attention, self.cross_mask
             lengths = (self.length, self.source)
-            return attend(
-                layer.cross_attention,
-                y,
-                self.memory,
-                lengths,
-                self.cross_mask,
-                self.training,
-            )
+            return attend(attention, y, self.memory, lengths, mask, self.training)
 
         if isinstance(layer, EncoderLayer):
             return layer.apply_sublayers(rows, self_attend)

@@ -63,9 +63,9 @@ class SharedMatmul:
     ) -> Tensor:
         """Maps float (..., channels) to (..., units); `whole` has its own weights."""
         rows = self.whole(flatten_tokens(x))
-        return unflatten_tokens(
-            x, rows if self.columns is None else rows[:, self.columns]
-        )
+        if self.columns is not None:
+            rows = rows[:, self.columns]
+        return unflatten_tokens(x, rows)
 
 
 class StepMatmuls:
@@ -223,8 +223,7 @@ def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
     halves = ops.split(kernel, middle, 0)
 
     def divided(x: Tensor) -> Tensor:
-        parts = zip(ops.split(x, middle, 1), halves, strict=True)
-        first, second = (ops.matmul(part, half) for part, half in parts)
+        first, second = map(ops.matmul, ops.split(x, middle, 1), halves)
         return first + second
 
     return _product_of(kernel, divided, long, kernel.shape[1])

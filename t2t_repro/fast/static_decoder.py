@@ -31,10 +31,7 @@ class StaticDecoder(KVCacheDecoder):
         self, model: Transformer, beam_size: int, width: int, halves: StepMatmuls
     ) -> None:
         super().__init__(model, beam_size, halves)
-        columns = self._columns
-        self._columns = FixedKVCacheSlots(
-            beam_size, columns.heads, columns.radius, columns.is_relative, width
-        )
+        self._columns = FixedKVCacheSlots(**vars(self._columns), width=width)
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
         """Runs the encoder, and folds its output into every layer's projections.
@@ -43,9 +40,8 @@ class StaticDecoder(KVCacheDecoder):
         """
         state = super().start(inputs)
         caches = []
-        for layer, cache in zip(
-            self.model.decoder.layers_in_order(), state.layers, strict=True
-        ):
+        layers = self.model.decoder.layers_in_order()
+        for layer, cache in zip(layers, state.layers, strict=True):
             if _is_foldable(inputs.shape[1], layer.cross_attention):
                 keys, values = absorbed_attention.fold(
                     layer.cross_attention, cache.cross_keys, cache.cross_values
@@ -66,10 +62,8 @@ class StaticDecoder(KVCacheDecoder):
         bias: tf.Tensor,
     ) -> tf.Tensor:
         if cache.cross_keys.shape.rank == 3:
-            keys, values, beam = cache.cross_keys, cache.cross_values, self.beam_size
-            return absorbed_attention.attend(
-                attention, y, keys, values, bias[:, :, :1], beam
-            )
+            memory = cache.cross_keys, cache.cross_values, bias[:, :, :1]
+            return absorbed_attention.attend(attention, y, *memory, self.beam_size)
         return super()._cross_attend(attention, y, cache, bias)
 
 

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from t2t_repro.decoding import candidates
+
 SMALLEST_CHUNKED = 1024
 """Rows shorter than this (elements) go to `tf.math.top_k` whole."""
 
@@ -26,30 +28,12 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
         values: float (rows, k), descending; of equal ones the lower column first.
         columns: int32 (rows, k).
     """
-    columns = values.shape[-1]
-    if columns is None:
-        return tf.math.top_k(values, tf.minimum(k, tf.shape(values)[-1]))
-    k = min(k, columns)
+    columns = values.shape[-1] or 0
     width = chunk_width(columns)
     chunks = -(-columns // width)
     if columns < SMALLEST_CHUNKED or chunks <= k:
-        return tf.math.top_k(values, k)
-    return _top_k_of_chunks(values, k, chunks, width)
-
-
-def chunk_width(columns: int) -> int:
-    """Chooses the width that needs the least padding, the narrowest of equals.
-
-    Padding copies the whole matrix, so a divisor of `columns` is worth having.
-    """
-    return min(CHUNK_WIDTHS, key=lambda width: (-columns % width, width))
-
-
-def _top_k_of_chunks(
-    values: tf.Tensor, k: int, chunks: int, width: int
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the k largest of each row; see `top_k`."""
-    padding = chunks * width - values.shape[-1]
+        return candidates.top_k.reference(values, k)
+    padding = chunks * width - columns
     if padding:
         values = tf.pad(values, [[0, 0], [0, padding]], constant_values=float("-inf"))
     # (rows, chunks * width) -> (rows, chunks, width)
@@ -61,3 +45,11 @@ def _top_k_of_chunks(
     largest, position = tf.math.top_k(searched, k)
     chunk = tf.gather(best, position // width, batch_dims=1)
     return largest, chunk * width + position % width
+
+
+def chunk_width(columns: int) -> int:
+    """Chooses the width that needs the least padding, the narrowest of equals.
+
+    Padding copies the whole matrix, so a divisor of `columns` is worth having.
+    """
+    return min(CHUNK_WIDTHS, key=lambda width: (-columns % width, width))

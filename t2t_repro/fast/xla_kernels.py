@@ -5,7 +5,7 @@ from tensorflow.compiler.tf2xla.python import xla
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
 from t2t_repro.fast import small_batch_matmul
-from t2t_repro.layers import dropout
+from t2t_repro.layers import seeded_dropout
 from t2t_repro.layers.functional import Shape
 
 
@@ -36,13 +36,13 @@ def matmul(x: tf.Tensor, matrix: tf.Tensor, transposed: bool = False) -> tf.Tens
 
 
 def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
-    """Replaces `dropout.uniform`: other numbers, just as good.
+    """Replaces `seeded_dropout.uniform`: other numbers, just as good.
 
     XLA draws TensorFlow's own (Philox) in 2.7 times TensorFlow's time, Threefry's in
     0.8 times. Outside XLA, TensorFlow has no Threefry.
     """
     if not in_xla():
-        return dropout.uniform.reference(shape, seed)
+        return seeded_dropout.uniform.reference(shape, seed)
     return tf.random.stateless_uniform(shape, seed, alg="threefry")
 
 

@@ -182,6 +182,10 @@ class ModelFields:
             return {"class_name": "t2t_repro>LocalAttention", "config": config}
         return None
 
+    def table_rows(self, vocab_size: int) -> int:
+        """Returns the rows of an embedding table: a multiple of `vocab_divisor`."""
+        return -(-vocab_size // self.vocab_divisor) * self.vocab_divisor
+
     @property
     def decoder_layers(self) -> int:
         """The number of layers in the decoder."""

@@ -78,7 +78,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     activation = _ACTIVATIONS[first.feed_forward.activation]
     spec = TransformerSpec.from_config(
         (model.encoder.num_layers, model.decoder.num_layers),
-        first.num_heads,
+        first.self_attention.num_heads,
         pre_norm=pre_norm,
         activation=getattr(common_spec.Activation, activation),
     )
@@ -117,20 +117,21 @@ def _start_symbol(model: Transformer) -> int:
 def _refuse_what_it_lacks(model: Transformer) -> None:
     """Raises UserError for what CTranslate2's Transformer cannot express."""
     layer = model.encoder.layer_0
-    whole = model.d_model // layer.num_heads
-    if far := getattr(layer.self_attention, "max_relative_position", 0):
+    attention = layer.self_attention
+    whole = model.d_model // attention.num_heads
+    if far := getattr(attention, "max_relative_position", 0):
         raise UserError(
             f"max_relative_position={far}: CTranslate2 has no relative positions "
             "beside absolute ones; export a saved_model"
         )
-    if radius := getattr(layer.self_attention, "radius", 0):
+    if radius := getattr(attention, "radius", 0):
         raise UserError(
             f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
             "positions; export a saved_model"
         )
-    if {layer.d_k, layer.d_v} != {whole}:
+    if {attention.d_k, attention.d_v} != {whole}:
         raise UserError(
-            f"d_k={layer.d_k} and d_v={layer.d_v}: CTranslate2 needs both to be "
+            f"d_k={attention.d_k} and d_v={attention.d_v}: CTranslate2 needs both to be "
             f"d_model / num_heads = {whole}; export a saved_model"
         )
 

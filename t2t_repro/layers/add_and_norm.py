@@ -41,9 +41,8 @@ class LayerNormalization(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """Normalises each position of float (..., channels)."""
-        wide, scale, bias = (
-            ops.cast(each, "float32") for each in (x, self.scale.value, self.bias.value)
-        )
+        given = (x, self.scale.value, self.bias.value)
+        wide, scale, bias = (ops.cast(each, "float32") for each in given)
         return ops.cast(self.normalize(wide, scale, bias, self.epsilon), x.dtype)
 
 

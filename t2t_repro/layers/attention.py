@@ -82,7 +82,7 @@ class MultiHeadAttention(Layer):
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         """Creates the four projections."""
-        width = self.compute_output_shape(query_shape)[-1]
+        width = self.d_model or query_shape[-1]
         self.output_projection = self._projection(width, "output")
         self.query.build(query_shape)
         self.key.build(key_shape or value_shape)
@@ -173,9 +173,8 @@ class MultiHeadAttention(Layer):
         Returns:
             float (batch, targets, d_model).
         """
-        weights = self.drop(
-            self.attention_weights(query, key, mask, **where), training=training
-        )
+        weights = self.attention_weights(query, key, mask, **where)
+        weights = self.drop(weights, training=training)
         return self.merge_heads(self.weighted_sum(weights, value, **where))
 
     def attention_weights(

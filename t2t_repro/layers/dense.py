@@ -31,15 +31,10 @@ class Dense(Layer):
 
     def build(self, input_shape: Shape) -> None:
         """Creates the kernel (Glorot-uniform, tensor2tensor utils/optimize.py)."""
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(input_shape[-1], self.units),
-            initializer="glorot_uniform",
-        )
+        shape = (input_shape[-1], self.units)
+        self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
         if self.use_bias:
-            self.bias = self.add_weight(
-                name="bias", shape=(self.units,), initializer="zeros"
-            )
+            self.bias = self.add_weight((self.units,), "zeros", name="bias")
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns (..., units)."""

@@ -62,15 +62,11 @@ class TokenEmbedding(Layer):
 
     def build(self, input_shape: object = None) -> None:
         """Creates the table and the bias."""
-        self.table = self.add_weight(
-            name="table",
-            shape=(self.vocab_size, self.d_model),
-            initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
-        )
+        shape = (self.vocab_size, self.d_model)
+        normal = keras.initializers.RandomNormal(stddev=self.d_model**-0.5)
+        self.table = self.add_weight(shape, normal, name="table")
         if self.use_bias:
-            self.bias = self.add_weight(
-                name="bias", shape=(self.vocab_size,), initializer=_all_but_padding
-            )
+            self.bias = self.add_weight(shape[:1], _all_but_padding, name="bias")
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the shape of the embeddings of ids."""
@@ -109,34 +105,3 @@ class TokenEmbedding(Layer):
 def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
     """Makes a bias that gives PAD no probability, and else zeros."""
     return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
-
-
-@keras.saving.register_keras_serializable("t2t_repro")
-class TargetSpace(Layer):
-    """One trained vector added to every source position.
-
-    # T2T: transformer_layers.py:transformer_prepare_encoder adds row
-    ``target_space_id`` of a 32-row table, padding positions included. The paper has
-    no such vector; tensor2tensor's checkpoints and parameter counts do.
-
-    Args:
-        target_space_id: the row used.
-    """
-
-    ROWS = 32
-
-    def __init__(self, target_space_id: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.target_space_id = target_space_id
-
-    def build(self, input_shape: Shape) -> None:
-        """Creates the table, Glorot-uniform."""
-        self.table = self.add_weight(
-            name="table",
-            shape=(self.ROWS, input_shape[-1]),
-            initializer="glorot_uniform",
-        )
-
-    def call(self, x: Tensor) -> Tensor:
-        """Adds the vector to float (batch, source, d_model)."""
-        return x + ops.cast(self.table[self.target_space_id], x.dtype)

@@ -8,16 +8,11 @@ from keras import ops
 
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.functional import Shape, Tensor, relu
+from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
-ACTIVATIONS = {
-    "relu": relu,
-    "swish": ops.silu,
-    "gelu": lambda x: ops.gelu(x, approximate=False),
-    "gelu_sigmoid": lambda x: x * ops.sigmoid(1.702 * x),
-}
-"""The last is an approximation of GELU, which Marian had up to version 1.12.0."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": ops.relu}
+"""`imported_options` adds those of other programs' models."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -49,9 +44,8 @@ class FeedForward(Layer):
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
-        policy = self.dtype_policy
-        self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=policy)
-        self.drop = Dropout(dropout, name="dropout", dtype=policy)
+        self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
+        self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape: Shape) -> None:
         """Creates both linear maps."""

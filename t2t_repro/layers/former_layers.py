@@ -5,8 +5,9 @@ Keras addresses weights in a file by class name. A layer is therefore created wi
 former class, and changes to the current class after its weights are loaded.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import keras
 
@@ -26,8 +27,6 @@ OPTIONS = {
 }
 """Arguments of the parts in a `variant`, and their current names."""
 
-register = keras.saving.register_keras_serializable("t2t_repro")
-
 
 class _Former:
     def load_own_variables(self, store: Any) -> None:
@@ -41,60 +40,22 @@ class _Biased(_Former):
         return super().from_config({**config, "use_bias": True})  # type: ignore[misc]
 
 
-@register
-class BiasedAttention(_Biased, MultiHeadAttention):
-    """`MultiHeadAttention` with biases."""
+FORMER: dict[str, tuple[type, type]] = {
+    "BiasedAttention": (_Biased, MultiHeadAttention),
+    "BiasedRelativeAttention": (_Biased, RelativeAttention),
+    "NeighbourhoodAttention": (_Former, LocalAttention),
+    "BiasedNeighbourhoodAttention": (_Biased, LocalAttention),
+    "ActivatedFeedForward": (_Former, FeedForward),
+    "EpsilonNormalization": (_Former, LayerNormalization),
+    "EpsilonResidual": (_Former, Residual),
+    "BiasedEmbedding": (_Biased, TokenEmbedding),
+    "StartEmbedding": (_Former, TokenEmbedding),
+    "BiasedStartEmbedding": (_Biased, TokenEmbedding),
+}
+"""The bases of each former class."""
 
-
-@register
-class BiasedRelativeAttention(_Biased, RelativeAttention):
-    """`RelativeAttention` with biases."""
-
-
-@register
-class NeighbourhoodAttention(_Former, LocalAttention):
-    """`LocalAttention`."""
-
-
-@register
-class BiasedNeighbourhoodAttention(_Biased, LocalAttention):
-    """`LocalAttention` with biases."""
-
-
-@register
-class ActivatedFeedForward(_Former, FeedForward):
-    """`FeedForward` with an activation."""
-
-
-@register
-class EpsilonNormalization(_Former, LayerNormalization):
-    """`LayerNormalization` with an epsilon."""
-
-
-@register
-class EpsilonResidual(_Former, Residual):
-    """`Residual` with an epsilon."""
-
-
-@register
-class BiasedEmbedding(_Biased, TokenEmbedding):
-    """`TokenEmbedding` with biases."""
-
-
-@register
-class StartEmbedding(_Former, TokenEmbedding):
-    """`TokenEmbedding` with a start symbol."""
-
-
-@register
-class BiasedStartEmbedding(_Biased, TokenEmbedding):
-    """`TokenEmbedding` with biases and a start symbol."""
-
-
-class _Reader(NamedTuple):
-    """A registered object, of which Keras calls `from_config`."""
-
-    from_config: Callable[[dict[str, Any]], Any]
+for former_name, bases in FORMER.items():
+    keras.saving.register_keras_serializable("t2t_repro")(type(former_name, bases, {}))
 
 
 def accept_variant(kind: type) -> None:
@@ -110,7 +71,8 @@ def accept_variant(kind: type) -> None:
         return layer
 
     name = keras.saving.get_registered_name(kind)
-    keras.saving.get_custom_objects()[name] = _Reader(from_config)
+    # Keras calls the `from_config` of a registered object.
+    keras.saving.get_custom_objects()[name] = SimpleNamespace(from_config=from_config)
 
 
 def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,11 +28,6 @@ def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
     return y if bias is None else ops.add(y, bias)
 
 
-def relu(x: Tensor) -> Tensor:
-    """``max(0, x)`` (section 3.3), of float of any shape."""
-    return ops.relu(x)
-
-
 @dispatched
 def tied_logits(x: Tensor, table: Tensor) -> Tensor:
     """``x E^T``: how like each row of a table a vector is (section 3.4).

@@ -1,11 +1,27 @@
 """What all layers of this package have in common."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from t2t_repro.layers.functional import Shape
+
+
+def arguments_of(kind: type) -> list[str]:
+    """Returns the names of the arguments that a class lists, in order."""
+    return inspect.getfullargspec(kind).args[1:]
+
+
+def given_arguments(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of a constructor's `locals()` that are arguments of its class."""
+    return {name: values[name] for name in arguments_of(kind)}
+
+
+def registered_layer(name: str) -> Any:
+    """Returns the class of a layer that only some models have."""
+    return keras.saving.get_registered_object(f"t2t_repro>{name}")
 
 
 class Layer(keras.layers.Layer):
@@ -22,19 +38,13 @@ class Layer(keras.layers.Layer):
         """Returns the shape of the output, by default that of the first input."""
         return [*shapes, *named.values()][0]
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """Traces `call`, since one shape does not tell types and attention scores."""
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+    # Traces `call`, since one shape does not tell types and attention scores.
+    compute_output_spec = keras.Operation.compute_output_spec
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again, without its weights."""
-        named = {
-            parameter.name
-            for kind in type(self).__mro__
-            if issubclass(kind, Layer)
-            for parameter in inspect.signature(kind).parameters.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
-        }
+        kinds = (kind for kind in type(self).__mro__ if issubclass(kind, Layer))
+        names = {name for kind in kinds for name in inspect.signature(kind).parameters}
         # A subclass that keeps one elsewhere adds it in a `get_config` of its own.
-        kept = {name: getattr(self, name) for name in named if hasattr(self, name)}
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return super().get_config() | kept

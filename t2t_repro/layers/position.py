@@ -1,13 +1,12 @@
 """Position signals (paper section 3.5)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.layers.functional import Shape, Tensor
+from t2t_repro.layers.functional import Tensor
 from t2t_repro.layers.layer import Layer
 
 MAX_TIMESCALE = 10_000.0
@@ -57,43 +56,14 @@ def sinusoid_paper(positions: Tensor, d_model: int) -> Tensor:
     return ops.reshape(pairs, (*ops.shape(positions), d_model))
 
 
-def sinusoid_halves(positions: Tensor, d_model: int) -> Tensor:
-    """The paper's frequencies in tensor2tensor's order: all sines, then all cosines.
-
-    Transformers and CTranslate2 give it to Marian's models (transformers
-    modeling_marian.py:MarianSinusoidalPositionalEmbedding). Arguments and result are
-    those of `sinusoid_paper`.
-    """
-    pairs = sinusoid_paper(positions, d_model)
-    return ops.concatenate([pairs[..., 0::2], pairs[..., 1::2]], axis=-1)
-
-
-def sinusoid_from_one(positions: Tensor, d_model: int) -> Tensor:
-    """`sinusoid` of positions counted from 1, as OpenNMT-tf's (layers/position.py)."""
-    return sinusoid(positions + 1, d_model)
-
-
 def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """Multiplies positions (..., length) by rates (d / 2,), radians per position."""
     places = ops.expand_dims(ops.cast(positions, "float32"), -1)
     return places * ops.convert_to_tensor(rates, "float32")
 
 
-FORMULAS = {
-    "sinusoid": sinusoid,
-    "sinusoid_paper": sinusoid_paper,
-    "sinusoid_halves": sinusoid_halves,
-    "sinusoid_from_one": sinusoid_from_one,
-}
-
-
-def _added(
-    x: Tensor, positions: Tensor | None, signal: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Adds a signal (..., length, d_model) of positions to x."""
-    if positions is None:
-        positions = ops.arange(ops.shape(x)[1], dtype="int32")
-    return x + ops.cast(signal(positions), x.dtype)
+FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
+"""`imported_options` adds those of other programs."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -124,40 +94,6 @@ class PositionalEncoding(Layer):
         Returns:
             Like ``x``.
         """
-        signal = FORMULAS[self.formula]
-        return _added(x, positions, lambda places: signal(places, x.shape[-1]))
-
-
-@keras.saving.register_keras_serializable("t2t_repro")
-class LearnedPosition(Layer):
-    """Adds rows of a trained table; beyond it, nothing.
-
-    Reference: paper table 3 row (E); tensor2tensor
-    common_attention.py:add_positional_embedding (zeros past the table, no error).
-
-    Args:
-        max_position: rows of the table.
-    """
-
-    def __init__(self, max_position: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.max_position = max_position
-
-    def build(self, x_shape: Shape) -> None:
-        """Creates the table, Glorot-uniform as tensor2tensor's."""
-        self.table = self.add_weight(
-            name="table",
-            shape=(self.max_position, x_shape[-1]),
-            initializer="glorot_uniform",
-        )
-
-    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Adds the rows; arguments and result are those of `PositionalEncoding`."""
-        return _added(x, positions, self._rows)
-
-    def _rows(self, positions: Tensor) -> Tensor:
-        """Looks up int32 (..., length): float (..., length, d_model)."""
-        inside = ops.cast(positions < self.max_position, self.compute_dtype)
-        last = self.max_position - 1
-        rows = ops.take(self.table, ops.minimum(positions, last), axis=0)
-        return ops.cast(rows, self.compute_dtype) * ops.expand_dims(inside, -1)
+        if positions is None:
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")
+        return x + ops.cast(FORMULAS[self.formula](positions, x.shape[-1]), x.dtype)

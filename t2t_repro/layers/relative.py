@@ -1,5 +1,6 @@
 """Relative positions in self-attention (Shaw et al. 2018, arXiv:1803.02155)."""
 
+import functools
 from typing import Any
 
 import keras
@@ -29,11 +30,8 @@ class RelativeTable(Layer):
 
     def build(self, input_shape: object = None) -> None:
         """Creates the table, Glorot-uniform."""
-        self.table = self.add_weight(
-            name="table",
-            shape=(2 * self.max_distance + 1, self.depth),
-            initializer="glorot_uniform",
-        )
+        shape = (2 * self.max_distance + 1, self.depth)
+        self.table = self.add_weight(shape, "glorot_uniform", name="table")
 
     def call(self, distances: Tensor) -> Tensor:
         """Looks up int32 (targets, sources): float (targets, sources, depth)."""
@@ -71,11 +69,9 @@ class RelativeAttention(MultiHeadAttention):
         super().__init__(num_heads, d_k, d_v, **kwargs)
         self.max_relative_position = far = max_relative_position
         self.radius = radius
-        policy = self.dtype_policy
-        self.relative_keys = RelativeTable(far, d_k, name="relative_keys", dtype=policy)
-        self.relative_values = RelativeTable(
-            far, d_v, name="relative_values", dtype=policy
-        )
+        table = functools.partial(RelativeTable, far, dtype=self.dtype_policy)
+        self.relative_keys = table(d_k, name="relative_keys")
+        self.relative_values = table(d_v, name="relative_values")
 
     def build(
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
@@ -119,6 +115,5 @@ class RelativeAttention(MultiHeadAttention):
         if distances is None:
             distances = distances_between(weights, value)
         vectors = self.relative_values(distances)
-        return ops.matmul(weights, value) + ops.einsum(
-            "bhts,tsd->bhtd", weights, vectors
-        )
+        relative = ops.einsum("bhts,tsd->bhtd", weights, vectors)
+        return ops.matmul(weights, value) + relative

@@ -1,6 +1,7 @@
 """The encoder and the decoder (paper section 3.1)."""
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import keras
@@ -9,7 +10,7 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer
+from t2t_repro.layers.layer import Layer, given_arguments
 
 Sublayer = Callable[[Tensor], Tensor]
 OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
@@ -23,8 +24,18 @@ def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
     return keras.saving.serialize_keras_object(layer) | {"build_config": None}
 
 
+def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> Any:
+    """Makes the paper's attention, or a copy of another layer with its own options."""
+    if other is None:
+        return MultiHeadAttention(name=name, **config)
+    config = config | other["config"] | {"name": name, "dtype": config["dtype"]}
+    return keras.saving.deserialize_keras_object(other | {"config": config})
+
+
 class _StackLayer(Layer):
     """A layer of a stack: sub-layers, each with its residual connection."""
+
+    has_cross_attention: ClassVar[bool]
 
     def __init__(
         self,
@@ -43,45 +54,25 @@ class _StackLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.d_k = d_k
-        self.d_v = d_v
-        self.d_ff = d_ff
-        self.dropout = dropout
-        self.norm = norm
-        self.attention_dropout = attention_dropout
-        self.ffn_dropout = ffn_dropout
-        self.activation = activation
-        self.attention_bias = attention_bias
-        self.norm_epsilon = norm_epsilon
-        self._other_attention = layer_config(self_attention)
-        self._make()
+        self_attention = layer_config(self_attention)
+        self._config = given_arguments(_StackLayer, locals())
+        own = {"dtype": self.dtype_policy}
+        residual = functools.partial(Residual, dropout, norm, norm_epsilon, **own)
+        config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
+        config |= {"dropout": attention_dropout, "use_bias": attention_bias, **own}
+        attention = functools.partial(_attention, config)
+        self.self_attention = attention("self_attention", self_attention)
+        self.self_attention_residual = residual(name="self_attention_residual")
+        if self.has_cross_attention:
+            self.cross_attention = attention("cross_attention")
+            self.cross_attention_residual = residual(name="cross_attention_residual")
+        own = {"name": "feed_forward", **own}
+        self.feed_forward = FeedForward(d_ff, ffn_dropout, activation, **own)
+        self.feed_forward_residual = residual(name="feed_forward_residual")
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again."""
-        return super().get_config() | {"self_attention": self._other_attention}
-
-    def _attention(self, name: str, other: dict[str, Any] | None = None) -> Any:
-        config: dict[str, Any] = {
-            "num_heads": self.num_heads,
-            "d_k": self.d_k,
-            "d_v": self.d_v,
-            "dropout": self.attention_dropout,
-            "use_bias": self.attention_bias,
-        }
-        own = {"name": name, "dtype": self.dtype_policy}
-        if other is None:
-            return MultiHeadAttention(**config, **own)
-        other = other | {"config": config | other["config"] | own}
-        return keras.saving.deserialize_keras_object(other)
-
-    def _residual(self, name: str) -> Residual:
-        own = {"name": f"{name}_residual", "dtype": self.dtype_policy}
-        return Residual(self.dropout, self.norm, self.norm_epsilon, **own)
-
-    def _feed_forward(self) -> FeedForward:
-        own = {"name": "feed_forward", "dtype": self.dtype_policy}
-        return FeedForward(self.d_ff, self.ffn_dropout, self.activation, **own)
+        return super().get_config() | self._config
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -108,11 +99,7 @@ class EncoderLayer(_StackLayer):
         ValueError: ``norm`` or ``activation`` is unknown.
     """
 
-    def _make(self) -> None:
-        self.self_attention = self._attention("self_attention", self._other_attention)
-        self.self_attention_residual = self._residual("self_attention")
-        self.feed_forward = self._feed_forward()
-        self.feed_forward_residual = self._residual("feed_forward")
+    has_cross_attention = False
 
     def build(self, x_shape: Shape) -> None:
         """Builds the sub-layers."""
@@ -151,9 +138,8 @@ class EncoderLayer(_StackLayer):
         Returns:
             Like ``x``.
         """
-        attention = self.self_attention
         return self.apply_sublayers(
-            x, lambda y: attention(y, y, attention_mask=attention_mask)
+            x, lambda y: self.self_attention(y, y, attention_mask=attention_mask)
         )
 
 
@@ -164,13 +150,7 @@ class DecoderLayer(_StackLayer):
     Its arguments are those of `EncoderLayer`.
     """
 
-    def _make(self) -> None:
-        self.self_attention = self._attention("self_attention", self._other_attention)
-        self.self_attention_residual = self._residual("self_attention")
-        self.cross_attention = self._attention("cross_attention")
-        self.cross_attention_residual = self._residual("cross_attention")
-        self.feed_forward = self._feed_forward()
-        self.feed_forward_residual = self._residual("feed_forward")
+    has_cross_attention = True
 
     def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
         """Builds the sub-layers."""
@@ -250,7 +230,7 @@ class _Stack(Layer):
     Args:
         num_layers: N.
         norm: "post" (paper) or "pre".
-        **layer: the other arguments of a layer, by name.
+        **options: the other arguments of a layer, by name.
     """
 
     layer_class: ClassVar[type[_StackLayer]]
@@ -263,33 +243,31 @@ class _Stack(Layer):
         name: str | None = None,
         dtype: Any = None,
         trainable: bool = True,
-        **layer: Any,
+        **options: Any,
     ) -> None:
         # It computes nothing itself; its layers cast what they read.
         super().__init__(name=name, dtype=dtype, trainable=trainable, autocast=False)
         self.num_layers = num_layers
         self.norm = norm
-        other = layer_config(layer.get("self_attention"))
-        self.layer = layer | {"self_attention": other}
-        own = {"dtype": self.dtype_policy}
+        other = layer_config(options.get("self_attention"))
+        self.layer_options = options | {"self_attention": other}
+        own = {"norm": norm, "dtype": self.dtype_policy, **self.layer_options}
         for index in range(num_layers):
-            one = self.layer_class(
-                norm=norm, name=f"layer_{index}", **self.layer, **own
-            )
-            setattr(self, f"layer_{index}", one)
+            name = f"layer_{index}"
+            setattr(self, name, self.layer_class(name=name, **own))
         self.final_norm = None
         if norm == "pre":
-            epsilon = layer.get("norm_epsilon", 1e-6)
-            self.final_norm = LayerNormalization(epsilon, name="final_norm", **own)
+            self.final_norm = LayerNormalization(
+                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=own["dtype"]
+            )
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the stack again."""
-        return super().get_config() | self.layer
+        return super().get_config() | self.layer_options
 
-    def layers_in_order(self) -> Iterator[Any]:
-        """Yields the layers from the input to the output."""
-        for index in range(self.num_layers):
-            yield getattr(self, f"layer_{index}")
+    def layers_in_order(self) -> list[Any]:
+        """Returns the layers from the input to the output."""
+        return [getattr(self, f"layer_{index}") for index in range(self.num_layers)]
 
     def _build(self, *shapes: Shape) -> None:
         for layer in self.layers_in_order():
@@ -299,7 +277,7 @@ class _Stack(Layer):
 
     def apply(self, x: Tensor, **context: Any) -> Tensor:
         """Applies all layers to float (batch, length, d_model)."""
-        return self.finish(apply_layers([*self.layers_in_order()], x, **context))
+        return self.finish(apply_layers(self.layers_in_order(), x, **context))
 
     def finish(self, x: Tensor) -> Tensor:
         """Applies pre-norm's last normalisation, where there is one."""
@@ -313,7 +291,7 @@ class Encoder(_Stack):
     Args:
         num_layers: N.
         norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
-        **layer: the other arguments of `EncoderLayer`, by name.
+        **options: the other arguments of `EncoderLayer`, by name.
     """
 
     layer_class = EncoderLayer
@@ -339,7 +317,7 @@ class Decoder(_Stack):
     Args:
         num_layers: N.
         norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
-        **layer: the other arguments of `DecoderLayer`, by name.
+        **options: the other arguments of `DecoderLayer`, by name.
     """
 
     layer_class = DecoderLayer

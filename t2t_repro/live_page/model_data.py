@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import numpy as np
 
+from t2t_repro.analysis.page import base64_text
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -140,8 +140,3 @@ def _check_sentencepiece(proto: Any) -> None:
                 f"the page does not know SentencePiece's {what}; leave --live out for "
                 "a page of one sentence"
             )
-
-
-def base64_text(contents: bytes) -> str:
-    """Encodes bytes as base64 text."""
-    return base64.b64encode(contents).decode("ascii")

@@ -6,14 +6,9 @@ import html
 from string import Template
 
 from t2t_repro import __version__
-from t2t_repro.analysis.page import page_part, policy_hash, script_json
+from t2t_repro.analysis.page import base64_text, page_part, policy_hash, script_json
 from t2t_repro.hparams import HParams
-from t2t_repro.live_page.model_data import (
-    base64_text,
-    live_config,
-    live_tokenizer,
-    packed_weights,
-)
+from t2t_repro.live_page.model_data import live_config, live_tokenizer, packed_weights
 from t2t_repro.models.transformer import Transformer
 
 _ROOM, _SHARED = "t2t_repro.live_page", "t2t_repro.analysis"
@@ -25,13 +20,8 @@ RUNTIME = (
 )
 _VIEWS = (
     *("elements.js", "session.js", "translate_view.js", "architecture_view.js"),
-    *(
-        "attention_view.js",
-        "what_if_view.js",
-        "rotation_view.js",
-        "formulas_view.js",
-        "start.js",
-    ),
+    *("attention_view.js", "what_if_view.js", "rotation_view.js", "formulas_view.js"),
+    "start.js",
 )
 
 
@@ -58,9 +48,8 @@ def live_page(
     """
     config = live_config(hparams)
     index, weights = packed_weights(model)
-    style = page_part(_SHARED, "attention_page/style.css") + page_part(
-        _ROOM, "views/style.css"
-    )
+    style = page_part(_SHARED, "attention_page/style.css")
+    style += page_part(_ROOM, "views/style.css")
     runtime = live_runtime()
     views = [page_part(_ROOM, f"views/{name}") for name in _VIEWS]
     script = "\n".join([page_part(_SHARED, "attention_page/elements.js"), *views])

@@ -26,35 +26,26 @@ def attention_maps(
     maps: dict[str, tf.Tensor] = {}
 
     def noting(name: str, attention: Any, **context: Any) -> Callable[..., tf.Tensor]:
-        def self_attend(y: tf.Tensor) -> tf.Tensor:
-            memory = context.pop("memory", y)
-            y, maps[name] = attention(
-                y, memory, return_attention_scores=True, **context
-            )
+        context["return_attention_scores"] = True
+
+        def attend(y: tf.Tensor) -> tf.Tensor:
+            y, maps[name] = attention(y, context.pop("memory", y), **context)
             return y
 
-        return self_attend
+        return attend
 
     encoder_output, mask = model.encode(inputs)
     x = model.encoder_input(inputs)
     for layer in model.encoder.layers_in_order():
         name = f"encoder/{layer.name}/self_attention"
-        x = layer.apply_sublayers(
-            x, noting(name, layer.self_attention, attention_mask=mask)
-        )
+        note = noting(name, layer.self_attention, attention_mask=mask)
+        x = layer.apply_sublayers(x, note)
     x = model.decoder_input(targets)
     for layer in model.decoder.layers_in_order():
-        name = f"decoder/{layer.name}"
-        x = layer.apply_sublayers(
-            x,
-            noting(
-                f"{name}/self_attention", layer.self_attention, use_causal_mask=True
-            ),
-            noting(
-                f"{name}/cross_attention",
-                layer.cross_attention,
-                memory=encoder_output,
-                attention_mask=mask,
-            ),
-        )
+        name = f"decoder/{layer.name}/self_attention"
+        note = noting(name, layer.self_attention, use_causal_mask=True)
+        name = f"decoder/{layer.name}/cross_attention"
+        context = {"memory": encoder_output, "attention_mask": mask}
+        note_cross = noting(name, layer.cross_attention, **context)
+        x = layer.apply_sublayers(x, note, note_cross)
     return maps

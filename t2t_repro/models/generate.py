@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.decoding.decode_loop import BeamSearchResult
+from t2t_repro.decoding.decode_loop import BeamSearchResult, decode_batch
 from t2t_repro.decoding.lexical_constraints import Terms
-from t2t_repro.decoding.sampling import sample, sentence_keys
+from t2t_repro.decoding.sampling import sampling_search, sentence_keys
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder, ModelDecoder
 from t2t_repro.models.transformer import Transformer
@@ -66,15 +66,8 @@ def generate(
     limits = config.longest(tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32))
     constraints = config.constraints(prefixes)
     if sampling:
-        keys = sentence_keys(inputs)
-        return sample(decoder, state, config, limits, keys, constraints=constraints)
-    return beam_search(
-        decoder,
-        state,
-        config,
-        limits,
-        constraints=constraints,
-        terms=terms,
-        width=width,
-        compact_at=0.25 if width is None else None,
-    )
+        search = sampling_search(config, limits, sentence_keys(inputs), constraints)
+    else:
+        search = beam_search(config, limits, constraints, terms, width)
+    compact_at = 0.25 if width is None else None
+    return decode_batch(search, decoder, state, compact_at, width)

@@ -1,7 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
 import functools
-import inspect
 from typing import Any, Self
 
 import keras
@@ -10,10 +9,11 @@ from keras import ops
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
+from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.layer import arguments_of, given_arguments, registered_layer
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
+from t2t_repro.layers.position import PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
 
@@ -47,7 +47,7 @@ class Transformer(keras.Model):
         decoder_d_ff: d_ff of the decoder; None: that of the encoder.
         softmax_bias: whether each symbol's logit has a bias.
         start_symbol: the id in front of the targets; 0: a vector of zeros.
-        **layer: the other arguments of `layers.EncoderLayer`, by name.
+        **options: the other arguments of `layers.EncoderLayer`, by name.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
@@ -89,9 +89,9 @@ class Transformer(keras.Model):
         name: str = "transformer",
         dtype: Any = None,
         trainable: bool = True,
-        **layer: Any,
+        **options: Any,
     ) -> None:
-        arguments = {k: v for k, v in locals().items() if k in _arguments(Transformer)}
+        arguments = given_arguments(Transformer, locals())
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
@@ -112,30 +112,25 @@ class Transformer(keras.Model):
             self.softmax = of_target(use_bias=softmax_bias, name="softmax")
         self.target_space = None
         if target_space_embedding:
-            self.target_space = TargetSpace(
-                target_space_id, name="target_space", dtype=policy
-            )
+            own = {"name": "target_space", "dtype": policy}
+            self.target_space = registered_layer("TargetSpace")(target_space_id, **own)
         self.input_position = self.target_position = None
         if position != "none":
             signal = functools.partial(PositionalEncoding, position, dtype=policy)
             if position == "learned":
-                signal = functools.partial(LearnedPosition, max_position, dtype=policy)
+                learned = registered_layer("LearnedPosition")
+                signal = functools.partial(learned, max_position, dtype=policy)
             self.input_position = signal(name="input_position")
             self.target_position = signal(name="target_position")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
         self.target_dropout = Dropout(dropout, name="target_dropout", dtype=policy)
-        layer |= {
-            "num_heads": num_heads,
-            "d_k": d_k or d_model // num_heads,
-            "d_v": d_v or d_model // num_heads,
-            "dropout": dropout,
-            "norm": norm,
-            "dtype": policy,
-        }
-        self.encoder = Encoder(num_layers, d_ff=d_ff, name="encoder", **layer)
+        depth = d_model // num_heads
+        options |= {"num_heads": num_heads, "d_k": d_k or depth, "d_v": d_v or depth}
+        options |= {"dropout": dropout, "dtype": policy}
+        self.encoder = Encoder(num_layers, norm, d_ff=d_ff, name="encoder", **options)
         layers, d_ff = num_decoder_layers or num_layers, decoder_d_ff or d_ff
-        self.decoder = Decoder(layers, d_ff=d_ff, name="decoder", **layer)
-        self._config = self.decoder.layer | arguments
+        self.decoder = Decoder(layers, norm, d_ff=d_ff, name="decoder", **options)
+        self._config = self.decoder.layer_options | arguments
 
     @classmethod
     def from_hparams(
@@ -159,14 +154,11 @@ class Transformer(keras.Model):
         """
         if isinstance(hparams, str):
             hparams = hparam_sets.load(hparams)
-        divisor = hparams.vocab_divisor
-        rows, target_rows = (
-            -(-(size or vocab_size) // divisor) * divisor
-            for size in (vocab_size, target_vocab_size)
-        )
-        names = _arguments(Transformer)[2:] + _arguments(EncoderLayer)
-        values = {name: getattr(hparams, name) for name in names}
-        return cls(rows, target_rows, **{**values, **changes})
+        names = arguments_of(Transformer)[2:] + arguments_of(EncoderLayer)
+        arguments = {name: getattr(hparams, name) for name in names} | changes
+        rows = hparams.table_rows(vocab_size)
+        target_rows = hparams.table_rows(target_vocab_size or vocab_size)
+        return cls(rows, target_rows, **arguments)
 
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""
@@ -229,18 +221,6 @@ class Transformer(keras.Model):
         """What makes logits of the decoder's output; it may be the embedding."""
         return self.embedding if self.shared else self.softmax
 
-    def embed_inputs(self, inputs: Tensor) -> Tensor:
-        """Embeds source symbols: int32 (batch, source) -> (batch, source, d_model)."""
-        if not self.built:
-            self.build()
-        return (self.embedding if self.shared else self.input_embedding)(inputs)
-
-    def embed_targets(self, targets: Tensor) -> Tensor:
-        """Embeds target symbols: int32 (batch, target) -> (batch, target, d_model)."""
-        if not self.built:
-            self.build()
-        return (self.target_embedding or self.softmax_table)(targets)
-
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embeds source symbols, adds the target-space vector and positions.
 
@@ -251,7 +231,9 @@ class Transformer(keras.Model):
         Returns:
             float (batch, source, d_model), before dropout.
         """
-        x = self.embed_inputs(inputs)
+        if not self.built:
+            self.build()
+        x = (self.embedding if self.shared else self.input_embedding)(inputs)
         if self.target_space is not None:
             x = self.target_space(x)
         if self.input_position is not None:
@@ -285,10 +267,7 @@ class Transformer(keras.Model):
         Returns:
             float (batch, length, d_model).
         """
-        x = self.embed_targets(ids)
+        if not self.built:
+            self.build()
+        x = (self.target_embedding or self.softmax_table)(ids)
         return x if self.target_position is None else self.target_position(x, positions)
-
-
-def _arguments(kind: type) -> list[str]:
-    """Returns the names of the arguments that a class lists, in order."""
-    return inspect.getfullargspec(kind).args[1:]

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.hparams import HParams
-from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables

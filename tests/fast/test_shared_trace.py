@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import fast
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.layers.stacks import Decoder, Encoder
 
 IDS = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.fast import cross_entropy, small_batch_matmul, xla_kernels
-from t2t_repro.layers import dropout, label_smoothing
+from t2t_repro.layers import label_smoothing, seeded_dropout
 
 ROWS, CHANNELS = 24, 16
 
@@ -105,4 +105,4 @@ def test_numbers_are_uniform_and_a_function_of_the_seed():
 def test_outside_xla_numbers_are_those_of_the_formula():
     seed = tf.constant([1, 2])
     found = xla_kernels.uniform((5,), seed)
-    np.testing.assert_array_equal(found, dropout.uniform.reference((5,), seed))
+    np.testing.assert_array_equal(found, seeded_dropout.uniform.reference((5,), seed))

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
-from t2t_repro.layers.dropout import dropout_seed
+from t2t_repro.layers.seeded_dropout import dropout_seed
 
 
 def random(*shape, seed=0):

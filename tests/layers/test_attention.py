@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention, masked_softmax
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.seeded_dropout import dropout_seed
 
 
 def random(*shape, seed=0):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.dropout import Dropout, dropout_seed
+from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.seeded_dropout import dropout_seed
 
 
 def drop(layer, x, *seed):

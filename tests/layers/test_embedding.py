@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
+from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.learned_vectors import TargetSpace
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.seeded_dropout import dropout_seed
 
 
 def random(*shape, seed=0):

@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.local_attention import (
     LocalAttention,
     distances_between,
     near,
 )
 from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.seeded_dropout import dropout_seed
 
 D_MODEL = 12
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 from tests.sixteen_bits import needs
 

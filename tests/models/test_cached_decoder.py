@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams
-from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.cached_decoder import KVCacheDecoder
 from t2t_repro.hparams import HParams
@@ -16,6 +15,7 @@ from t2t_repro.models.generate import generate
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import build_model
 from tests import golden
+from tests.decoding.results import beam_search
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
 CASES += ["v3_enc3dec1_1shard", "v3_notargetspace_vocabdiv", "relative"]

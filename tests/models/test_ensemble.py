@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.ensemble import EnsembleDecoder
 from t2t_repro.runs.model_dir import build_model
+from tests.decoding.results import beam_search
 
 pytestmark = pytest.mark.medium
 

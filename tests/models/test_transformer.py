@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import hparams as hparam_sets
-from t2t_repro.layers.dropout import dropout_seed
 from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
+from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
@@ -30,7 +30,8 @@ def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
             difference = difference * mask[..., None]
         assert difference.max() < 1e-4, name
 
-    close(model.embed_inputs(inputs), "embedded_inputs")
+    table = model.embedding if model.shared else model.input_embedding
+    close(table(inputs), "embedded_inputs")
     encoder_output, bias = model.encode(inputs)
     close(encoder_output, "encoder_output", inputs != 0)
     close(model.decoder_input(targets), "decoder_input")

@@ -12,7 +12,7 @@ from golden_checks.sheet import Array, Sheet
 from golden_checks.t2t_variables import assign_from_t2t, to_t2t
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
-from t2t_repro.decoding.decode_loop import BeamSearchResult
+from t2t_repro.decoding.decode_loop import BeamSearchResult, decode_batch
 from t2t_repro.hparams import HParams
 from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.interop.tensor2tensor.variable_names import t2t_name
@@ -76,8 +76,9 @@ def _check_stages(
     # remover). Nothing sees that but the padding of packed targets.
     source = (inputs != 0)[..., None]
     target = (targets != 0)[..., None] if packed else None
+    table = model.embedding if model.shared else model.input_embedding
     for name, ours, mask in (
-        ("embedded_inputs", model.embed_inputs(inputs), None),
+        ("embedded_inputs", table(inputs), None),
         ("encoder_output", encoder_output, source),
         ("decoder_input", decoder_input, None),
         ("decoder_output", decoder_output, target),
@@ -179,9 +180,6 @@ def _search(
 ) -> BeamSearchResult:
     """Searches by tensor2tensor's rules, one limit for the batch."""
     decoder = CachedDecoder(model, beam)
-    return beam_search(
-        decoder,
-        decoder.start(tf.constant(inputs)),
-        DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True),
-        limits=tf.fill([len(inputs)], limit),
-    )
+    config = DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True)
+    search = beam_search(config, tf.fill([len(inputs)], limit))
+    return decode_batch(search, decoder, decoder.start(tf.constant(inputs)))

@@ -10,6 +10,7 @@ import tensorflow as tf
 from golden_checks.sheet import Sheet
 from t2t_repro.decoding.beam_search import beam_search
 from t2t_repro.decoding.config import DecodingConfig
+from t2t_repro.decoding.decode_loop import decode_batch
 
 SCORES = 1e-4
 _KEY = re.compile(r"beam(\d+)_len(\d+)_alpha([\d.]+)_(early|full)/ids")
@@ -49,17 +50,14 @@ def check(sheet: Sheet) -> None:
         if not (found := _KEY.fullmatch(name)):
             continue
         beam = int(found[1])
-        result = beam_search(
-            TableDecoder(),
-            tables,
-            DecodingConfig(
-                beam_size=beam,
-                alpha=float(found[3]),
-                nbest=1 if found[4] == "early" else beam,
-                tensor2tensor_rules=True,
-            ),
-            limits=tf.fill([tables.shape[0]], int(found[2])),
+        config = DecodingConfig(
+            beam_size=beam,
+            alpha=float(found[3]),
+            nbest=1 if found[4] == "early" else beam,
+            tensor2tensor_rules=True,
         )
+        search = beam_search(config, tf.fill([tables.shape[0]], int(found[2])))
+        result = decode_batch(search, TableDecoder(), tables)
         # tensor2tensor's ids begin with the start symbol, 0.
         ids = tf.pad(result.ids, [[0, 0], [0, 0], [1, 0]])
         sheet.compare_ids(name, ids)

@@ -75,7 +75,7 @@ class SearchAlgorithm(Method):
         inputs: SentenceInputs,
         hypotheses: tf.Tensor,
         length: tf.Tensor,
-        vocab: int | tf.Tensor,
+        logits: tf.Tensor,
     ) -> tf.Tensor | None:
         """Returns the tokens that may not come next, as `best_candidates` takes them.
 
@@ -83,11 +83,11 @@ class SearchAlgorithm(Method):
             inputs: Inputs of these sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
-            vocab: Size of the vocabulary.
+            logits: float (rows, beam, vocab), of which only the shape is read.
         """
         if self.constraints is None:
             return tf.fill([tf.shape(hypotheses)[0], 1], PAD_ID)
         rows = inputs.sentence_constraints
         if self.constraints.only_tokens:
             return self.constraints.forbidden_ids(rows, length)
-        return self.constraints.forbidden(rows, hypotheses, length, vocab)
+        return self.constraints.forbidden(rows, hypotheses, length, logits)

@@ -87,12 +87,7 @@ class OpenNMTSearch(SearchAlgorithm):
         level = old.compared * self.penalty(length) / self.penalty(old.lengths + 1)
         level = tf.where(old.finished, level, old.compared)
         logits = only_eos(logits, old.finished)
-        forbidden = self.forbidden(
-            inputs,
-            old.hypotheses,
-            progress.length,
-            logits.shape[2] or tf.shape(logits)[2],
-        )
+        forbidden = self.forbidden(inputs, old.hypotheses, progress.length, logits)
         if forbidden is not None and forbidden.dtype == tf.bool:
             forbidden &= ~old.finished[:, :, None]
         candidates = best_candidates(logits, level, self.num_candidates, forbidden)
@@ -118,15 +113,15 @@ class OpenNMTSearch(SearchAlgorithm):
             done=settled | (length >= inputs.limits)[:, None],
             hypotheses=tf.where(here, ids[:, :, None], copied),
         )
+        if self.beam_size > 1:
+            state = decoder.select_beams(state, parents)
         both = zip(old, new, strict=True)
         places = Places(*(_unless(old.done, *each) for each in both))
         return Progress(
             length=length,
             searching=tf.math.count_nonzero(~places.done, dtype=tf.int32),
             sentences=places,
-            state=(
-                decoder.select_beams(state, parents) if self.beam_size > 1 else state
-            ),
+            state=state,
         )
 
     def is_open(self, sentences: Places) -> tf.Tensor:

@@ -151,12 +151,8 @@ class T2TSearch(SearchAlgorithm):
         beams, beam = progress.sentences, self.beam_size
         logits, state = decoder.step(beams.last_ids, progress.length, progress.state)
         logits = self.force_end(logits, progress.length + 1, inputs.limits)
-        forbidden = self.forbidden(
-            inputs,
-            beams.hypotheses[:, :beam],
-            progress.length,
-            logits.shape[2] or tf.shape(logits)[2],
-        )
+        unfinished = beams.hypotheses[:, :beam]
+        forbidden = self.forbidden(inputs, unfinished, progress.length, logits)
         candidates = best_candidates(
             logits, beams.log_probs, self.num_candidates, forbidden
         )
@@ -184,7 +180,7 @@ class T2TSearch(SearchAlgorithm):
             alive: The candidates to follow, best first: their log probabilities,
                 float32 (rows, beam), and their indices, int32 (rows, beam).
         """
-        beams, column, length = progress.sentences, progress.length, progress.length + 1
+        beams, length = progress.sentences, progress.length + 1
         log_probs, chosen = alive
         parents = tf.gather(candidates.parents, chosen, batch_dims=1)
         ids = tf.gather(candidates.ids, chosen, batch_dims=1)
@@ -205,7 +201,10 @@ class T2TSearch(SearchAlgorithm):
             batch_dims=1,
         )
         added = tf.concat([ids, finished.endings], axis=1)[:, :, None]
-        here = tf.equal(tf.range(tf.shape(hypotheses)[2]), column)
+        here = tf.equal(tf.range(tf.shape(hypotheses)[2]), progress.length)
+        state = progress.state
+        if self.beam_size > 1:
+            state = decoder.select_beams(state, parents)
         return Progress(
             length=length,
             searching=tf.math.count_nonzero(~done, dtype=tf.int32),
@@ -215,11 +214,7 @@ class T2TSearch(SearchAlgorithm):
                 scores=finished.scores,
                 hypotheses=tf.where(here, added, hypotheses),
             ),
-            state=(
-                decoder.select_beams(progress.state, parents)
-                if self.beam_size > 1
-                else progress.state
-            ),
+            state=state,
         )
 
     def is_open(self, sentences: Beams) -> tf.Tensor:
@@ -270,7 +265,7 @@ class BatchWideT2TSearch(T2TSearch):
         inputs: SentenceInputs,
         hypotheses: tf.Tensor,
         length: tf.Tensor,
-        vocab: int | tf.Tensor,
+        logits: tf.Tensor,
     ) -> None:
         """Forbids nothing."""
 
