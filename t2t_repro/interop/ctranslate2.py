@@ -129,10 +129,11 @@ def _refuse_what_it_lacks(model: Transformer) -> None:
             f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
             "positions; export a saved_model"
         )
-    if {attention.d_k, attention.d_v} != {whole}:
+    d_k, d_v = attention.d_k, attention.d_v
+    if {d_k, d_v} != {whole}:
         raise UserError(
-            f"d_k={attention.d_k} and d_v={attention.d_v}: CTranslate2 needs both to be "
-            f"d_model / num_heads = {whole}; export a saved_model"
+            f"d_k={d_k} and d_v={d_v}: CTranslate2 needs both to be d_model / "
+            f"num_heads = {whole}; export a saved_model"
         )
 
 
