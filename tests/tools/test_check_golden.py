@@ -1,34 +1,23 @@
 """The comparison with tensor2tensor's vectors, on vectors and on spoilt ones."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests import run_command
+
 pytestmark = pytest.mark.medium
 
-ROOT = Path(__file__).resolve().parents[2]
-SEARCHES = ROOT / "tests" / "data" / "golden" / "beam_search_only.npz"
+SEARCHES = run_command.ROOT / "tests" / "data" / "golden" / "beam_search_only.npz"
 
 
 def check(folder: Path) -> tuple[int, dict, str]:
     """Returns exit status, result and standard error of the tool."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "tools/check_golden.py",
-            f"--golden_dir={folder}",
-            "--json",
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+    tool = "tools/check_golden.py"
+    done = run_command.run(tool, f"--golden_dir={folder}", "--json")
+    return done.status, json.loads(done.out or "{}"), done.err
 
 
 @pytest.mark.medium
