@@ -41,8 +41,7 @@ class LayerNormalization(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """Normalises each position of float (..., channels)."""
-        given = (x, self.scale.value, self.bias.value)
-        wide, scale, bias = (ops.cast(each, "float32") for each in given)
+        wide, scale, bias = (ops.cast(v, "float32") for v in (x, self.scale, self.bias))
         return ops.cast(self.normalize(wide, scale, bias, self.epsilon), x.dtype)
 
 

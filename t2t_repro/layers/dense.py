@@ -31,8 +31,7 @@ class Dense(Layer):
 
     def build(self, input_shape: Shape) -> None:
         """Creates the kernel (Glorot-uniform, tensor2tensor utils/optimize.py)."""
-        shape = (input_shape[-1], self.units)
-        self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
+        self.kernel = self.add_weight((input_shape[-1], self.units), name="kernel")
         if self.use_bias:
             self.bias = self.add_weight((self.units,), "zeros", name="bias")
 

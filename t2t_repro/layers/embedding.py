@@ -98,10 +98,36 @@ class TokenEmbedding(Layer):
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
         """Returns where the symbols are, bool (batch, length), with `mask_zero`."""
-        is_ids = len(inputs.shape) == 2
-        return non_padding(inputs) if self.mask_zero and is_ids else mask
+        return (
+            non_padding(inputs) if self.mask_zero and len(inputs.shape) == 2 else mask
+        )
 
 
 def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
     """Makes a bias that gives PAD no probability, and else zeros."""
     return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class TargetSpace(Layer):
+    """One trained vector added to every source position.
+
+    # T2T: transformer_layers.py:transformer_prepare_encoder adds row
+    ``target_space_id`` of a 32-row table, padding positions included. The paper has
+    no such vector; tensor2tensor's checkpoints and parameter counts do.
+
+    Args:
+        target_space_id: the row used.
+    """
+
+    def __init__(self, target_space_id: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_space_id = target_space_id
+
+    def build(self, input_shape: Shape) -> None:
+        """Creates the table, Glorot-uniform."""
+        self.table = self.add_weight((32, input_shape[-1]), name="table")
+
+    def call(self, x: Tensor) -> Tensor:
+        """Adds the vector to float (batch, source, d_model)."""
+        return x + ops.cast(self.table[self.target_space_id], x.dtype)

@@ -11,8 +11,10 @@ from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": ops.relu}
-"""`imported_options` adds those of other programs' models."""
+
+def gelu_sigmoid(x: Tensor) -> Tensor:
+    """Approximates GELU by ``x * sigmoid(1.702 x)``, as Marian did before 1.12.1."""
+    return x * ops.sigmoid(1.702 * x)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -23,13 +25,13 @@ class FeedForward(Layer):
         d_ff: channels of the hidden layer.
         dropout: the share of hidden units dropped (tensor2tensor's relu_dropout;
             the paper has none).
-        activation: what is applied to the hidden layer, a key of `ACTIVATIONS`.
+        activation: Name of one of Keras' activation functions, or "gelu_sigmoid".
 
     Attributes:
         quantized: Computes the whole network of a quantized model; None: float.
 
     Raises:
-        ValueError: there is no such activation.
+        ValueError: Keras has no such activation function.
     """
 
     quantized: Callable[[Tensor], Tensor] | None = None
@@ -38,12 +40,11 @@ class FeedForward(Layer):
         self, d_ff: int, dropout: float = 0.0, activation: str = "relu", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise ValueError(f"activation {activation!r}: use one of {known}")
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
+        own = activation == "gelu_sigmoid"
+        self.activate = gelu_sigmoid if own else keras.activations.get(activation)
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
@@ -60,5 +61,5 @@ class FeedForward(Layer):
         """Applies the network to each position of float (..., d_model)."""
         if self.quantized is not None:
             return self.quantized(x)
-        hidden = ACTIVATIONS[self.activation](self.hidden(x))
+        hidden = self.activate(self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

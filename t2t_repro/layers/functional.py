@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import keras
 from keras import ops
 
 from t2t_repro.system.dispatch import dispatched
@@ -57,9 +56,7 @@ def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
 
 
 @dispatched
-def apply_layers(
-    layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
-) -> Tensor:
+def apply_layers(layers: Sequence[Any], x: Tensor, **context: Any) -> Tensor:
     """Applies the layers of a stack.
 
     Args:

@@ -1,7 +1,6 @@
 """What all layers of this package have in common."""
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -12,16 +11,6 @@ from t2t_repro.layers.functional import Shape
 def arguments_of(kind: type) -> list[str]:
     """Returns the names of the arguments that a class lists, in order."""
     return inspect.getfullargspec(kind).args[1:]
-
-
-def given_arguments(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of a constructor's `locals()` that are arguments of its class."""
-    return {name: values[name] for name in arguments_of(kind)}
-
-
-def registered_layer(name: str) -> Any:
-    """Returns the class of a layer that only some models have."""
-    return keras.saving.get_registered_object(f"t2t_repro>{name}")
 
 
 class Layer(keras.layers.Layer):

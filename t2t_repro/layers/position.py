@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.layers.functional import Tensor
+from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
 MAX_TIMESCALE = 10_000.0
@@ -62,8 +62,28 @@ def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     return places * ops.convert_to_tensor(rates, "float32")
 
 
-FORMULAS = {"sinusoid": sinusoid, "sinusoid_paper": sinusoid_paper}
-"""`imported_options` adds those of other programs."""
+def sinusoid_halves(positions: Tensor, d_model: int) -> Tensor:
+    """The paper's frequencies in tensor2tensor's order: all sines, then all cosines.
+
+    Transformers and CTranslate2 give it to Marian's models (transformers
+    modeling_marian.py:MarianSinusoidalPositionalEmbedding). Arguments and result are
+    those of `sinusoid_paper`.
+    """
+    pairs = sinusoid_paper(positions, d_model)
+    return ops.concatenate([pairs[..., 0::2], pairs[..., 1::2]], axis=-1)
+
+
+def sinusoid_from_one(positions: Tensor, d_model: int) -> Tensor:
+    """`sinusoid` of positions counted from 1, as OpenNMT-tf's (layers/position.py)."""
+    return sinusoid(positions + 1, d_model)
+
+
+FORMULAS = {
+    "sinusoid": sinusoid,
+    "sinusoid_paper": sinusoid_paper,
+    "sinusoid_halves": sinusoid_halves,
+    "sinusoid_from_one": sinusoid_from_one,
+}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
@@ -97,3 +117,32 @@ class PositionalEncoding(Layer):
         if positions is None:
             positions = ops.arange(ops.shape(x)[1], dtype="int32")
         return x + ops.cast(FORMULAS[self.formula](positions, x.shape[-1]), x.dtype)
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class LearnedPosition(Layer):
+    """Adds rows of a trained table; beyond it, nothing.
+
+    Reference: paper table 3 row (E); tensor2tensor
+    common_attention.py:add_positional_embedding (zeros past the table, no error).
+
+    Args:
+        max_position: rows of the table.
+    """
+
+    def __init__(self, max_position: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.max_position = max_position
+
+    def build(self, x_shape: Shape) -> None:
+        """Creates the table, Glorot-uniform as tensor2tensor's."""
+        self.table = self.add_weight((self.max_position, x_shape[-1]), name="table")
+
+    def call(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Adds the rows; arguments and result are those of `PositionalEncoding`."""
+        if positions is None:
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")
+        last = ops.minimum(positions, self.max_position - 1)
+        rows = ops.cast(ops.take(self.table, last, axis=0), x.dtype)
+        inside = ops.expand_dims(positions < self.max_position, -1)
+        return x + ops.where(inside, rows, 0)

@@ -1,7 +1,7 @@
 """The encoder and the decoder (paper section 3.1)."""
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import keras
@@ -10,7 +10,7 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer, given_arguments
+from t2t_repro.layers.layer import Layer
 
 Sublayer = Callable[[Tensor], Tensor]
 OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
@@ -25,7 +25,7 @@ def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
 
 
 def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> Any:
-    """Makes the paper's attention, or a copy of another layer with its own options."""
+    """Creates the paper's attention, or a copy of another attention layer."""
     if other is None:
         return MultiHeadAttention(name=name, **config)
     config = config | other["config"] | {"name": name, "dtype": config["dtype"]}
@@ -54,25 +54,36 @@ class _StackLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self_attention = layer_config(self_attention)
-        self._config = given_arguments(_StackLayer, locals())
-        own = {"dtype": self.dtype_policy}
-        residual = functools.partial(Residual, dropout, norm, norm_epsilon, **own)
+        self.num_heads = num_heads
+        self.d_k = d_k
+        self.d_v = d_v
+        self.d_ff = d_ff
+        self.dropout = dropout
+        self.norm = norm
+        self.attention_dropout = attention_dropout
+        self.ffn_dropout = ffn_dropout
+        self.activation = activation
+        self.attention_bias = attention_bias
+        self.norm_epsilon = norm_epsilon
+        self._other_attention = layer_config(self_attention)
+        policy = self.dtype_policy
         config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
-        config |= {"dropout": attention_dropout, "use_bias": attention_bias, **own}
-        attention = functools.partial(_attention, config)
-        self.self_attention = attention("self_attention", self_attention)
+        config |= {"dropout": attention_dropout, "use_bias": attention_bias}
+        attention = partial(_attention, config | {"dtype": policy})
+        residual = partial(Residual, dropout, norm, norm_epsilon, dtype=policy)
+        self.self_attention = attention("self_attention", self._other_attention)
         self.self_attention_residual = residual(name="self_attention_residual")
         if self.has_cross_attention:
             self.cross_attention = attention("cross_attention")
             self.cross_attention_residual = residual(name="cross_attention_residual")
-        own = {"name": "feed_forward", **own}
-        self.feed_forward = FeedForward(d_ff, ffn_dropout, activation, **own)
+        self.feed_forward = FeedForward(
+            d_ff, ffn_dropout, activation, name="feed_forward", dtype=policy
+        )
         self.feed_forward_residual = residual(name="feed_forward_residual")
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that make the layer again."""
-        return super().get_config() | self._config
+        return super().get_config() | {"self_attention": self._other_attention}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")

@@ -1,6 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
-import functools
+from functools import partial
 from typing import Any, Self
 
 import keras
@@ -9,11 +9,11 @@ from keras import ops
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import arguments_of, given_arguments, registered_layer
+from t2t_repro.layers.layer import arguments_of
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.position import PositionalEncoding
+from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
 
@@ -91,35 +91,36 @@ class Transformer(keras.Model):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        arguments = given_arguments(Transformer, locals())
+        names = arguments_of(Transformer)
+        arguments = {name: value for name, value in locals().items() if name in names}
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
         self.source_end = source_end
         self.shared = share_embeddings and self.vocab_size == vocab_size
-        policy, rows = self.dtype_policy, self.vocab_size
-        table = functools.partial(
+        policy = self.dtype_policy
+        table = partial(
             TokenEmbedding, d_model=d_model, scale=scale_embeddings, dtype=policy
         )
-        of_target = functools.partial(table, rows, start_symbol=start_symbol)
+        target_table = partial(table, self.vocab_size, start_symbol=start_symbol)
         self.target_embedding = None
         if self.shared:
-            self.embedding = of_target(use_bias=softmax_bias, name="embedding")
+            self.embedding = target_table(use_bias=softmax_bias, name="embedding")
         else:
             self.input_embedding = table(vocab_size, name="input_embedding")
             if not tie_target:
-                self.target_embedding = of_target(name="target_embedding")
-            self.softmax = of_target(use_bias=softmax_bias, name="softmax")
+                self.target_embedding = target_table(name="target_embedding")
+            self.softmax = target_table(use_bias=softmax_bias, name="softmax")
         self.target_space = None
         if target_space_embedding:
-            own = {"name": "target_space", "dtype": policy}
-            self.target_space = registered_layer("TargetSpace")(target_space_id, **own)
+            self.target_space = TargetSpace(
+                target_space_id, name="target_space", dtype=policy
+            )
         self.input_position = self.target_position = None
         if position != "none":
-            signal = functools.partial(PositionalEncoding, position, dtype=policy)
+            signal = partial(PositionalEncoding, position, dtype=policy)
             if position == "learned":
-                learned = registered_layer("LearnedPosition")
-                signal = functools.partial(learned, max_position, dtype=policy)
+                signal = partial(LearnedPosition, max_position, dtype=policy)
             self.input_position = signal(name="input_position")
             self.target_position = signal(name="target_position")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
@@ -156,9 +157,8 @@ class Transformer(keras.Model):
             hparams = hparam_sets.load(hparams)
         names = arguments_of(Transformer)[2:] + arguments_of(EncoderLayer)
         arguments = {name: getattr(hparams, name) for name in names} | changes
-        rows = hparams.table_rows(vocab_size)
         target_rows = hparams.table_rows(target_vocab_size or vocab_size)
-        return cls(rows, target_rows, **arguments)
+        return cls(hparams.table_rows(vocab_size), target_rows, **arguments)
 
     def build(self, input_shape: object = None) -> None:
         """Creates every variable, without running the model."""

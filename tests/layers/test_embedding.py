@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.learned_vectors import TargetSpace
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 
 
 @pytest.fixture

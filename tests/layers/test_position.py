@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from t2t_repro.layers.learned_vectors import LearnedPosition
-from t2t_repro.layers.position import PositionalEncoding, sinusoid, sinusoid_paper
+from t2t_repro.layers.position import (
+    LearnedPosition,
+    PositionalEncoding,
+    sinusoid,
+    sinusoid_paper,
+)
 from tests import golden
 
 
