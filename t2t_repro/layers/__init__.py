@@ -1,8 +1,7 @@
-"""Section 3 of the paper as Keras layers.
+"""The layers of section 3 of the paper, as Keras layers for every backend.
 
-Tensors are (batch, length, channels), masks are boolean and true where a position may
-be seen, dropout is Keras' own. They run on every backend of Keras.
-`t2t_repro.fast` has optimized implementations of some of their functions.
+Tensors are (batch, length, channels), and boolean masks are true at visible positions.
+`t2t_repro.fast` has optimized implementations of some functions in this package.
 """
 
 from t2t_repro.layers import former_layers as former_layers
