@@ -1,13 +1,13 @@
-"""The variables of a model by name."""
+"""Variables of a model by name."""
 
 import keras
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """Returns the model's variables by path, without the model's own name.
+    """Returns the model's variables by path, without the name of the model.
 
     Raises:
-        ValueError: two variables share a path, or the model holds none.
+        ValueError: Two variables have the same path, or the model has none.
     """
     prefix = f"{model.name}/"
     named = {v.path.removeprefix(prefix): v for v in model.trainable_variables}
