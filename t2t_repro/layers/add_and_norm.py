@@ -16,7 +16,8 @@ class LayerNormalization(Layer):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias`` over the last axis.
 
     The variance is the biased estimate (tensor2tensor
-    common_layers.py:layer_norm_compute). Every dtype policy computes in float32.
+    common_layers.py:layer_norm_compute). The computation is in float32 under every
+    dtype policy.
 
     Args:
         epsilon: Constant added to the variance.

@@ -20,7 +20,8 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
 
     Args:
         logits: float (batch, heads, targets, sources).
-        mask: bool, broadcastable to the logits, or None.
+        mask: bool, broadcastable to the logits, true at visible keys; None: all keys
+            are visible.
 
     Returns:
         Attention weights with the shape and dtype of the logits.
@@ -128,7 +129,7 @@ class MultiHeadAttention(Layer):
         """
         mask = attention_mask
         if mask is not None and len(mask.shape) == 3:
-            mask = ops.expand_dims(mask, 1)  # the same mask for all heads
+            mask = ops.expand_dims(mask, 1)  # One mask for all heads.
         for each in (value_mask, key_mask):
             if each is not None:
                 mask = both(mask, ops.cast(each, "bool")[:, None, None])
@@ -169,7 +170,8 @@ class MultiHeadAttention(Layer):
             value: float (batch, heads, sources, d_v), from `project_memory`.
             mask: bool, broadcastable to (batch, heads, targets, sources), or None.
             training: Whether to apply dropout to the attention weights.
-            **where: Positions of queries and keys, in subclasses that use them.
+            **where: Further arguments of `attention_weights` and `weighted_sum`, such
+                as the distances in subclasses.
 
         Returns:
             float (batch, targets, d_model).

@@ -30,7 +30,7 @@ class TokenEmbedding(Layer):
             from the output; imported models exclude other unused rows in the same way.
         start_symbol: Id whose embedding replaces that of PAD, because PAD is the first
             decoder input of shifted targets; 0: PAD embeds to zeros. The padding at the
-            end of a row is masked in either case.
+            end of a row does not affect other positions in either case.
 
     Attributes:
         matmul: Function that computes ``x E^T``; quantization replaces it.
@@ -66,7 +66,7 @@ class TokenEmbedding(Layer):
         normal = keras.initializers.RandomNormal(stddev=self.d_model**-0.5)
         self.table = self.add_weight(shape, normal, name="table")
         if self.use_bias:
-            self.bias = self.add_weight(shape[:1], exclude_padding, name="bias")
+            self.bias = self.add_weight(shape[:1], _exclude_padding, name="bias")
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
         """Returns the shape of the embeddings, (*shape of the ids, d_model)."""
@@ -102,7 +102,7 @@ class TokenEmbedding(Layer):
         return non_padding(inputs) if self.mask_zero and is_ids else mask
 
 
-def exclude_padding(shape: Shape, dtype: Any = None) -> Tensor:
+def _exclude_padding(shape: Shape, dtype: Any = None) -> Tensor:
     """Initializes the logits' bias: `RULED_OUT` for PAD, 0 for other tokens."""
     return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
 
@@ -112,7 +112,7 @@ class TargetSpace(Layer):
     """Trained vector that is added to every source position.
 
     # T2T: transformer_layers.py:transformer_prepare_encoder adds row
-    ``target_space_id`` of a 32-row table, also at padding positions. The paper has no
+    ``target_space_id`` of a 32-row table, including padding positions. The paper has no
     such vector, but tensor2tensor's checkpoints and parameter counts include it.
 
     Args:

@@ -82,11 +82,11 @@ def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:
     if "class_name" in variant:
         variant = {"self_attention": variant}
     for part, other in variant.items():
-        kind, own = other["class_name"], other["config"]
+        kind, options = other["class_name"], other["config"]
         biased = "Biased" in kind
         if part == "self_attention" and kind != "t2t_repro>BiasedAttention":
             kind = kind.replace("Biased", "").replace("Neighbourhood", "Local")
-            config = {"use_bias": biased, **own}
+            config = {"use_bias": biased, **options}
             arguments["self_attention"] = {"class_name": kind, "config": config}
             continue
         former = keras.saving.get_registered_object(kind) or object
@@ -96,7 +96,7 @@ def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:
             arguments["attention_bias"] = biased
         if part in ("embedding", "softmax"):
             arguments["softmax_bias"] = biased
-        arguments |= {OPTIONS[name]: value for name, value in own.items()}
+        arguments |= {OPTIONS[name]: value for name, value in options.items()}
     return arguments
 
 

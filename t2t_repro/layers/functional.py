@@ -83,7 +83,7 @@ def apply_layers(layers: Sequence[Any], x: Tensor, **context: Any) -> Tensor:
     """Applies the layers of a stack in sequence.
 
     Args:
-        layers: Layers, the first one first.
+        layers: Layers in the order of application.
         x: float (batch, length, d_model).
         **context: Further arguments of every layer, by name.
 

@@ -29,7 +29,7 @@ def distances_between(query: Tensor, key: Tensor) -> Tensor:
 
 
 def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
-    """Adds to a mask that keys beyond the radius are hidden."""
+    """Hides keys beyond the radius in addition to a mask."""
     return both(mask, ops.abs(distances) <= radius)
 
 
@@ -90,7 +90,7 @@ class LocalAttention(MultiHeadAttention):
     ) -> Tensor:
         """Computes attention within the radius; see `MultiHeadAttention.attend`.
 
-        Cached decoding passes ``distances``, those between the keys and its query.
+        Cached decoding passes the ``distances`` between its query and the keys.
         """
         if where:
             return super().attend(query, key, value, mask, training, **where)
@@ -127,5 +127,5 @@ class LocalAttention(MultiHeadAttention):
     def weighted_sum(
         self, weights: Tensor, value: Tensor, distances: Tensor | None = None
     ) -> Tensor:
-        """Sums the values by their weights, which include the distances already."""
+        """Sums the values by their weights, without using the distances."""
         return super().weighted_sum(weights, value)

@@ -11,11 +11,12 @@ def non_padding(ids: Tensor) -> Tensor:
 
 
 def padding_mask(ids: Tensor, with_end: bool = True) -> Tensor:
-    """Hides the padding of the source.
+    """Returns the mask that hides the padding of the source.
 
     Args:
         ids: int32 (batch, source), 0-padded.
-        with_end: Whether EOS (1) is visible. A sentence of nothing but EOS keeps it.
+        with_end: Whether EOS (1) is visible; it always is in a sentence without other
+            tokens.
 
     Returns:
         bool (batch, 1, source).
@@ -28,7 +29,7 @@ def padding_mask(ids: Tensor, with_end: bool = True) -> Tensor:
 
 
 def causal_mask(length: Tensor | int) -> Tensor:
-    """Hides all later positions from each position (paper section 3.2.3).
+    """Returns the mask that hides later positions (paper section 3.2.3).
 
     Returns:
         bool (1, length, length).

@@ -1,4 +1,4 @@
-"""Dropout masks that depend on a given seed only."""
+"""Dropout masks that depend only on a given seed."""
 
 import re
 import zlib
@@ -66,8 +66,8 @@ def salted(seed: Tensor, salt: int) -> Tensor:
 def salt_of(path: str) -> int:
     """Hashes a layer's path to a number from 0 to 2^31 - 1.
 
-    The numbers of corresponding layers of a stack have one part in common: the number
-    of the first of these layers.
+    A path in layer i of a stack gives the hash of ``layer_i``'s path XOR the hash of
+    the same path in ``layer_0``.
     """
     layer = re.match(r"(.*/layer_)\d+(?=/)", path)
     if layer is None:

@@ -20,7 +20,7 @@ OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
 def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
     """Serializes a layer.
 
-    The input shapes are left out, because a copy is built with the shapes of its stack.
+    The result omits the input shapes, because a copy is built with those of its stack.
     """
     if not isinstance(layer, keras.layers.Layer):
         return layer
@@ -266,14 +266,15 @@ class _Stack(Layer):
         self.norm = norm
         self_attention = layer_config(options.get("self_attention"))
         self.layer_options = options | {"self_attention": self_attention}
-        own = {"norm": norm, "dtype": self.dtype_policy, **self.layer_options}
+        policy = self.dtype_policy
+        arguments = {"norm": norm, "dtype": policy, **self.layer_options}
         for index in range(num_layers):
             name = f"layer_{index}"
-            setattr(self, name, self.layer_class(name=name, **own))
+            setattr(self, name, self.layer_class(name=name, **arguments))
         self.final_norm = None
         if norm == "pre":
             self.final_norm = LayerNormalization(
-                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=own["dtype"]
+                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=policy
             )
 
     def get_config(self) -> dict[str, Any]:
@@ -281,7 +282,7 @@ class _Stack(Layer):
         return super().get_config() | self.layer_options
 
     def layers_in_order(self) -> list[Any]:
-        """Returns the layers, the first one first."""
+        """Returns the layers in the order of application."""
         return [getattr(self, f"layer_{index}") for index in range(self.num_layers)]
 
     def _build(self, *shapes: Shape) -> None:

@@ -79,7 +79,7 @@ class CachedDecoder:
         """Reads one token per hypothesis and computes the logits of the next.
 
         Args:
-            ids: int32 (batch, beam), the last tokens; 0 before the first.
+            ids: int32 (batch, beam), the last tokens; 0 at the first step.
             index: int32 (), step number, from 0.
             state: State from `start` or the previous step.
 

@@ -47,14 +47,14 @@ class EnsembleDecoder:
     """
 
     def __init__(self, decoders: Sequence[ModelDecoder]) -> None:
-        kinds = {(each.beam_size, each.vocab_size) for each in decoders}
-        if len(kinds) != 1:
+        sizes = {(each.beam_size, each.vocab_size) for each in decoders}
+        if len(sizes) != 1:
             raise ValueError(
-                "an ensemble needs decoders of one beam size and one number of "
-                f"softmax rows, not {sorted(kinds)}"
+                "an ensemble needs decoders with equal beam sizes and numbers of "
+                f"softmax rows, not {sorted(sizes)}"
             )
         self.decoders = tuple(decoders)
-        ((self.beam_size, self.vocab_size),) = kinds
+        ((self.beam_size, self.vocab_size),) = sizes
 
     def start(self, inputs: tf.Tensor) -> EnsembleState:
         """Returns the states of all models before the first step."""
@@ -66,7 +66,7 @@ class EnsembleDecoder:
         """Reads one token per hypothesis and scores the next.
 
         Args:
-            ids: int32 (batch, beam), the last tokens; 0 before the first.
+            ids: int32 (batch, beam), the last tokens; 0 at the first step.
             index: int32 (), step number, from 0.
             state: State from `start` or the previous step.
 
@@ -75,10 +75,10 @@ class EnsembleDecoder:
             as logits, and the new state.
         """
         log_probs, states = [], []
-        for decoder, own in zip(self.decoders, state, strict=True):
-            logits, own = decoder.step(ids, index, own)
+        for decoder, model_state in zip(self.decoders, state, strict=True):
+            logits, model_state = decoder.step(ids, index, model_state)
             log_probs.append(tf.nn.log_softmax(logits))
-            states.append(own)
+            states.append(model_state)
         # Averaging in the log domain keeps probabilities that float32 rounds to 0.
         # (models, batch, beam, V) -> (batch, beam, V)
         mean = tf.reduce_logsumexp(tf.stack(log_probs), axis=0)
@@ -87,13 +87,13 @@ class EnsembleDecoder:
     def select_beams(self, state: EnsembleState, parents: tf.Tensor) -> EnsembleState:
         """Gives hypothesis k the state of ``parents[:, k]``, int32 (batch, beam)."""
         return tuple(
-            decoder.select_beams(own, parents)
-            for decoder, own in zip(self.decoders, state, strict=True)
+            decoder.select_beams(model_state, parents)
+            for decoder, model_state in zip(self.decoders, state, strict=True)
         )
 
     def select_sentences(self, state: EnsembleState, keep: tf.Tensor) -> EnsembleState:
         """Selects the sentences in the given rows, int32 (selected,)."""
         return tuple(
-            decoder.select_sentences(own, keep)
-            for decoder, own in zip(self.decoders, state, strict=True)
+            decoder.select_sentences(model_state, keep)
+            for decoder, model_state in zip(self.decoders, state, strict=True)
         )

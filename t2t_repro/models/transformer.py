@@ -42,7 +42,7 @@ class Transformer(keras.Model):
             requires equal numbers of rows; otherwise, the tables are separate.
         scale_embeddings: Whether to multiply embeddings by sqrt(d_model).
         target_space_embedding: Whether to add a trained vector to all source positions.
-        target_space_id: Row of the table of such vectors.
+        target_space_id: Row of the table of these vectors.
         tie_target: Whether targets and logits share a table if inputs have another.
         source_end: Whether the EOS of the source is visible to the model.
         decoder_d_ff: d_ff of the decoder; defaults to `d_ff`.
@@ -147,8 +147,8 @@ class Transformer(keras.Model):
 
         Args:
             hparams: Hyper-parameters, or the name of a set: "base", "big,dropout=0.2".
-            vocab_size: Size of the vocabulary, including PAD (0) and EOS (1). It is
-                rounded up to a multiple of ``vocab_divisor`` rows.
+            vocab_size: Size of the vocabulary, including PAD (0) and EOS (1). The
+                number of table rows is rounded up to a multiple of ``vocab_divisor``.
             target_vocab_size: Size of the target vocabulary; defaults to `vocab_size`.
             **changes: Arguments of the model that differ from the set.
 

@@ -12,5 +12,5 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     prefix = f"{model.name}/"
     named = {v.path.removeprefix(prefix): v for v in model.trainable_variables}
     if not named or len(named) != len(model.trainable_variables):
-        raise ValueError(f"variable paths of {model.name} are not unique")
+        raise ValueError(f"{model.name} needs variables with distinct paths")
     return named

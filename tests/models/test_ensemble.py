@@ -87,7 +87,7 @@ def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models):
         lengths = (targets != 0).sum(axis=1)
         sums = np.where(targets != 0, chosen, 0).sum(axis=1)
         penalty = ((5 + lengths) / 6) ** 0.6
-        filled = lengths > 0  # A slot without a hypothesis has no tokens.
+        filled = lengths > 0  # Empty slots contain only padding.
         difference = np.abs(scores[:, hypothesis] * penalty - sums)
         assert difference[filled].max(initial=0) < 1e-4
         assert hypothesis > 0 or filled.all()
@@ -118,9 +118,9 @@ def test_improbable_tokens_have_finite_log_probabilities(models):
 
 
 def test_rejects_incompatible_decoders(models):
-    with pytest.raises(ValueError, match="one beam size"):
+    with pytest.raises(ValueError, match="equal beam sizes"):
         EnsembleDecoder([CachedDecoder(models[0], 1), CachedDecoder(models[1], 2)])
-    with pytest.raises(ValueError, match="one number of softmax rows"):
+    with pytest.raises(ValueError, match="numbers of softmax rows"):
         ensemble(models[0], random_model(3, vocab_size=24, num_layers=1))
     with pytest.raises(ValueError, match="an ensemble needs"):
         EnsembleDecoder([])
