@@ -97,7 +97,7 @@ class TokenEmbedding(Layer):
         return vectors * ops.expand_dims(mask, -1)
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
-        """Returns the mask of embeddings: bool (batch, length), false at PAD."""
+        """Returns the embeddings' mask, bool (batch, length), if `mask_zero` is set."""
         is_ids = len(inputs.shape) == 2
         return non_padding(inputs) if self.mask_zero and is_ids else mask
 

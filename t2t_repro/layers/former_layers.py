@@ -64,7 +64,7 @@ def accept_variant(kind: type) -> None:
     def from_config(config: dict[str, Any]) -> Any:
         layer = kind.from_config(_without_variant(config))  # type: ignore[attr-defined]
         for part, other in (config.get("variant") or {}).items():
-            # Keras finds attributes whose names sort after `layers` by class name.
+            # In the file, attributes whose names sort after `layers` have class names.
             if part in ("softmax", "target_embedding") and getattr(layer, part, None):
                 former = keras.saving.get_registered_object(other["class_name"])
                 getattr(layer, part).__class__ = former
@@ -91,7 +91,9 @@ def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:
             continue
         former = keras.saving.get_registered_object(kind) or object
         if part != "decoder" and not issubclass(former, _Former):
-            raise ValueError(f"variant {part!r}: no option replaces {kind}")
+            raise ValueError(
+                f"variant {part!r}: no current option corresponds to {kind}"
+            )
         if part.endswith("attention"):
             arguments["attention_bias"] = biased
         if part in ("embedding", "softmax"):

@@ -12,5 +12,5 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     prefix = f"{model.name}/"
     named = {v.path.removeprefix(prefix): v for v in model.trainable_variables}
     if not named or len(named) != len(model.trainable_variables):
-        raise ValueError(f"{model.name} needs variables with distinct paths")
+        raise ValueError(f"{model.name} must have variables, with distinct paths")
     return named

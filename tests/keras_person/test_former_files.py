@@ -56,6 +56,6 @@ def test_rejects_a_variant_class_without_a_corresponding_option():
         "config": sizes | {"variant": variant},
     }
     with pytest.raises(
-        ValueError, match=r"'feed_forward': no option replaces .*Louder"
+        ValueError, match=r"'feed_forward': no current option corresponds to .*Louder"
     ):
         keras.saving.deserialize_keras_object(config)

@@ -29,7 +29,7 @@ def test_the_cases_cover_all_public_layers():
     assert {name.partition(" ")[0] for name in CASES} == public
 
 
-# Calling
+# Calls
 
 
 @EVERY_LAYER
@@ -215,7 +215,7 @@ def test_a_subclass_can_store_its_arguments_under_other_names():
     assert (again.d_ff, again._gain) == (6, 2.0)
 
 
-# Types
+# Dtypes
 
 
 @EVERY_LAYER

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIES = {"inputs": TARGETS, "targets": TARGETS}
 
 
-# Making
+# Construction
 
 
 def test_a_model_can_be_created_from_plain_values():
@@ -95,7 +95,7 @@ def test_summary_counts_every_parameter(capsys):
     assert f"Total params: {model.count_params():,}" in text
 
 
-# Computing
+# Calls
 
 
 def test_later_targets_do_not_affect_earlier_logits():
@@ -184,7 +184,7 @@ def test_works_as_a_layer_of_a_functional_model():
     assert np.isfinite(model.fit(PAIRS, TARGETS, verbose=0).history["loss"][0])
 
 
-# Learning
+# Training
 
 
 @pytest.mark.medium
