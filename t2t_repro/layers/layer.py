@@ -27,7 +27,8 @@ class Layer(keras.layers.Layer):
         """Returns the output shape, by default that of the first input."""
         return [*shapes, *named.values()][0]
 
-    # Traces `call`: an output shape implies neither dtypes nor attention scores.
+    # Keras would infer the output from its shape, which implies neither the dtype nor
+    # returned attention scores. Trace `call` instead.
     compute_output_spec = keras.Operation.compute_output_spec
 
     def get_config(self) -> dict[str, Any]:
