@@ -69,7 +69,7 @@ class TokenEmbedding(Layer):
             self.bias = self.add_weight(shape[:1], _exclude_padding, name="bias")
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
-        """Returns the shape of the embeddings, (*shape of the ids, d_model)."""
+        """Returns the shape of the embeddings: that of the ids, then d_model."""
         return (*super().compute_output_shape(*shapes, **named), self.d_model)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:

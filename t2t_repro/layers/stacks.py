@@ -302,7 +302,7 @@ class _Stack(Layer):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Encoder(_Stack):
-    """Encoder: a stack of `EncoderLayer`s, with the call arguments of one layer.
+    """Encoder: a stack of encoder layers, called with the arguments of one layer.
 
     Args:
         num_layers: Number of layers, N.
@@ -328,7 +328,7 @@ class Encoder(_Stack):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Decoder(_Stack):
-    """Decoder: a stack of `DecoderLayer`s, with the call arguments of one layer.
+    """Decoder: a stack of decoder layers, called with the arguments of one layer.
 
     Args:
         num_layers: Number of layers, N.
