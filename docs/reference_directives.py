@@ -105,7 +105,7 @@ class HyperParameters(_Written):
         types = field_types(hparams.HParams)
         for field in dataclasses.fields(hparams.HParams):
             rule = rule_of(field)
-            kind, optional = types[field.name]
+            kind, optional, _ = types[field.name]
             allowed = kind.__name__ + (" or null" if optional else "")
             if rule.choices:
                 allowed = " or ".join(rule.choices)

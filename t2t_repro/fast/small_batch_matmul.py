@@ -22,7 +22,7 @@ from keras import ops
 from t2t_repro.fast.flat_attention import flatten_tokens, unflatten_tokens
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.feed_forward import ACTIVATIONS, FeedForward
+from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Tensor
 from t2t_repro.layers.functional import linear as reference_linear
 from t2t_repro.layers.functional import tied_logits as reference_logits
@@ -107,7 +107,7 @@ class StepMatmuls:
         """Applies a feed-forward network to float (rows, d_model)."""
         if (network.hidden,) not in self._prepacked:
             return network(x)
-        hidden = ACTIVATIONS[network.activation](self(x, network.hidden))
+        hidden = network.activate(self(x, network.hidden))
         return self(hidden, network.output_projection)
 
     def logits(self, x: Tensor, table: TokenEmbedding) -> Tensor:

@@ -33,6 +33,7 @@ Array = npt.NDArray[np.float32]
 _ACTIVATIONS = {
     "relu": "RELU",
     "swish": "SWISH",
+    "silu": "SWISH",
     "gelu": "GELU",
     "gelu_sigmoid": "GELUSigmoid",
 }
@@ -128,6 +129,11 @@ def _refuse_what_it_lacks(model: Transformer) -> None:
         raise UserError(
             f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
             "positions; export a saved_model"
+        )
+    if (activation := layer.feed_forward.activation) not in _ACTIVATIONS:
+        raise UserError(
+            f"activation={activation}: CTranslate2 has only "
+            f"{', '.join(_ACTIVATIONS)}; export a saved_model"
         )
     d_k, d_v = attention.d_k, attention.d_v
     if {d_k, d_v} != {whole}:

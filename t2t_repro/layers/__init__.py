@@ -1,22 +1,19 @@
-"""Section 3 of the paper as Keras layers.
+"""The layers of section 3 of the paper, as Keras layers for every backend.
 
-Tensors are (batch, length, channels), masks are boolean and true where a position may
-be seen, dropout is Keras' own. They run on every backend of Keras.
-`t2t_repro.fast` has optimized implementations of some of their functions.
+Tensors are (batch, length, channels), and boolean masks are true at visible positions.
+`t2t_repro.fast` has optimized implementations of some functions in this package.
 """
 
 from t2t_repro.layers import former_layers as former_layers
-from t2t_repro.layers import imported_options as imported_options
 from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.learned_vectors import LearnedPosition, TargetSpace
 from t2t_repro.layers.local_attention import LocalAttention
 from t2t_repro.layers.masks import causal_mask, padding_mask
-from t2t_repro.layers.position import PositionalEncoding
+from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.relative import RelativeAttention
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.layers.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer

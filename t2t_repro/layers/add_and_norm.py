@@ -1,4 +1,4 @@
-"""The box "Add & Norm" of figure 1 (paper sections 3.1 and 5.4)."""
+"""Residual connections and layer normalization: "Add & Norm" in figure 1."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,15 +15,16 @@ from t2t_repro.layers.layer import Layer
 class LayerNormalization(Layer):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias`` over the last axis.
 
-    The variance is the biased one (tensor2tensor
-    common_layers.py:layer_norm_compute). Computed in float32 whatever the policy.
+    The variance is the biased estimate (tensor2tensor
+    common_layers.py:layer_norm_compute). The computation is in float32 under every
+    dtype policy.
 
     Args:
-        epsilon: added to the variance.
-        **kwargs: those of every layer.
+        epsilon: Constant added to the variance.
+        **kwargs: Arguments of the base class.
 
     Attributes:
-        normalize: Computes the formula; replaced when a model is quantized.
+        normalize: Function that computes the formula; quantization replaces it.
     """
 
     normalize: Callable[..., Tensor] = normalize
@@ -34,34 +35,33 @@ class LayerNormalization(Layer):
 
     def build(self, input_shape: Shape) -> None:
         """Creates scale (ones) and bias (zeros)."""
-        # Autocast would round them, in mixed precision, before they are used.
-        channels = {"shape": (input_shape[-1],), "autocast": False}
-        self.scale = self.add_weight(name="scale", initializer="ones", **channels)
-        self.bias = self.add_weight(name="bias", initializer="zeros", **channels)
+        # Autocast would round both to 16 bits in mixed precision.
+        options = {"shape": (input_shape[-1],), "autocast": False}
+        self.scale = self.add_weight(name="scale", initializer="ones", **options)
+        self.bias = self.add_weight(name="bias", initializer="zeros", **options)
 
     def call(self, x: Tensor) -> Tensor:
-        """Normalises each position of float (..., channels)."""
-        given = (x, self.scale.value, self.bias.value)
-        wide, scale, bias = (ops.cast(each, "float32") for each in given)
+        """Normalizes each position of float (..., channels)."""
+        wide, scale, bias = (ops.cast(v, "float32") for v in (x, self.scale, self.bias))
         return ops.cast(self.normalize(wide, scale, bias, self.epsilon), x.dtype)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Residual(Layer):
-    """Residual connection, dropout and layer normalisation around a sub-layer f.
+    """Residual connection, dropout and layer normalization around a sub-layer f.
 
-    - post-norm, the paper's: ``LayerNorm(x + Dropout(f(x)))``
-      (tensor2tensor's postprocess sequence "dan");
-    - pre-norm, tensor2tensor's later default: ``x + Dropout(f(LayerNorm(x)))``
-      (preprocess "n", postprocess "da").
+    - Post-norm, as in the paper: ``LayerNorm(x + Dropout(f(x)))``
+      (tensor2tensor's postprocess sequence "dan").
+    - Pre-norm, tensor2tensor's later default: ``x + Dropout(f(LayerNorm(x)))``
+      (preprocess sequence "n", postprocess sequence "da").
 
     Args:
-        dropout: P_drop of the sub-layer's output.
+        dropout: P_drop, the dropout rate of the sub-layer's output.
         norm: "post" or "pre".
-        epsilon: added to the variance by the normalisation.
+        epsilon: Constant added to the variance by the normalization.
 
     Raises:
-        ValueError: ``norm`` is neither.
+        ValueError: ``norm`` is neither "post" nor "pre".
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Residual(Layer):
         self.drop = Dropout(dropout, name="dropout", dtype=policy)
 
     def build(self, x_shape: Shape) -> None:
-        """Creates the normalisation."""
+        """Builds the normalization and the dropout."""
         self.layer_norm.build(x_shape)
         self.drop.build(x_shape)
 
@@ -92,15 +92,16 @@ class Residual(Layer):
         sublayer: Callable[[Tensor], Tensor],
         training: bool | None = None,
     ) -> Tensor:
-        """Applies a sub-layer to float (..., d_model).
+        """Applies the sub-layer, dropout, residual connection and normalization.
 
         Args:
             x: float (..., d_model).
-            sublayer: f, given by its name (``sublayer=f``), as Keras wants it.
-            training: whether to drop.
+            sublayer: The function f, passed by name because Keras requires positional
+                arguments to be tensors.
+            training: Whether to apply dropout.
 
         Returns:
-            Like ``x``.
+            float (..., d_model).
         """
         if self.norm == "pre":
             y = sublayer(self.layer_norm(x))

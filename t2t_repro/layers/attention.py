@@ -12,42 +12,43 @@ from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import causal_mask
 
 MASKED = -1e9
-"""What is added where a key may not be seen (tensor2tensor common_attention.py)."""
+"""Added to the logits of masked keys (tensor2tensor common_attention.py)."""
 
 
 def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
-    """Computes the softmax over the keys that a query may see.
+    """Computes the softmax over the visible keys, in float32.
 
     Args:
         logits: float (batch, heads, targets, sources).
-        mask: bool, broadcast to the logits; or None.
+        mask: bool, broadcastable to the logits, true at visible keys; None: all keys
+            are visible.
 
     Returns:
-        Like the logits; computed in float32.
+        Attention weights with the shape and dtype of the logits.
     """
     wide = ops.cast(logits, "float32")
     if mask is not None:
         wide = wide + (1.0 - ops.cast(mask, "float32")) * MASKED
     if logits.shape[-1] == 1:
-        return ops.ones_like(logits)  # Keras warns of a softmax over one key.
+        return ops.ones_like(logits)  # Keras warns about a softmax over one key.
     return ops.cast(ops.softmax(wide, axis=-1), logits.dtype)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class MultiHeadAttention(Layer):
-    """``Concat(head_1, ..., head_h) W_O``, with d_k and d_v of their own.
+    """Multi-head attention ``Concat(head_1, ..., head_h) W_O``.
 
-    Head i owns the columns i*d .. (i+1)*d - 1 of each projection (tensor2tensor
-    common_attention.py:multihead_attention). It is called as
-    ``keras.layers.MultiHeadAttention`` is.
+    Head i uses columns i*d to (i+1)*d - 1 of each projection (tensor2tensor
+    common_attention.py:multihead_attention). The call arguments are those of
+    ``keras.layers.MultiHeadAttention``.
 
     Args:
-        num_heads: h, the number of heads.
-        d_k: channels of a query or a key, per head.
-        d_v: channels of a value, per head.
-        d_model: channels of the output; None: as many as the query has.
-        dropout: the share of attention weights dropped.
-        use_bias: whether the four projections have biases; the paper's have none.
+        num_heads: Number of heads, h.
+        d_k: Channels per head of queries and keys.
+        d_v: Channels per head of values.
+        d_model: Output channels; defaults to the channels of the query.
+        dropout: Dropout rate of the attention weights.
+        use_bias: Whether the four projections have biases; the paper's have none.
 
     References:
         Attention Is All You Need, equation (1) and section 3.2.2.
@@ -91,7 +92,7 @@ class MultiHeadAttention(Layer):
         self.drop.build(query_shape)
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
-        """Returns the query's shape, with d_model channels where that is given."""
+        """Returns the query's shape, with d_model channels if d_model is given."""
         *positions, channels = super().compute_output_shape(*shapes, **named)
         return (*positions, self.d_model or channels)
 
@@ -107,27 +108,28 @@ class MultiHeadAttention(Layer):
         value_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attends from the query's positions to the value's.
+        """Attends from the query positions to the value positions.
 
         Args:
             query: float (batch, targets, channels).
             value: float (batch, sources, channels).
-            key: float (batch, sources, channels); None: the value.
-            attention_mask: bool, true where seen: (batch, targets, sources) or what
-                broadcasts to it; or with the axis of heads, of rank 4.
-            use_causal_mask: hides later positions, too.
-            return_attention_scores: whether the attention weights are returned.
-            training: whether attention weights are dropped.
-            value_mask: bool (batch, sources); Keras gives what the value carries.
-            key_mask: the same of the key.
+            key: float (batch, sources, channels); defaults to the value.
+            attention_mask: bool, true at visible keys, broadcastable to (batch,
+                targets, sources) or, with rank 4, (batch, heads, targets, sources).
+            use_causal_mask: Whether to hide later positions as well.
+            return_attention_scores: Whether to return the attention weights as well.
+            training: Whether to apply dropout to the attention weights.
+            value_mask: bool (batch, sources), set by Keras from the value's mask.
+            key_mask: bool (batch, sources), set by Keras from the key's mask.
 
         Returns:
-            float (batch, targets, d_model), and, if asked for, the attention weights,
-            float (batch, heads, targets, sources), before dropout.
+            float (batch, targets, d_model). With `return_attention_scores`, a tuple of
+            this and the attention weights before dropout, float (batch, heads, targets,
+            sources).
         """
         mask = attention_mask
         if mask is not None and len(mask.shape) == 3:
-            mask = ops.expand_dims(mask, 1)  # the same for all heads
+            mask = ops.expand_dims(mask, 1)  # One mask for all heads.
         for each in (value_mask, key_mask):
             if each is not None:
                 mask = both(mask, ops.cast(each, "bool")[:, None, None])
@@ -141,13 +143,13 @@ class MultiHeadAttention(Layer):
         return y
 
     def project_query(self, x: Tensor) -> Tensor:
-        """Returns ``x W_Q / sqrt(d_k)`` of each head: (batch, heads, length, d_k)."""
+        """Computes ``x W_Q / sqrt(d_k)`` per head: (batch, heads, length, d_k)."""
         return self.split_heads(self.query(x) * self.d_k**-0.5)
 
     def project_memory(
         self, value: Tensor, key: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Returns keys (batch, heads, length, d_k) and values (..., d_v)."""
+        """Computes keys (batch, heads, length, d_k) and values (..., d_v) per head."""
         keys = self.key(value if key is None else key)
         return self.split_heads(keys), self.split_heads(self.value(value))
 
@@ -160,15 +162,16 @@ class MultiHeadAttention(Layer):
         training: bool | None = None,
         **where: Tensor,
     ) -> Tensor:
-        """Computes ``softmax(Q K^T / sqrt(d_k)) V`` of each head, then ``W_O``.
+        """Computes ``softmax(Q K^T / sqrt(d_k)) V`` per head and applies ``W_O``.
 
         Args:
             query: float (batch, heads, targets, d_k), from `project_query`.
             key: float (batch, heads, sources, d_k), from `project_memory`.
-            value: float (batch, heads, sources, d_v).
-            mask: bool, broadcast to (batch, heads, targets, sources), or None.
-            training: whether attention weights are dropped.
-            **where: what a subclass has to know of the positions.
+            value: float (batch, heads, sources, d_v), from `project_memory`.
+            mask: bool, broadcastable to (batch, heads, targets, sources), or None.
+            training: Whether to apply dropout to the attention weights.
+            **where: Further arguments of `attention_weights` and `weighted_sum`, such
+                as the distances in subclasses.
 
         Returns:
             float (batch, targets, d_model).
@@ -184,21 +187,24 @@ class MultiHeadAttention(Layer):
         return masked_softmax(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), mask)
 
     def weighted_sum(self, weights: Tensor, value: Tensor) -> Tensor:
-        """Adds up the values by their weights: (batch, heads, targets, d_v)."""
+        """Sums the values by their weights: (batch, heads, targets, d_v)."""
         return ops.matmul(weights, value)
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """(batch, length, heads * d) -> (batch, heads, length, d)."""
+        """Reshapes (batch, length, heads * d) to (batch, heads, length, d)."""
         shape = (-1, ops.shape(x)[1], self.num_heads, x.shape[-1] // self.num_heads)
         return ops.transpose(ops.reshape(x, shape), (0, 2, 1, 3))
 
     def merge_heads(self, heads: Tensor) -> Tensor:
-        """(batch, heads, length, d_v) -> (batch, length, d_model)."""
+        """Concatenates the heads and applies ``W_O``.
+
+        (batch, heads, length, d_v) -> (batch, length, d_model).
+        """
         x = ops.transpose(heads, (0, 2, 1, 3))
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * self.d_v))
         return self.output_projection(x)
 
 
 def both(mask: Tensor | None, other: Tensor) -> Tensor:
-    """Returns where one mask and another allow to look; None allows everything."""
+    """Combines two masks: true where both are true; None is true everywhere."""
     return other if mask is None else ops.logical_and(mask, other)

@@ -1,4 +1,4 @@
-"""The position-wise linear map."""
+"""Position-wise linear projection."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,14 +11,14 @@ from t2t_repro.layers.layer import Layer
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Dense(Layer):
-    """``x W``, or ``x W + b``, for each position.
+    """Linear projection of every position: ``x W`` or ``x W + b``.
 
     Args:
-        units: the number of output channels.
-        use_bias: whether a bias is added.
+        units: Number of output channels.
+        use_bias: Whether to add the bias b.
 
     Attributes:
-        matmul: Computes ``x W + b``; replaced when a model is quantized.
+        matmul: Function that computes ``x W + b``; quantization replaces it.
     """
 
     matmul: Callable[..., Tensor] = linear
@@ -30,9 +30,8 @@ class Dense(Layer):
         self.bias = None
 
     def build(self, input_shape: Shape) -> None:
-        """Creates the kernel (Glorot-uniform, tensor2tensor utils/optimize.py)."""
-        shape = (input_shape[-1], self.units)
-        self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
+        """Creates kernel (Glorot-uniform, tensor2tensor utils/optimize.py) and bias."""
+        self.kernel = self.add_weight((input_shape[-1], self.units), name="kernel")
         if self.use_bias:
             self.bias = self.add_weight((self.units,), "zeros", name="bias")
 
@@ -41,5 +40,5 @@ class Dense(Layer):
         return (*super().compute_output_shape(*shapes, **named)[:-1], self.units)
 
     def call(self, x: Tensor) -> Tensor:
-        """Maps float (..., channels) to (..., units)."""
+        """Projects float (..., channels) to (..., units)."""
         return self.matmul(x, self.kernel, self.bias)

@@ -1,4 +1,4 @@
-"""Token embeddings and the logits product (paper section 3.4)."""
+"""Token embeddings and pre-softmax logits (paper section 3.4)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,30 +11,30 @@ from t2t_repro.layers.layer import Layer
 from t2t_repro.layers.masks import non_padding
 
 RULED_OUT = -1e4
-"""A logit whose probability is 0 beside any other; 16 bits hold it, too."""
+"""Logit of an impossible token: its probability is 0, and float16 can represent it."""
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class TokenEmbedding(Layer):
-    """A table of symbols: embedding, pre-softmax product, or one table as both.
+    """Embedding table that can also compute the pre-softmax logits.
 
-    Rows are drawn from normal(0, d_model^-0.5) (tensor2tensor
+    Rows are initialized from normal(0, d_model^-0.5) (tensor2tensor
     modalities.py:get_weights).
 
     Args:
-        vocab_size: V, PAD (0) and EOS (1) included.
-        d_model: the number of channels.
-        scale: whether embeddings are multiplied by sqrt(d_model).
-        mask_zero: whether the embeddings carry Keras' mask that hides PAD.
-        use_bias: whether each symbol's logit has a bias; that of PAD, as of any symbol
-            that no text has, rules it out.
-        start_symbol: the id whose embedding PAD gets in place of a vector of zeros, so
-            that it starts a target that was shifted by PAD; 0: none. What pads a batch
-            is not seen, whatever its embedding.
+        vocab_size: Number of rows, V, including PAD (0) and EOS (1).
+        d_model: Number of channels.
+        scale: Whether to multiply embeddings by sqrt(d_model).
+        mask_zero: Whether embeddings carry a Keras mask that hides PAD.
+        use_bias: Whether to add a bias to the logits. Its initial values exclude PAD
+            from the output; imported models exclude other unused rows in the same way.
+        start_symbol: Id whose embedding replaces that of PAD, because PAD is the first
+            decoder input of shifted targets; 0: PAD embeds to zeros. The padding at the
+            end of a row does not affect other positions in either case.
 
     Attributes:
-        matmul: Computes ``x E^T``; replaced, like `lookup`, when a model is quantized.
-        lookup: Reads rows of the table.
+        matmul: Function that computes ``x E^T``; quantization replaces it.
+        lookup: Function that reads rows of the table; quantization replaces it.
     """
 
     matmul: Callable[..., Tensor] = tied_logits
@@ -50,7 +50,7 @@ class TokenEmbedding(Layer):
         start_symbol: int = 0,
         **kwargs: Any,
     ) -> None:
-        # Autocast would round ids that come as floats: 16 bits count to 256.
+        # Autocast to bfloat16 would round ids above 256 that are passed as floats.
         super().__init__(autocast=False, **kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
@@ -66,28 +66,28 @@ class TokenEmbedding(Layer):
         normal = keras.initializers.RandomNormal(stddev=self.d_model**-0.5)
         self.table = self.add_weight(shape, normal, name="table")
         if self.use_bias:
-            self.bias = self.add_weight(shape[:1], _all_but_padding, name="bias")
+            self.bias = self.add_weight(shape[:1], _exclude_padding, name="bias")
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
-        """Returns the shape of the embeddings of ids."""
+        """Returns the shape of the embeddings: that of the ids, then d_model."""
         return (*super().compute_output_shape(*shapes, **named), self.d_model)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
-        """Embeds symbols, PAD as a zero vector; or makes logits of vectors.
+        """Embeds tokens, PAD as zeros; in reverse, computes logits.
 
         Args:
-            inputs: int32 (batch, length); in reverse float (..., d_model).
-            reverse: whether to multiply by the transposed table, unscaled.
+            inputs: int32 (batch, length); in reverse, float (..., d_model).
+            reverse: Whether to multiply by the transposed table, without scaling.
 
         Returns:
-            float (batch, length, d_model); in reverse float (..., vocab_size).
+            float (batch, length, d_model); in reverse, float (..., vocab_size).
         """
         if reverse:
             logits = self.matmul(ops.cast(inputs, self.compute_dtype), self.table)
             if self.bias is None:
                 return logits
             return ops.add(logits, ops.cast(self.bias, logits.dtype))
-        # A Sequential model makes float32 of what it is called with.
+        # A Sequential model converts its inputs to float32.
         ids = ops.cast(inputs, "int32")
         if self.start_symbol:
             ids = ops.where(non_padding(ids), ids, self.start_symbol)
@@ -97,11 +97,36 @@ class TokenEmbedding(Layer):
         return vectors * ops.expand_dims(mask, -1)
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
-        """Returns where the symbols are, bool (batch, length), with `mask_zero`."""
+        """Returns the embeddings' mask, bool (batch, length), if `mask_zero` is set."""
         is_ids = len(inputs.shape) == 2
         return non_padding(inputs) if self.mask_zero and is_ids else mask
 
 
-def _all_but_padding(shape: Shape, dtype: Any = None) -> Tensor:
-    """Makes a bias that gives PAD no probability, and else zeros."""
+def _exclude_padding(shape: Shape, dtype: Any = None) -> Tensor:
+    """Initializes the logits' bias: `RULED_OUT` for PAD, 0 for other tokens."""
     return ops.cast(ops.arange(shape[0]) == 0, dtype) * RULED_OUT
+
+
+@keras.saving.register_keras_serializable("t2t_repro")
+class TargetSpace(Layer):
+    """Trained vector that is added to every source position.
+
+    # T2T: transformer_layers.py:transformer_prepare_encoder adds row
+    ``target_space_id`` of a 32-row table, including padding positions. The paper has no
+    such vector, but tensor2tensor's checkpoints and parameter counts include it.
+
+    Args:
+        target_space_id: Row of the table.
+    """
+
+    def __init__(self, target_space_id: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_space_id = target_space_id
+
+    def build(self, input_shape: Shape) -> None:
+        """Creates the table, Glorot-uniform."""
+        self.table = self.add_weight((32, input_shape[-1]), name="table")
+
+    def call(self, x: Tensor) -> Tensor:
+        """Adds the vector to float (batch, source, d_model)."""
+        return x + ops.cast(self.table[self.target_space_id], x.dtype)

@@ -11,25 +11,29 @@ from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.functional import Shape, Tensor
 from t2t_repro.layers.layer import Layer
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": ops.relu}
-"""`imported_options` adds those of other programs' models."""
+
+def gelu_sigmoid(x: Tensor) -> Tensor:
+    """Computes Marian's GELU up to version 1.12.0, ``x * sigmoid(1.702 x)``."""
+    return x * ops.sigmoid(1.702 * x)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class FeedForward(Layer):
-    """``max(0, x W1 + b1) W2 + b2`` (paper equation (2)).
+    """Feed-forward network ``max(0, x W1 + b1) W2 + b2`` (paper equation (2)).
 
     Args:
-        d_ff: channels of the hidden layer.
-        dropout: the share of hidden units dropped (tensor2tensor's relu_dropout;
-            the paper has none).
-        activation: what is applied to the hidden layer, a key of `ACTIVATIONS`.
+        d_ff: Number of hidden channels.
+        dropout: Dropout rate of the hidden channels (tensor2tensor's relu_dropout; the
+            paper has none).
+        activation: Name of a Keras activation function, or "gelu_sigmoid".
 
     Attributes:
-        quantized: Computes the whole network of a quantized model; None: float.
+        activate: The activation function.
+        quantized: Function that computes the whole network in int8; None if the model
+            is not quantized.
 
     Raises:
-        ValueError: there is no such activation.
+        ValueError: Keras does not have the activation function.
     """
 
     quantized: Callable[[Tensor], Tensor] | None = None
@@ -38,17 +42,16 @@ class FeedForward(Layer):
         self, d_ff: int, dropout: float = 0.0, activation: str = "relu", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise ValueError(f"activation {activation!r}: use one of {known}")
         self.d_ff = d_ff
         self.dropout = dropout
         self.activation = activation
+        marian = activation == "gelu_sigmoid"
+        self.activate = gelu_sigmoid if marian else keras.activations.get(activation)
         self.hidden = Dense(d_ff, use_bias=True, name="hidden", dtype=self.dtype_policy)
         self.drop = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape: Shape) -> None:
-        """Creates both linear maps."""
+        """Creates both projections."""
         self.output_projection = Dense(
             input_shape[-1], use_bias=True, name="output", dtype=self.dtype_policy
         )
@@ -60,5 +63,5 @@ class FeedForward(Layer):
         """Applies the network to each position of float (..., d_model)."""
         if self.quantized is not None:
             return self.quantized(x)
-        hidden = ACTIVATIONS[self.activation](self.hidden(x))
+        hidden = self.activate(self.hidden(x))
         return self.output_projection(self.drop(hidden, training=training))

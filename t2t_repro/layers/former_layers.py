@@ -1,8 +1,8 @@
 """Loads `.keras` files of version 0.2.0, whose layers have former class names.
 
-Each option was a subclass, and the `variant` of a stack or model named the subclasses.
-Keras addresses weights in a file by class name. A layer is therefore created with its
-former class, and changes to the current class after its weights are loaded.
+In that version each option was a subclass, and the `variant` of a stack or model
+named the subclasses. Keras finds weights in a file by class name. A layer is therefore
+created with its former class and gets its current class after its weights are loaded.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ OPTIONS = {
     "epsilon": "norm_epsilon",
     "start_symbol": "start_symbol",
 }
-"""Arguments of the parts in a `variant`, and their current names."""
+"""Current names of the arguments in the layers of a `variant`."""
 
 
 class _Former:
@@ -52,19 +52,19 @@ FORMER: dict[str, tuple[type, type]] = {
     "StartEmbedding": (_Former, TokenEmbedding),
     "BiasedStartEmbedding": (_Biased, TokenEmbedding),
 }
-"""The bases of each former class."""
+"""Base classes of each former class."""
 
 for former_name, bases in FORMER.items():
     keras.saving.register_keras_serializable("t2t_repro")(type(former_name, bases, {}))
 
 
 def accept_variant(kind: type) -> None:
-    """Makes Keras accept a `variant` in the config of a model or stack of a class."""
+    """Makes Keras accept a `variant` in the config of a stack or model class."""
 
     def from_config(config: dict[str, Any]) -> Any:
         layer = kind.from_config(_without_variant(config))  # type: ignore[attr-defined]
         for part, other in (config.get("variant") or {}).items():
-            # Keras addresses the attributes that sort behind `layers` by their classes.
+            # In the file, attributes whose names sort after `layers` have class names.
             if part in ("softmax", "target_embedding") and getattr(layer, part, None):
                 former = keras.saving.get_registered_object(other["class_name"])
                 getattr(layer, part).__class__ = former
@@ -76,27 +76,29 @@ def accept_variant(kind: type) -> None:
 
 
 def _without_variant(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a config whose `variant` is translated to arguments."""
+    """Converts the `variant` of a config to arguments."""
     arguments = {name: value for name, value in config.items() if name != "variant"}
     variant = config.get("variant") or {}
     if "class_name" in variant:
         variant = {"self_attention": variant}
     for part, other in variant.items():
-        kind, own = other["class_name"], other["config"]
+        kind, options = other["class_name"], other["config"]
         biased = "Biased" in kind
         if part == "self_attention" and kind != "t2t_repro>BiasedAttention":
             kind = kind.replace("Biased", "").replace("Neighbourhood", "Local")
-            config = {"use_bias": biased, **own}
+            config = {"use_bias": biased, **options}
             arguments["self_attention"] = {"class_name": kind, "config": config}
             continue
         former = keras.saving.get_registered_object(kind) or object
         if part != "decoder" and not issubclass(former, _Former):
-            raise ValueError(f"variant {part!r}: no option replaces {kind}")
+            raise ValueError(
+                f"variant {part!r}: no current option corresponds to {kind}"
+            )
         if part.endswith("attention"):
             arguments["attention_bias"] = biased
         if part in ("embedding", "softmax"):
             arguments["softmax_bias"] = biased
-        arguments |= {OPTIONS[name]: value for name, value in own.items()}
+        arguments |= {OPTIONS[name]: value for name, value in options.items()}
     return arguments
 
 

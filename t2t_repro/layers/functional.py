@@ -1,4 +1,4 @@
-"""The reference implementations of the functions that take most of the time.
+"""Reference implementations of the most expensive functions.
 
 `t2t_repro.fast` has optimized implementations of those marked as `dispatched`.
 """
@@ -6,23 +6,28 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import keras
 from keras import ops
 
 from t2t_repro.system.dispatch import dispatched
 
 Tensor: TypeAlias = Any
-"""A tensor of whatever backend Keras runs on."""
+"""A tensor of the Keras backend in use."""
 
 Shape: TypeAlias = tuple[Any, ...]
-"""Sizes, such as (batch, length, channels); None where one is not known."""
+"""Axis sizes, such as (batch, length, channels); None for an unknown size."""
 
 
 @dispatched
 def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``x W + b``, position by position.
+    """Computes ``x W + b`` at each position.
 
-    float (..., channels), (channels, units) and (units,) or None: float (..., units).
+    Args:
+        x: float (..., channels).
+        kernel: float (channels, units), W.
+        bias: float (units,), b, or None.
+
+    Returns:
+        float (..., units).
     """
     y = ops.matmul(x, kernel)
     return y if bias is None else ops.add(y, bias)
@@ -30,26 +35,43 @@ def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @dispatched
 def tied_logits(x: Tensor, table: Tensor) -> Tensor:
-    """``x E^T``: how like each row of a table a vector is (section 3.4).
+    """Computes the pre-softmax logits ``x E^T`` (section 3.4).
 
-    float (..., channels) and (rows, channels): float (..., rows).
+    Args:
+        x: float (..., channels).
+        table: float (rows, channels), E.
+
+    Returns:
+        float (..., rows).
     """
     return ops.matmul(x, ops.transpose(ops.cast(table, x.dtype)))
 
 
 def embedding_lookup(table: Tensor, ids: Tensor) -> Tensor:
-    """Rows of a table, by their numbers (section 3.4).
+    """Looks up rows of an embedding table (section 3.4).
 
-    float (rows, channels) and int32 (...): float (..., channels).
+    Args:
+        table: float (rows, channels).
+        ids: int32 (...), row numbers.
+
+    Returns:
+        float (..., channels).
     """
     return ops.take(table, ids, axis=0)
 
 
 @dispatched
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the last axis.
+    """Computes ``(x - mean) / sqrt(variance + epsilon) * scale + bias``.
 
-    float32 (..., channels), with scale and bias (channels,).
+    Args:
+        x: float32 (..., channels); mean and variance are over the channels.
+        scale: float32 (channels,).
+        bias: float32 (channels,).
+        epsilon: Constant that keeps the root positive.
+
+    Returns:
+        float32 (..., channels).
     """
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
@@ -57,15 +79,13 @@ def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
 
 
 @dispatched
-def apply_layers(
-    layers: Sequence[keras.layers.Layer], x: Tensor, **context: Any
-) -> Tensor:
-    """Applies the layers of a stack.
+def apply_layers(layers: Sequence[Any], x: Tensor, **context: Any) -> Tensor:
+    """Applies the layers of a stack in sequence.
 
     Args:
-        layers: from the first to the last.
+        layers: Layers in the order of application.
         x: float (batch, length, d_model).
-        **context: what each layer takes beside ``x``, by name.
+        **context: Further arguments of every layer, by name.
 
     Returns:
         float (batch, length, d_model).

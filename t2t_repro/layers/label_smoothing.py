@@ -11,8 +11,8 @@ from t2t_repro.system.dispatch import dispatched
 def entropy_of_smoothing(label_smoothing: float, vocab_size: int) -> float:
     """Returns the entropy of the smoothed distribution, in nats.
 
-    Source: tensor2tensor common_layers.py:smoothing_cross_entropy, with its 1e-20
-    inside the logarithm.
+    Source: tensor2tensor common_layers.py:smoothing_cross_entropy, including its 1e-20
+    in the logarithm.
     """
     true, other = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
     return -true * math.log(true) - label_smoothing * math.log(other + 1e-20)
@@ -22,16 +22,16 @@ def entropy_of_smoothing(label_smoothing: float, vocab_size: int) -> float:
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, label_smoothing: float
 ) -> Tensor:
-    """Cross entropy with label smoothing (section 5.4), in nats.
+    """Computes the cross entropy with label smoothing (section 5.4), in nats.
 
-    The true symbol gets 1 - label_smoothing, each of the V - 1 others, PAD among them,
-    an equal part of the rest. The entropy of that distribution is subtracted, so that
-    the best loss is 0.
+    The correct token has probability 1 - label_smoothing. The V - 1 other tokens,
+    including PAD, share the rest equally. The entropy of this distribution is
+    subtracted, so the lowest possible loss is 0.
 
     Args:
         logits: float32 (..., V).
-        targets: int32 (...).
-        label_smoothing: from 0 to less than 1.
+        targets: int32 (...), token ids.
+        label_smoothing: Probability of the other tokens, at least 0 and below 1.
 
     Returns:
         float32 (...).

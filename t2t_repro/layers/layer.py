@@ -1,7 +1,6 @@
-"""What all layers of this package have in common."""
+"""Base class of the layers."""
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -10,24 +9,14 @@ from t2t_repro.layers.functional import Shape
 
 
 def arguments_of(kind: type) -> list[str]:
-    """Returns the names of the arguments that a class lists, in order."""
+    """Returns the names of a constructor's positional arguments, in order."""
     return inspect.getfullargspec(kind).args[1:]
 
 
-def given_arguments(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those of a constructor's `locals()` that are arguments of its class."""
-    return {name: values[name] for name in arguments_of(kind)}
-
-
-def registered_layer(name: str) -> Any:
-    """Returns the class of a layer that only some models have."""
-    return keras.saving.get_registered_object(f"t2t_repro>{name}")
-
-
 class Layer(keras.layers.Layer):
-    """A Keras layer that hands on masks and knows the arguments it was made with.
+    """Keras layer that supports masking and reads its config from its attributes.
 
-    Subclasses keep each argument in an attribute of its name; `get_config` reads them.
+    Subclasses store each constructor argument in an attribute of the same name.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -35,16 +24,17 @@ class Layer(keras.layers.Layer):
         self.supports_masking = True
 
     def compute_output_shape(self, *shapes: Shape, **named: Shape) -> Shape:
-        """Returns the shape of the output, by default that of the first input."""
+        """Returns the output shape, by default that of the first input."""
         return [*shapes, *named.values()][0]
 
-    # Traces `call`, since one shape does not tell types and attention scores.
+    # Keras would infer the output from its shape, which implies neither the dtype nor
+    # returned attention scores. Trace `call` instead.
     compute_output_spec = keras.Operation.compute_output_spec
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make the layer again, without its weights."""
-        kinds = (kind for kind in type(self).__mro__ if issubclass(kind, Layer))
-        names = {name for kind in kinds for name in inspect.signature(kind).parameters}
-        # A subclass that keeps one elsewhere adds it in a `get_config` of its own.
-        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return super().get_config() | kept
+        """Returns the constructor arguments for `from_config`."""
+        classes = (cls for cls in type(self).__mro__ if issubclass(cls, Layer))
+        names = {name for cls in classes for name in inspect.signature(cls).parameters}
+        # Subclasses override this method to add arguments that they store elsewhere.
+        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return super().get_config() | values

@@ -1,4 +1,4 @@
-"""Self-attention restricted to a neighbourhood (paper section 4)."""
+"""Local self-attention, within a radius (paper section 4)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,16 @@ from t2t_repro.system.dispatch import dispatched
 
 
 def distances_between(query: Tensor, key: Tensor) -> Tensor:
-    """Returns how far each key lies behind each query: int32 (targets, sources).
+    """Returns the position of each key minus that of each query.
 
-    The queries, (batch, heads, targets, d), are the last of the keys.
+    The queries are the last positions of the keys.
+
+    Args:
+        query: float (batch, heads, targets, d_k).
+        key: float (batch, heads, sources, d_k).
+
+    Returns:
+        int32 (targets, sources).
     """
     targets, sources = ops.shape(query)[2], ops.shape(key)[2]
     places = ops.arange(sources, dtype="int32")
@@ -22,7 +29,7 @@ def distances_between(query: Tensor, key: Tensor) -> Tensor:
 
 
 def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
-    """Returns a mask that hides what lies beyond a radius, too."""
+    """Hides keys beyond the radius in addition to a mask."""
     return both(mask, ops.abs(distances) <= radius)
 
 
@@ -35,15 +42,15 @@ def attend_locally(
     radius: int,
     drop: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """Attends within a radius, over a whole sequence.
+    """Computes attention within a radius over a whole sequence.
 
     Args:
         query: float (batch, heads, length, d_k), multiplied by d_k^-0.5.
         key: float (batch, heads, length, d_k).
         value: float (batch, heads, length, d_v).
-        mask: bool, broadcast to (batch, 1, length, length), or None.
-        radius: positions that are seen on either side.
-        drop: dropout of the attention weights.
+        mask: bool, broadcastable to (batch, 1, length, length), or None.
+        radius: Number of visible positions on either side.
+        drop: Dropout of the attention weights.
 
     Returns:
         float (batch, heads, length, d_v).
@@ -55,14 +62,15 @@ def attend_locally(
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class LocalAttention(MultiHeadAttention):
-    """Self-attention that sees so many positions on either side.
+    """Self-attention to the nearest positions on either side.
 
     Args:
-        num_heads: h.
-        d_k: channels of a query or a key, per head.
-        d_v: channels of a value, per head.
-        radius: positions seen on either side; the paper's r is 2 * radius + 1.
-        **kwargs: those of `MultiHeadAttention`.
+        num_heads: Number of heads, h.
+        d_k: Channels per head of queries and keys.
+        d_v: Channels per head of values.
+        radius: Number of visible positions on either side; the paper's r is
+            2 * radius + 1.
+        **kwargs: Further arguments of `MultiHeadAttention`.
     """
 
     def __init__(
@@ -80,9 +88,9 @@ class LocalAttention(MultiHeadAttention):
         training: bool | None = None,
         **where: Tensor,
     ) -> Tensor:
-        """Attends as `MultiHeadAttention` does.
+        """Computes attention within the radius; see `MultiHeadAttention.attend`.
 
-        A step of a search gives the ``distances`` of keys and queries.
+        Cached decoding passes the ``distances`` between its query and the keys.
         """
         if where:
             return super().attend(query, key, value, mask, training, **where)
@@ -105,8 +113,9 @@ class LocalAttention(MultiHeadAttention):
         Args:
             query: float (batch, heads, targets, d_k).
             key: float (batch, heads, sources, d_k).
-            mask: bool, broadcast to (batch, heads, targets, sources), or None.
-            distances: int32, broadcast to the same; None: `distances_between` them.
+            mask: bool, broadcastable to (batch, heads, targets, sources), or None.
+            distances: int32, broadcastable to the same shape; defaults to
+                `distances_between` queries and keys.
 
         Returns:
             float (batch, heads, targets, sources).
@@ -118,5 +127,5 @@ class LocalAttention(MultiHeadAttention):
     def weighted_sum(
         self, weights: Tensor, value: Tensor, distances: Tensor | None = None
     ) -> Tensor:
-        """Adds up the values by their weights, wherever they are."""
+        """Sums the values by their weights, without using the distances."""
         return super().weighted_sum(weights, value)

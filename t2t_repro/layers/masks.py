@@ -1,4 +1,4 @@
-"""Masks: true where a position may be seen."""
+"""Attention masks: true at visible positions."""
 
 from keras import ops
 
@@ -6,27 +6,33 @@ from t2t_repro.layers.functional import Tensor
 
 
 def non_padding(ids: Tensor) -> Tensor:
-    """Marks the symbols of int32 (batch, length), 0 is PAD: bool (batch, length)."""
+    """Marks the tokens other than PAD (0): int32 to bool (batch, length)."""
     return ops.not_equal(ids, 0)
 
 
 def padding_mask(ids: Tensor, with_end: bool = True) -> Tensor:
-    """Lets every query see the symbols of int32 (batch, source).
+    """Returns the mask that hides the padding of the source.
 
-    bool (batch, 1, source). Without the end (EOS is 1) that is not seen, unless a
-    sentence has nothing else.
+    Args:
+        ids: int32 (batch, source), 0-padded.
+        with_end: Whether EOS (1) is visible; it always is in a sentence without other
+            tokens.
+
+    Returns:
+        bool (batch, 1, source).
     """
-    seen = non_padding(ids)
+    visible = non_padding(ids)
     if not with_end:
         words = ids > 1
-        seen = seen & (words | ~ops.any(words, axis=-1, keepdims=True))
-    return ops.expand_dims(seen, 1)
+        visible = visible & (words | ~ops.any(words, axis=-1, keepdims=True))
+    return ops.expand_dims(visible, 1)
 
 
 def causal_mask(length: Tensor | int) -> Tensor:
-    """Lets a position see itself and what comes before it (paper section 3.2.3).
+    """Returns the mask that hides later positions (paper section 3.2.3).
 
-    bool (1, length, length).
+    Returns:
+        bool (1, length, length).
     """
     position = ops.arange(length, dtype="int32")
     return position[None, None, :] <= position[None, :, None]

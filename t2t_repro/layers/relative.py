@@ -13,14 +13,14 @@ from t2t_repro.layers.local_attention import distances_between, near
 
 
 class RelativeTable(Layer):
-    """One trained vector for each distance from -R to R, shared by all heads.
+    """Table of one trained vector per distance from -R to R, shared by all heads.
 
-    Farther ones count as R (tensor2tensor
+    Larger distances use the vector of R or -R (tensor2tensor
     common_attention.py:_generate_relative_positions_embeddings).
 
     Args:
-        max_distance: R.
-        depth: channels of one head.
+        max_distance: Largest distance, R.
+        depth: Channels of one head.
     """
 
     def __init__(self, max_distance: int, depth: int, **kwargs: Any) -> None:
@@ -42,15 +42,15 @@ class RelativeTable(Layer):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class RelativeAttention(MultiHeadAttention):
-    """Self-attention that knows how far a key lies from a query.
+    """Self-attention with trained vectors for the distances between queries and keys.
 
     Args:
-        num_heads: h.
-        d_k: channels of a query or a key, per head.
-        d_v: channels of a value, per head; as many as d_k.
-        max_relative_position: the distance beyond which all are one.
-        radius: positions seen on either side; 0: all.
-        **kwargs: those of `MultiHeadAttention`.
+        num_heads: Number of heads, h.
+        d_k: Channels per head of queries and keys.
+        d_v: Channels per head of values, equal to `d_k`.
+        max_relative_position: Distance from which all distances share a vector.
+        radius: Number of visible positions on either side; 0: all positions.
+        **kwargs: Further arguments of `MultiHeadAttention`.
 
     References:
         Shaw et al. 2018, equations (3) and (4).
@@ -93,8 +93,9 @@ class RelativeAttention(MultiHeadAttention):
         Args:
             query: float (batch, heads, targets, d_k).
             key: float (batch, heads, sources, d_k).
-            mask: bool, broadcast to (batch, heads, targets, sources), or None.
-            distances: int32 (targets, sources); None: `distances_between` them.
+            mask: bool, broadcastable to (batch, heads, targets, sources), or None.
+            distances: int32 (targets, sources); defaults to `distances_between` queries
+                and keys.
 
         Returns:
             float (batch, heads, targets, sources).
@@ -111,7 +112,7 @@ class RelativeAttention(MultiHeadAttention):
     def weighted_sum(
         self, weights: Tensor, value: Tensor, distances: Tensor | None = None
     ) -> Tensor:
-        """Adds up values and what stands for their distances (equation (3))."""
+        """Sums values and distance vectors by weight (equation (3))."""
         if distances is None:
             distances = distances_between(weights, value)
         vectors = self.relative_values(distances)

@@ -1,4 +1,4 @@
-"""Dropout masks that are a function of a seed."""
+"""Dropout masks that depend only on a given seed."""
 
 import re
 import zlib
@@ -16,16 +16,15 @@ from t2t_repro.system.dispatch import dispatched
 
 @contextmanager
 def dropout_seed(seed: Tensor) -> Iterator[None]:
-    """Makes the masks of all `Dropout` layers called inside a function of one seed.
+    """Draws the masks of all `Dropout` layers called in this context from one seed.
 
-    Keras' own layer counts its draws in a variable, which a checkpoint would have to
-    hold and every replica to share. With a seed of the run, the update and the place in
-    the batch, the same update draws the same masks after a restart.
+    Keras' layer counts its draws in a variable, which checkpoints would have to store
+    and replicas to share. With a seed that depends on the run, the step and the place
+    in the batch, a step draws the same masks after a restart.
 
     Args:
-        seed: int32 (2,). Each layer draws other numbers, by its path. Or int32
-            (parts, 2), static: one seed for each of that number of equal parts of the
-            batch.
+        seed: int32 (2,); each layer combines it with its path. Or int32 (shards, 2) of
+            static shape: one seed per equal shard of the batch.
     """
     token = uniform_source.set(_SeededSource(seed))
     try:
@@ -35,18 +34,18 @@ def dropout_seed(seed: Tensor) -> Iterator[None]:
 
 
 def given_seed() -> Tensor | None:
-    """Returns the seed of the innermost `dropout_seed`, if there is one."""
+    """Returns the seed of the innermost `dropout_seed`, or None outside of any."""
     source = uniform_source.get()
     return source.seed if isinstance(source, _SeededSource) else None
 
 
 @dataclass(frozen=True)
 class _SeededSource:
-    """Draws by a seed; each part of the first axis by its own seed, if it has several.
+    """Draws a mask's numbers from one seed, or from one seed per shard of the batch.
 
-    The numbers are float32, in every precision: keras.random.dropout
-    draws in the type of its inputs, and bfloat16 has 128 numbers from 0 to 1, so that
-    of a tenth it would drop 13/128.
+    The numbers are float32 in every precision. keras.random.dropout draws them in the
+    dtype of its inputs, but bfloat16 has only 128 numbers from 0 to 1, so a rate of 0.1
+    would become 13/128.
     """
 
     seed: Tensor
@@ -55,24 +54,25 @@ class _SeededSource:
         seed = salted(self.seed, salt_of(path))
         if len(seed.shape) == 1:
             return uniform(shape, seed)
-        part = (shape[0] // seed.shape[0], *shape[1:])
-        return ops.concatenate([uniform(part, own) for own in ops.unstack(seed)])
+        shard = (shape[0] // seed.shape[0], *shape[1:])
+        return ops.concatenate([uniform(shard, each) for each in ops.unstack(seed)])
 
 
 def salted(seed: Tensor, salt: int) -> Tensor:
-    """Makes one seed of another, int32 (2,) or (parts, 2)."""
+    """Combines a seed, int32 (2,) or (shards, 2), with a number."""
     return ops.bitwise_xor(seed, ops.convert_to_tensor([0, salt], "int32"))
 
 
 def salt_of(path: str) -> int:
-    """Makes a number of a layer's path, from 0 to 2^31 - 1.
+    """Hashes a layer's path to a number from 0 to 2^31 - 1.
 
-    What layers of a stack share is the number of the path in the first of them.
+    A path in layer i of a stack gives the hash of ``layer_i``'s path XOR the hash of
+    the same path in ``layer_0``.
     """
-    found = re.match(r"(.*/layer_)\d+(?=/)", path)
-    if found is None:
+    layer = re.match(r"(.*/layer_)\d+(?=/)", path)
+    if layer is None:
         return _hash(path)
-    return _hash(found[0]) ^ _hash(found[1] + "0" + path[found.end() :])
+    return _hash(layer[0]) ^ _hash(layer[1] + "0" + path[layer.end() :])
 
 
 def _hash(path: str) -> int:
@@ -80,18 +80,18 @@ def _hash(path: str) -> int:
 
 
 class _Seed(keras.random.SeedGenerator):
-    """Hands a given seed to ``keras.random``, which asks for a generator."""
+    """Seed generator for ``keras.random`` that returns a given seed."""
 
     def __init__(self, seed: Tensor) -> None:
         self._seed = seed
 
     def next(self, ordered: bool = True) -> Tensor:
-        if keras.backend.backend() == "jax":  # Its keys have no sign.
+        if keras.backend.backend() == "jax":  # JAX keys are unsigned.
             return ops.cast(self._seed, "uint32")
         return self._seed
 
 
 @dispatched
 def uniform(shape: Shape, seed: Tensor) -> Tensor:
-    """Draws numbers from 0 to less than 1, float32, by a seed, int32 (2,)."""
+    """Draws float32 numbers in [0, 1) from a seed, int32 (2,)."""
     return keras.random.uniform(shape, dtype="float32", seed=_Seed(seed))

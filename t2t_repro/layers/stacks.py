@@ -1,7 +1,7 @@
-"""The encoder and the decoder (paper section 3.1)."""
+"""The encoder and decoder stacks (paper section 3.1)."""
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import keras
@@ -10,22 +10,25 @@ from t2t_repro.layers.add_and_norm import LayerNormalization, Residual
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.functional import Shape, Tensor, apply_layers
-from t2t_repro.layers.layer import Layer, given_arguments
+from t2t_repro.layers.layer import Layer
 
 Sublayer = Callable[[Tensor], Tensor]
 OtherLayer: TypeAlias = keras.layers.Layer | dict[str, Any] | None
-"""A layer or its serialized form, to be copied; None: the paper's layer."""
+"""A layer to copy, or its serialized form; None: the paper's layer."""
 
 
 def layer_config(layer: OtherLayer) -> dict[str, Any] | None:
-    """Serializes a layer without its input shapes: a copy is built in its place."""
+    """Serializes a layer.
+
+    The result omits the input shapes, because a copy is built with those of its stack.
+    """
     if not isinstance(layer, keras.layers.Layer):
         return layer
     return keras.saving.serialize_keras_object(layer) | {"build_config": None}
 
 
 def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> Any:
-    """Makes the paper's attention, or a copy of another layer with its own options."""
+    """Creates the paper's attention, or a copy of another attention layer."""
     if other is None:
         return MultiHeadAttention(name=name, **config)
     config = config | other["config"] | {"name": name, "dtype": config["dtype"]}
@@ -33,7 +36,7 @@ def _attention(config: dict[str, Any], name: str, other: dict | None = None) -> 
 
 
 class _StackLayer(Layer):
-    """A layer of a stack: sub-layers, each with its residual connection."""
+    """Layer of a stack: sub-layers, each with its residual connection."""
 
     has_cross_attention: ClassVar[bool]
 
@@ -54,46 +57,58 @@ class _StackLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self_attention = layer_config(self_attention)
-        self._config = given_arguments(_StackLayer, locals())
-        own = {"dtype": self.dtype_policy}
-        residual = functools.partial(Residual, dropout, norm, norm_epsilon, **own)
+        self.num_heads = num_heads
+        self.d_k = d_k
+        self.d_v = d_v
+        self.d_ff = d_ff
+        self.dropout = dropout
+        self.norm = norm
+        self.attention_dropout = attention_dropout
+        self.ffn_dropout = ffn_dropout
+        self.activation = activation
+        self.attention_bias = attention_bias
+        self.norm_epsilon = norm_epsilon
+        self._other_attention = layer_config(self_attention)
+        policy = self.dtype_policy
         config: dict[str, Any] = {"num_heads": num_heads, "d_k": d_k, "d_v": d_v}
-        config |= {"dropout": attention_dropout, "use_bias": attention_bias, **own}
-        attention = functools.partial(_attention, config)
-        self.self_attention = attention("self_attention", self_attention)
+        config |= {"dropout": attention_dropout, "use_bias": attention_bias}
+        attention = partial(_attention, config | {"dtype": policy})
+        residual = partial(Residual, dropout, norm, norm_epsilon, dtype=policy)
+        self.self_attention = attention("self_attention", self._other_attention)
         self.self_attention_residual = residual(name="self_attention_residual")
         if self.has_cross_attention:
             self.cross_attention = attention("cross_attention")
             self.cross_attention_residual = residual(name="cross_attention_residual")
-        own = {"name": "feed_forward", **own}
-        self.feed_forward = FeedForward(d_ff, ffn_dropout, activation, **own)
+        self.feed_forward = FeedForward(
+            d_ff, ffn_dropout, activation, name="feed_forward", dtype=policy
+        )
         self.feed_forward_residual = residual(name="feed_forward_residual")
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make the layer again."""
-        return super().get_config() | self._config
+        """Returns the constructor arguments."""
+        return super().get_config() | {"self_attention": self._other_attention}
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class EncoderLayer(_StackLayer):
-    """Self-attention, then a feed-forward network, each with its residual.
+    """Encoder layer: self-attention and feed-forward network, each with its residual.
 
     Args:
-        num_heads: h.
-        d_k: channels of a query or a key, per head.
-        d_v: channels of a value, per head.
-        d_ff: hidden channels of the feed-forward network.
-        dropout: P_drop of sub-layer outputs.
+        num_heads: Number of heads, h.
+        d_k: Channels per head of queries and keys.
+        d_v: Channels per head of values.
+        d_ff: Hidden channels of the feed-forward network.
+        dropout: P_drop, the dropout rate of the sub-layers' outputs.
         norm: "post" (paper) or "pre".
-        attention_dropout: the share of attention weights dropped; the paper: none.
-        ffn_dropout: the share of hidden feed-forward units dropped; the paper: none.
-        activation: of the feed-forward network; see `FeedForward`.
-        attention_bias: whether the projections of the attention have biases.
-        norm_epsilon: added to the variance by the normalisations.
-        self_attention: a layer in place of the paper's, such as a `RelativeAttention`,
-            which is copied; or its form from ``keras.saving.serialize_keras_object``,
-            where sizes and dropout may be left out.
+        attention_dropout: Dropout rate of the attention weights; 0 in the paper.
+        ffn_dropout: Dropout rate of the hidden feed-forward channels; 0 in the paper.
+        activation: Activation function of the feed-forward network; see `FeedForward`.
+        attention_bias: Whether the projections of the attention have biases.
+        norm_epsilon: Constant added to the variance by the normalizations.
+        self_attention: Layer that replaces the paper's self-attention, such as a
+            `RelativeAttention`. The encoder layer copies it. Its form from
+            ``keras.saving.serialize_keras_object`` also works and may omit sizes and
+            dropout.
 
     Raises:
         ValueError: ``norm`` or ``activation`` is unknown.
@@ -109,14 +124,14 @@ class EncoderLayer(_StackLayer):
         self.feed_forward_residual.build(x_shape)
 
     def apply_sublayers(self, x: Tensor, self_attend: Sublayer) -> Tensor:
-        """Applies the sub-layers one after the other (figure 1, left).
+        """Applies the sub-layers in sequence (figure 1, left).
 
         Args:
             x: float (..., d_model).
-            self_attend: self-attention.
+            self_attend: Self-attention.
 
         Returns:
-            Like ``x``.
+            float (..., d_model).
         """
         x = self.self_attention_residual(x, sublayer=self_attend)
         return self.feed_forward_residual(x, sublayer=self.feed_forward)
@@ -131,12 +146,12 @@ class EncoderLayer(_StackLayer):
 
         Args:
             x: float (batch, source, d_model).
-            attention_mask: bool, (batch, source, source) or what broadcasts to it, true
-                where seen.
-            training: whether to drop.
+            attention_mask: bool, true at visible positions, broadcastable to (batch,
+                source, source).
+            training: Whether to apply dropout.
 
         Returns:
-            Like ``x``.
+            float (batch, source, d_model).
         """
         return self.apply_sublayers(
             x, lambda y: self.self_attention(y, y, attention_mask=attention_mask)
@@ -145,9 +160,9 @@ class EncoderLayer(_StackLayer):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class DecoderLayer(_StackLayer):
-    """Masked self-attention, attention to the encoder, then feed-forward.
+    """Decoder layer: masked self-attention, cross-attention and feed-forward network.
 
-    Its arguments are those of `EncoderLayer`.
+    The arguments are those of `EncoderLayer`.
     """
 
     has_cross_attention = True
@@ -168,18 +183,18 @@ class DecoderLayer(_StackLayer):
         cross_attend: Sublayer,
         feed_forward: Sublayer | None = None,
     ) -> Tensor:
-        """Applies the sub-layers one after the other (figure 1, right).
+        """Applies the sub-layers in sequence (figure 1, right).
 
-        Training, a step of a search and the attention maps differ in the functions.
+        Training, cached decoding and attention maps pass different functions.
 
         Args:
             x: float (..., d_model).
-            self_attend: self-attention.
-            cross_attend: attention to the encoder's output.
-            feed_forward: the feed-forward network; None: the layer's own.
+            self_attend: Self-attention.
+            cross_attend: Attention to the encoder's output.
+            feed_forward: Feed-forward network; defaults to that of the layer.
 
         Returns:
-            Like ``x``.
+            float (..., d_model).
         """
         x = self.self_attention_residual(x, sublayer=self_attend)
         x = self.cross_attention_residual(x, sublayer=cross_attend)
@@ -193,19 +208,19 @@ class DecoderLayer(_StackLayer):
         cross_attention_mask: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Applies the layer; no position sees what comes after it.
+        """Applies the layer, with a causal mask in self-attention.
 
         Args:
             x: float (batch, target, d_model).
             encoder_output: float (batch, source, d_model).
-            attention_mask: bool, (batch, target, target) or what broadcasts to it:
-                hides more of the target.
-            cross_attention_mask: bool, (batch, target, source) or what broadcasts to
-                it: what is seen of the source.
-            training: whether to drop.
+            attention_mask: bool, true at visible target positions, broadcastable to
+                (batch, target, target). It applies in addition to the causal mask.
+            cross_attention_mask: bool, true at visible source positions, broadcastable
+                to (batch, target, source).
+            training: Whether to apply dropout.
 
         Returns:
-            Like ``x``.
+            float (batch, target, d_model).
         """
 
         def self_attend(y: Tensor) -> Tensor:
@@ -222,15 +237,15 @@ class DecoderLayer(_StackLayer):
 
 
 class _Stack(Layer):
-    """N layers, and in pre-norm one more normalisation after the last.
+    """N layers, followed by a final normalization in pre-norm.
 
-    Layers are attributes ``layer_0``, ``layer_1``, ...: a Python list of layers
-    would hide their weights from TensorFlow's own checkpoints.
+    The layers are attributes ``layer_0``, ``layer_1``, ... because TensorFlow's
+    checkpoints would not find the weights of layers in a Python list.
 
     Args:
-        num_layers: N.
+        num_layers: Number of layers, N.
         norm: "post" (paper) or "pre".
-        **options: the other arguments of a layer, by name.
+        **options: Further arguments of every layer, by name.
     """
 
     layer_class: ClassVar[type[_StackLayer]]
@@ -245,28 +260,29 @@ class _Stack(Layer):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        # It computes nothing itself; its layers cast what they read.
+        # The layers cast their own inputs.
         super().__init__(name=name, dtype=dtype, trainable=trainable, autocast=False)
         self.num_layers = num_layers
         self.norm = norm
-        other = layer_config(options.get("self_attention"))
-        self.layer_options = options | {"self_attention": other}
-        own = {"norm": norm, "dtype": self.dtype_policy, **self.layer_options}
+        self_attention = layer_config(options.get("self_attention"))
+        self.layer_options = options | {"self_attention": self_attention}
+        policy = self.dtype_policy
+        arguments = {"norm": norm, "dtype": policy, **self.layer_options}
         for index in range(num_layers):
             name = f"layer_{index}"
-            setattr(self, name, self.layer_class(name=name, **own))
+            setattr(self, name, self.layer_class(name=name, **arguments))
         self.final_norm = None
         if norm == "pre":
             self.final_norm = LayerNormalization(
-                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=own["dtype"]
+                options.get("norm_epsilon", 1e-6), name="final_norm", dtype=policy
             )
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make the stack again."""
+        """Returns the constructor arguments."""
         return super().get_config() | self.layer_options
 
     def layers_in_order(self) -> list[Any]:
-        """Returns the layers from the input to the output."""
+        """Returns the layers in the order of application."""
         return [getattr(self, f"layer_{index}") for index in range(self.num_layers)]
 
     def _build(self, *shapes: Shape) -> None:
@@ -280,18 +296,18 @@ class _Stack(Layer):
         return self.finish(apply_layers(self.layers_in_order(), x, **context))
 
     def finish(self, x: Tensor) -> Tensor:
-        """Applies pre-norm's last normalisation, where there is one."""
+        """Applies the final normalization of pre-norm; in post-norm, returns x."""
         return x if self.final_norm is None else self.final_norm(x)
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Encoder(_Stack):
-    """A stack of layers, each an `EncoderLayer`, called as one of them is.
+    """Encoder: a stack of encoder layers, called with the arguments of one layer.
 
     Args:
-        num_layers: N.
-        norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
-        **options: the other arguments of `EncoderLayer`, by name.
+        num_layers: Number of layers, N.
+        norm: "post" (paper) or "pre", which adds a normalization after the last layer.
+        **options: Further arguments of `EncoderLayer`, by name.
     """
 
     layer_class = EncoderLayer
@@ -312,12 +328,12 @@ class Encoder(_Stack):
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Decoder(_Stack):
-    """A stack of layers, each a `DecoderLayer`, called as one of them is.
+    """Decoder: a stack of decoder layers, called with the arguments of one layer.
 
     Args:
-        num_layers: N.
-        norm: "post" (paper) or "pre"; in pre-norm one more normalisation ends it.
-        **options: the other arguments of `DecoderLayer`, by name.
+        num_layers: Number of layers, N.
+        norm: "post" (paper) or "pre", which adds a normalization after the last layer.
+        **options: Further arguments of `DecoderLayer`, by name.
     """
 
     layer_class = DecoderLayer

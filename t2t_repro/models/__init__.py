@@ -1,4 +1,4 @@
-"""Figure 1: the Transformer whole, step by step, several as one, and its attention."""
+"""The Transformer (figure 1), cached decoding, ensembles and attention maps."""
 
 from t2t_repro.layers.former_layers import accept_variant
 from t2t_repro.models.transformer import Transformer

@@ -1,4 +1,4 @@
-"""What every attention of a model looks at."""
+"""Attention weights of all layers of a model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,18 +14,20 @@ def attention_maps(
     """Computes the attention weights of every layer for whole sentence pairs.
 
     Args:
-        model: the model, already built.
+        model: Built model.
         inputs: int32 (batch, source), ending in EOS, 0-padded.
         targets: int32 (batch, target), ending in EOS, 0-padded.
 
     Returns:
-        By name (``encoder/layer_0/self_attention``,
-        ``decoder/layer_0/cross_attention``, ...) float (batch, heads, queries,
-        keys); a query's row sums to 1.
+        Attention weights by layer name (``encoder/layer_0/self_attention``,
+        ``decoder/layer_0/cross_attention``, ...), float (batch, heads, queries, keys).
+        Each query's weights sum to 1.
     """
     maps: dict[str, tf.Tensor] = {}
 
-    def noting(name: str, attention: Any, **context: Any) -> Callable[..., tf.Tensor]:
+    def recording(
+        name: str, attention: Any, **context: Any
+    ) -> Callable[..., tf.Tensor]:
         context["return_attention_scores"] = True
 
         def attend(y: tf.Tensor) -> tf.Tensor:
@@ -38,14 +40,14 @@ def attention_maps(
     x = model.encoder_input(inputs)
     for layer in model.encoder.layers_in_order():
         name = f"encoder/{layer.name}/self_attention"
-        note = noting(name, layer.self_attention, attention_mask=mask)
-        x = layer.apply_sublayers(x, note)
+        record = recording(name, layer.self_attention, attention_mask=mask)
+        x = layer.apply_sublayers(x, record)
     x = model.decoder_input(targets)
     for layer in model.decoder.layers_in_order():
         name = f"decoder/{layer.name}/self_attention"
-        note = noting(name, layer.self_attention, use_causal_mask=True)
+        record = recording(name, layer.self_attention, use_causal_mask=True)
         name = f"decoder/{layer.name}/cross_attention"
         context = {"memory": encoder_output, "attention_mask": mask}
-        note_cross = noting(name, layer.cross_attention, **context)
-        x = layer.apply_sublayers(x, note, note_cross)
+        record_cross = recording(name, layer.cross_attention, **context)
+        x = layer.apply_sublayers(x, record, record_cross)
     return maps

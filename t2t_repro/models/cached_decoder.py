@@ -1,4 +1,4 @@
-"""The decoder one step at a time, with keys and values kept from earlier steps."""
+"""Decoder that computes one step at a time, with a KV cache."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class LayerCache(NamedTuple):
     Attributes:
         self_keys: float (batch, beam, heads, steps, d_k).
         self_values: float (batch, beam, heads, steps, d_v).
-        cross_keys: float (batch, heads, source, d_k), once per sentence.
+        cross_keys: float (batch, heads, source, d_k), shared by all hypotheses.
         cross_values: float (batch, heads, source, d_v).
     """
 
@@ -25,11 +25,11 @@ class LayerCache(NamedTuple):
 
 
 class DecodingState(NamedTuple):
-    """What the decoder remembers of a batch of sentences.
+    """Decoder state of a batch of sentences.
 
     Attributes:
-        layers: one cache per decoder layer.
-        mask: bool (batch, 1, 1, source), what may be seen of the source.
+        layers: One cache per decoder layer.
+        mask: bool (batch, 1, 1, source), true at visible source positions.
     """
 
     layers: tuple[LayerCache, ...]
@@ -37,13 +37,13 @@ class DecodingState(NamedTuple):
 
 
 class CachedDecoder:
-    """The model as a search sees it: logits of the next symbol, and a state.
+    """Decoder that returns the logits of the next token and a state.
 
-    It follows `t2t_repro.decoding.decoder.StepwiseDecoder`.
+    It implements `t2t_repro.decoding.decoder.StepwiseDecoder`.
 
     Args:
-        model: the model, already built.
-        beam_size: hypotheses per sentence.
+        model: Built model.
+        beam_size: Number of hypotheses per sentence.
     """
 
     def __init__(self, model: Transformer, beam_size: int) -> None:
@@ -52,7 +52,7 @@ class CachedDecoder:
         self.vocab_size = model.vocab_size
 
     def start(self, inputs: tf.Tensor) -> DecodingState:
-        """Runs the encoder and projects its output once for every layer.
+        """Runs the encoder and projects its output for every decoder layer.
 
         Args:
             inputs: int32 (batch, source), ending in EOS, 0-padded.
@@ -76,15 +76,15 @@ class CachedDecoder:
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: DecodingState
     ) -> tuple[tf.Tensor, DecodingState]:
-        """Reads one symbol per hypothesis and scores the next.
+        """Reads one token per hypothesis and computes the logits of the next.
 
         Args:
-            ids: int32 (batch, beam), the last symbols; 0 before the first.
-            index: int32 (), the step, from 0.
-            state: from `start` or the step before.
+            ids: int32 (batch, beam), the last tokens; 0 at the first step.
+            index: int32 (), step number, from 0.
+            state: State from `start` or the previous step.
 
         Returns:
-            float32 (batch, beam, V), logits; and the state with this step in it.
+            The logits, float32 (batch, beam, V), and the new state.
         """
         ids = tf.ensure_shape(ids, [None, self.beam_size])
         x = self.model.step_input(ids, tf.reshape(index, [1]))
@@ -100,21 +100,24 @@ class CachedDecoder:
     def _layer_step(
         self, layer: DecoderLayer, x: tf.Tensor, cache: LayerCache, mask: tf.Tensor
     ) -> tuple[tf.Tensor, LayerCache]:
-        """Applies a layer to one symbol of each hypothesis, (batch, beam, d_model)."""
-        back, cross = layer.self_attention, layer.cross_attention
+        """Applies a layer to one token per hypothesis, (batch, beam, d_model)."""
+        attention, cross = layer.self_attention, layer.cross_attention
 
         def self_attend(y: tf.Tensor) -> tf.Tensor:
             nonlocal cache
             # (batch, beam, d_model) -> (batch * beam, 1, d_model)
-            alone = tf.reshape(y, [-1, 1, y.shape[-1]])
-            key, value = back.project_memory(alone)
+            tokens = tf.reshape(y, [-1, 1, y.shape[-1]])
+            key, value = attention.project_memory(tokens)
             keys = _with_step(cache.self_keys, key, self.beam_size)
             values = _with_step(cache.self_values, value, self.beam_size)
             cache = cache._replace(self_keys=keys, self_values=values)
-            found = back.attend(
-                back.project_query(alone), _flat(keys, key), _flat(values, value), None
+            output = attention.attend(
+                attention.project_query(tokens),
+                _flat(keys, key),
+                _flat(values, value),
+                None,
             )
-            return tf.reshape(found, [-1, self.beam_size, y.shape[-1]])
+            return tf.reshape(output, [-1, self.beam_size, y.shape[-1]])
 
         def cross_attend(y: tf.Tensor) -> tf.Tensor:
             # The hypotheses of a sentence take the place of target positions.
@@ -125,7 +128,7 @@ class CachedDecoder:
         return x, cache
 
     def select_beams(self, state: DecodingState, parents: tf.Tensor) -> DecodingState:
-        """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
+        """Gives hypothesis k the cache of ``parents[:, k]``, int32 (batch, beam)."""
         layers = tuple(
             cache._replace(
                 self_keys=tf.gather(cache.self_keys, parents, batch_dims=1),
@@ -136,16 +139,16 @@ class CachedDecoder:
         return state._replace(layers=layers)
 
     def select_sentences(self, state: DecodingState, keep: tf.Tensor) -> DecodingState:
-        """Keeps the sentences of some rows, int32 (kept,)."""
+        """Selects the sentences in the given rows, int32 (selected,)."""
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 
 def _with_step(past: tf.Tensor, new: tf.Tensor, beam: int) -> tf.Tensor:
-    """Adds (batch * beam, heads, 1, d) to (batch, beam, heads, steps, d)."""
+    """Appends (batch * beam, heads, 1, d) to (batch, beam, heads, steps, d)."""
     return tf.concat([past, tf.reshape(new, [-1, beam, *new.shape[1:]])], axis=3)
 
 
 def _flat(past: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """(batch, beam, heads, steps, d) -> (batch * beam, heads, steps, d)."""
+    """Reshapes (batch, beam, heads, steps, d) to (batch * beam, heads, steps, d)."""
     heads, depth = new.shape[1], new.shape[3]
     return tf.reshape(past, [-1, heads, tf.shape(past)[3], depth])

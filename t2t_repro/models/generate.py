@@ -1,4 +1,4 @@
-"""Decoding with models, as a translator runs it."""
+"""Decoding with models."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ from t2t_repro.system.dispatch import dispatched
 
 @dispatched
 def decoder_of(model: Transformer, beam_size: int) -> ModelDecoder:
-    """Returns the decoder of a model, for `beam_size` hypotheses per sentence."""
+    """Returns the decoder of a model with `beam_size` hypotheses per sentence."""
     return CachedDecoder(model, beam_size)
 
 
 def as_one(decoders: Sequence[ModelDecoder]) -> ModelDecoder:
-    """Returns the only decoder, or an ensemble of several."""
+    """Returns the decoder, or an ensemble if there are several."""
     return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)
 
 
@@ -43,13 +43,13 @@ def generate(
         inputs: int32 (batch, source), ending in EOS, 0-padded.
         prefixes: int32 (batch, prefix), 0-padded, the beginnings of the outputs; or
             None.
-        width: Length of the result, at least that of any output; then no shape changes
-            from step to step, as XLA needs.
+        width: Fixed length of the result, at least that of any output. Shapes are then
+            the same in every step, as XLA requires.
         terms: Lexical constraints; only `config.never` can be combined with them.
 
     Raises:
         ValueError: A width is combined with sampling or `tensor2tensor_rules`, or
-            terms with other constraints, too.
+            terms are combined with these or with other constraints.
     """
     batch_wide, sampling = config.tensor2tensor_rules, config.sampling
     others = prefixes is not None or config.min_length or config.no_repeat_ngram

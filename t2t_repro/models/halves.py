@@ -1,4 +1,4 @@
-"""The two halves of a micro-batch, which draw different dropout masks."""
+"""Sums over the two halves of a micro-batch, which draw different dropout masks."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,19 +19,19 @@ def sum_over_halves(
     targets: tf.Tensor,
     seeds: tf.Tensor,
 ) -> Sums:
-    """Computes sums over the rows of a micro-batch, here over both halves at once.
+    """Computes sums over the rows of a micro-batch, both halves at once.
 
-    Every device draws the masks of each half by the seed of that half, so that a
-    device that computes one half after the other trains the same weights.
+    The masks of each half depend only on its seed. A device that computes one half
+    after the other therefore trains the same weights.
 
     Args:
-        compute: returns a nested structure of sums over rows, of `inputs`, `targets`
-            and a `dropout_seed`; its masks are a function of the seed.
-        inputs: int32 (rows, source), an even number of rows.
+        compute: Function of `inputs`, `targets` and a `dropout_seed` that returns sums
+            over rows in a nested structure.
+        inputs: int32 (rows, source), with an even number of rows.
         targets: int32 (rows, target).
-        seeds: int32 (2, 2), a seed for each half.
+        seeds: int32 (2, 2), one seed per half.
 
     Returns:
-        What `compute` returns.
+        The result of `compute`.
     """
     return compute(inputs, targets, seeds)

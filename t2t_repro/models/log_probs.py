@@ -1,4 +1,4 @@
-"""How probable a model finds a target that is given."""
+"""Log probabilities of given targets."""
 
 import tensorflow as tf
 
@@ -7,15 +7,15 @@ from t2t_repro.models.transformer import Transformer
 
 
 def log_probs(model: Transformer, inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """Computes the log probability of every symbol, given those before it.
+    """Computes the log probability of every token, given the previous ones.
 
     Args:
-        model: the model, already built.
+        model: Built model.
         inputs: int32 (batch, source), ending in EOS, 0-padded.
         targets: int32 (batch, target), 0-padded.
 
     Returns:
-        float32 (batch, target), nats; 0 at padding.
+        float32 (batch, target), in nats; 0 at padding.
     """
     logits = tf.cast(model({"inputs": inputs, "targets": targets}), tf.float32)
     losses = smoothed_cross_entropy(logits, targets, 0.0)

@@ -1,4 +1,4 @@
-"""Models whose weights or computation have another precision than float32."""
+"""Precision of a model's weights and computation."""
 
 import os
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ import keras
 from t2t_repro.system.errors import UserError
 
 PRECISIONS = ("float32", "bfloat16")
-"""What a model can translate in. In bfloat16 the weights are rounded to 8 bits, which
-halves them; softmax, normalisation and scores are computed in float32 in either."""
+"""Precisions for translation. bfloat16 rounds the weights to 8 significant bits, which
+halves their size; softmax, normalization and scores are computed in float32."""
 
 
 @contextmanager
 def precision(name: str) -> Iterator[None]:
-    """Lets models that are built in this context have a precision.
+    """Sets the precision of models that are built in this context.
 
     Args:
-        name: one of `PRECISIONS`.
+        name: A value of `PRECISIONS`, with or without the prefix "mixed_".
 
     Raises:
-        UserError: as `check_precision`.
+        UserError: See `check_precision`.
     """
     check_precision(name.removeprefix("mixed_"))
     before = keras.config.dtype_policy()
@@ -33,33 +33,32 @@ def precision(name: str) -> Iterator[None]:
 
 
 def mixed_precision(name: str) -> AbstractContextManager[None]:
-    """Lets models that are built in this context be trained in a precision.
+    """Sets the precision in which models built in this context are trained.
 
-    The weights stay in float32, and so do softmax, normalisation and loss; products
-    and what lies between them are computed in the precision (Micikevicius et al.
-    2018, arXiv:1710.03740).
+    Weights, softmax, normalization and loss stay in float32; matmuls and other
+    operations use the given precision (Micikevicius et al. 2018, arXiv:1710.03740).
 
     Args:
-        name: float32, bfloat16 or float16.
+        name: "float32", "bfloat16" or "float16".
     """
     return precision(name if name == "float32" else f"mixed_{name}")
 
 
 def check_precision(name: str) -> None:
-    """Raises UserError if matmuls of a precision would crash."""
+    """Raises UserError if TensorFlow's matmuls would crash in a precision."""
     if reason := unsupported_reason(name):
         raise UserError(reason)
 
 
 def unsupported_reason(name: str) -> str | None:
-    """Returns why TensorFlow would crash in matmuls of a precision; None if it works.
+    """Returns why TensorFlow's matmuls would crash in a precision; None if they work.
 
-    TensorFlow passes a CPU's 16-bit matmuls to oneDNN if the processor has the
-    instructions, without regard to ONEDNN_MAX_CPU_ISA. If that variable excludes
-    AVX-512, oneDNN raises an exception that ends the process.
+    TensorFlow passes 16-bit matmuls to oneDNN if the processor has the instructions,
+    even if ONEDNN_MAX_CPU_ISA excludes them. If it excludes AVX-512, oneDNN raises an
+    exception that ends the process.
 
     Args:
-        name: float32, bfloat16 or float16.
+        name: "float32", "bfloat16" or "float16".
     """
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
     if limit != "AVX" and not limit.startswith(("SSE", "AVX2")):
@@ -71,7 +70,7 @@ def unsupported_reason(name: str) -> str | None:
 
     if tf.config.list_physical_devices("GPU"):
         return None
-    # TensorFlow's own condition.
+    # TensorFlow checks the same condition.
     if not _pywrap_utils.IsDataTypeSupportedByOneDNNOnThisCPU(tf.as_dtype(name)):
         return None
     return (

@@ -1,6 +1,6 @@
 """The Transformer (paper section 3, figure 1)."""
 
-import functools
+from functools import partial
 from typing import Any, Self
 
 import keras
@@ -9,53 +9,54 @@ from keras import ops
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.hparams import HParams
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.embedding import TargetSpace, TokenEmbedding
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.layer import arguments_of, given_arguments, registered_layer
+from t2t_repro.layers.layer import arguments_of
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.position import PositionalEncoding
+from t2t_repro.layers.position import LearnedPosition, PositionalEncoding
 from t2t_repro.layers.stacks import Decoder, Encoder, EncoderLayer
 
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class Transformer(keras.Model):
-    """An encoder-decoder Transformer over one shared or two separate vocabularies.
+    """Encoder-decoder Transformer with one shared or two separate vocabularies.
 
-    The defaults are the paper's base model.
+    The defaults are those of the paper's base model.
 
     Args:
-        vocab_size: rows of the tables, PAD (0) and EOS (1) included.
-        target_vocab_size: rows on the target side, when they differ.
-        d_model: channels between the sub-layers.
-        num_layers: N, of the encoder.
-        num_decoder_layers: of the decoder; None: as many.
-        num_heads: h.
-        d_k: channels of a query or a key, per head; None: d_model / h.
-        d_v: channels of a value, per head; None: d_model / h.
-        d_ff: hidden channels of the feed-forward networks.
-        dropout: P_drop of sub-layer outputs and of the stacks' inputs.
+        vocab_size: Rows of the embedding table, including PAD (0) and EOS (1).
+        target_vocab_size: Rows of the target side's table; defaults to `vocab_size`.
+        d_model: Channels of every position.
+        num_layers: Number of encoder layers, N.
+        num_decoder_layers: Number of decoder layers; defaults to `num_layers`.
+        num_heads: Number of attention heads, h.
+        d_k: Channels per head of queries and keys; defaults to d_model / h.
+        d_v: Channels per head of values; defaults to d_model / h.
+        d_ff: Hidden channels of the feed-forward networks.
+        dropout: P_drop, the dropout rate of sub-layer outputs and of both stacks'
+            inputs.
         norm: "post" (paper) or "pre".
-        position: a formula of `layers.PositionalEncoding`, "learned" or "none".
-        max_position: rows of a learned table of positions.
-        share_embeddings: one table for inputs, targets and logits, where both sides
-            have as many rows.
-        scale_embeddings: whether embeddings are multiplied by sqrt(d_model).
-        target_space_embedding: adds a trained vector to every source position.
-        target_space_id: which of its rows.
-        tie_target: one table for targets and logits where inputs have another.
-        source_end: whether the encoder sees the EOS of the source.
-        decoder_d_ff: d_ff of the decoder; None: that of the encoder.
-        softmax_bias: whether each symbol's logit has a bias.
-        start_symbol: the id in front of the targets; 0: a vector of zeros.
-        **options: the other arguments of `layers.EncoderLayer`, by name.
+        position: Formula of `layers.PositionalEncoding`, "learned" or "none".
+        max_position: Rows of a table of learned positions.
+        share_embeddings: Whether inputs, targets and logits share one table. This
+            requires equal numbers of rows; otherwise, the tables are separate.
+        scale_embeddings: Whether to multiply embeddings by sqrt(d_model).
+        target_space_embedding: Whether to add a trained vector to all source positions.
+        target_space_id: Row of the table of these vectors.
+        tie_target: Whether targets and logits share a table if inputs have another.
+        source_end: Whether the EOS of the source is visible to the model.
+        decoder_d_ff: d_ff of the decoder; defaults to `d_ff`.
+        softmax_bias: Whether to add a bias to the logits.
+        start_symbol: Id of the token before the targets; 0: a vector of zeros.
+        **options: Further arguments of `layers.EncoderLayer`, by name.
 
     Call arguments:
         inputs: ``{"inputs": ..., "targets": ...}``, int32 (batch, source) and
-            (batch, target), each row ending in EOS and padded with 0.
-        training: whether to drop.
+            (batch, target), each row ending in EOS and 0-padded.
+        training: Whether to apply dropout.
 
     Returns:
-        float (batch, target, V): logits of each target symbol given those before.
+        float (batch, target, V): logits of each target token given the previous ones.
 
     References:
         Attention Is All You Need, section 3; tensor2tensor models/transformer.py.
@@ -91,37 +92,39 @@ class Transformer(keras.Model):
         trainable: bool = True,
         **options: Any,
     ) -> None:
-        arguments = given_arguments(Transformer, locals())
+        # Collects the arguments for `get_config`.
+        names = arguments_of(Transformer)
+        arguments = {name: value for name, value in locals().items() if name in names}
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.d_model = d_model
         self.vocab_size = target_vocab_size or vocab_size
         self.source_end = source_end
         self.shared = share_embeddings and self.vocab_size == vocab_size
-        policy, rows = self.dtype_policy, self.vocab_size
-        table = functools.partial(
+        policy = self.dtype_policy
+        table = partial(
             TokenEmbedding, d_model=d_model, scale=scale_embeddings, dtype=policy
         )
-        of_target = functools.partial(table, rows, start_symbol=start_symbol)
+        target_table = partial(table, self.vocab_size, start_symbol=start_symbol)
         self.target_embedding = None
         if self.shared:
-            self.embedding = of_target(use_bias=softmax_bias, name="embedding")
+            self.embedding = target_table(use_bias=softmax_bias, name="embedding")
         else:
             self.input_embedding = table(vocab_size, name="input_embedding")
             if not tie_target:
-                self.target_embedding = of_target(name="target_embedding")
-            self.softmax = of_target(use_bias=softmax_bias, name="softmax")
+                self.target_embedding = target_table(name="target_embedding")
+            self.softmax = target_table(use_bias=softmax_bias, name="softmax")
         self.target_space = None
         if target_space_embedding:
-            own = {"name": "target_space", "dtype": policy}
-            self.target_space = registered_layer("TargetSpace")(target_space_id, **own)
+            self.target_space = TargetSpace(
+                target_space_id, name="target_space", dtype=policy
+            )
         self.input_position = self.target_position = None
         if position != "none":
-            signal = functools.partial(PositionalEncoding, position, dtype=policy)
+            encoding = partial(PositionalEncoding, position, dtype=policy)
             if position == "learned":
-                learned = registered_layer("LearnedPosition")
-                signal = functools.partial(learned, max_position, dtype=policy)
-            self.input_position = signal(name="input_position")
-            self.target_position = signal(name="target_position")
+                encoding = partial(LearnedPosition, max_position, dtype=policy)
+            self.input_position = encoding(name="input_position")
+            self.target_position = encoding(name="target_position")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
         self.target_dropout = Dropout(dropout, name="target_dropout", dtype=policy)
         depth = d_model // num_heads
@@ -140,28 +143,27 @@ class Transformer(keras.Model):
         target_vocab_size: int | None = None,
         **changes: Any,
     ) -> Self:
-        """Makes the model of a set of hyper-parameters.
+        """Creates the model of a hyper-parameter set.
 
         Args:
-            hparams: a set, or its name: "base", "big,dropout=0.2".
-            vocab_size: V, PAD (0) and EOS (1) included; the tables have as many rows,
-                rounded up to a multiple of the set's ``vocab_divisor``.
-            target_vocab_size: V of the target side, when it differs.
-            **changes: arguments of the model that differ from the set's.
+            hparams: Hyper-parameters, or the name of a set: "base", "big,dropout=0.2".
+            vocab_size: Size of the vocabulary, including PAD (0) and EOS (1). The
+                number of table rows is rounded up to a multiple of ``vocab_divisor``.
+            target_vocab_size: Size of the target vocabulary; defaults to `vocab_size`.
+            **changes: Arguments of the model that differ from the set.
 
         Raises:
-            UserError: there is no such set, or it is damaged.
+            UserError: The set does not exist or is invalid.
         """
         if isinstance(hparams, str):
             hparams = hparam_sets.load(hparams)
         names = arguments_of(Transformer)[2:] + arguments_of(EncoderLayer)
         arguments = {name: getattr(hparams, name) for name in names} | changes
-        rows = hparams.table_rows(vocab_size)
         target_rows = hparams.table_rows(target_vocab_size or vocab_size)
-        return cls(rows, target_rows, **arguments)
+        return cls(hparams.table_rows(vocab_size), target_rows, **arguments)
 
     def build(self, input_shape: object = None) -> None:
-        """Creates every variable, without running the model."""
+        """Creates all variables without running the model."""
         shape = (None, None, self.d_model)
         for layer in self.layers:
             if layer is not self.decoder:
@@ -169,7 +171,7 @@ class Transformer(keras.Model):
         self.decoder.build(shape, shape)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make the model again, without its weights."""
+        """Returns the constructor arguments."""
         return super().get_config() | self._config
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
@@ -180,7 +182,7 @@ class Transformer(keras.Model):
     def compute_loss(
         self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any
     ) -> Tensor:
-        """Lets `fit` take the targets for labels where a dataset has no others."""
+        """Computes the loss, with the targets as labels if the dataset lacks labels."""
         y = x["targets"] if y is None else y
         return super().compute_loss(x, y, *args, **kwargs)
 
@@ -191,20 +193,20 @@ class Transformer(keras.Model):
             inputs: int32 (batch, source), 0-padded.
 
         Returns:
-            Its output, float (batch, source, d_model), and what may be seen of it,
-            bool (batch, 1, source).
+            The encoder's output, float (batch, source, d_model), and the mask of the
+            source, bool (batch, 1, source), true at visible positions.
         """
         mask = padding_mask(inputs, self.source_end)
         x = self.input_dropout(self.encoder_input(inputs))
         return self.encoder(x, attention_mask=mask), mask
 
     def decode(self, targets: Tensor, encoder_output: Tensor, mask: Tensor) -> Tensor:
-        """Runs the decoder over whole targets (section 3.1, teacher forcing).
+        """Runs the decoder over whole targets, with teacher forcing (section 3.1).
 
         Args:
             targets: int32 (batch, target), 0-padded.
-            encoder_output: float (batch, source, d_model).
-            mask: bool (batch, 1, source), as `encode` returns it.
+            encoder_output: float (batch, source, d_model), from `encode`.
+            mask: bool (batch, 1, source), from `encode`.
 
         Returns:
             float (batch, target, d_model).
@@ -213,20 +215,20 @@ class Transformer(keras.Model):
         return self.decoder(x, encoder_output, cross_attention_mask=mask)
 
     def logits(self, decoder_output: Tensor) -> Tensor:
-        """Multiplies float (..., d_model) by the softmax table: (..., V)."""
+        """Projects float (..., d_model) to logits (..., V)."""
         return self.softmax_table(decoder_output, reverse=True)
 
     @property
     def softmax_table(self) -> TokenEmbedding:
-        """What makes logits of the decoder's output; it may be the embedding."""
+        """The table that computes the logits; the shared embedding if there is one."""
         return self.embedding if self.shared else self.softmax
 
     def encoder_input(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Embeds source symbols, adds the target-space vector and positions.
+        """Embeds source tokens and adds the target-space vector and the positions.
 
         Args:
             inputs: int32 (batch, source).
-            positions: int32, (source,) or (batch, source); None: 0, 1, ...
+            positions: int32, (source,) or (batch, source); defaults to 0, 1, ...
 
         Returns:
             float (batch, source, d_model), before dropout.
@@ -241,16 +243,15 @@ class Transformer(keras.Model):
         return x
 
     def decoder_input(self, targets: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Embeds targets, shifted right by one place, and adds positions.
+        """Embeds the targets, shifted right by one position, and adds the positions.
 
-        # T2T: the shift is one of embeddings, by a vector of zeros
-        (common_layers.py:shift_right_3d), so the first position sees the position
-        signal alone; there is no start symbol. PAD embeds to zeros, so that shifting
-        the symbols is the same.
+        # T2T: common_layers.py:shift_right_3d inserts a vector of zeros, not a start
+        token, so the first decoder input is only the position signal. Shifting the ids
+        instead of the embeddings is equivalent, because PAD embeds to zeros.
 
         Args:
             targets: int32 (batch, target).
-            positions: int32, (target,) or (batch, target); None: 0, 1, ...
+            positions: int32, (target,) or (batch, target); defaults to 0, 1, ...
 
         Returns:
             float (batch, target, d_model), before dropout.
@@ -258,14 +259,14 @@ class Transformer(keras.Model):
         return self.step_input(ops.pad(targets, ((0, 0), (1, 0)))[:, :-1], positions)
 
     def step_input(self, ids: Tensor, positions: Tensor | None) -> Tensor:
-        """Embeds what decoder positions read, and adds positions.
+        """Embeds decoder inputs, which are already shifted, and adds the positions.
 
         Args:
-            ids: int32 (batch, length), each the symbol before; 0 before the first.
+            ids: int32 (batch, length), the token before each position; 0 at the start.
             positions: int32, (length,) or (batch, length); None: 0, 1, ...
 
         Returns:
-            float (batch, length, d_model).
+            float (batch, length, d_model), before dropout.
         """
         if not self.built:
             self.build()

@@ -10,6 +10,7 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul
 from t2t_repro.interop.ctranslate2 import write_ctranslate2
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -190,6 +191,12 @@ def test_what_ctranslate2_lacks_is_named(tokenizer, tmp_path, settings, message)
     with pytest.raises(UserError, match=message):
         write_ctranslate2(model, tokenizer, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rejects_an_activation_that_ctranslate2_lacks(tokenizer, tmp_path):
+    model = Transformer.from_hparams("tiny", tokenizer.vocab_size, activation="tanh")
+    with pytest.raises(UserError, match="activation=tanh: CTranslate2 has only relu"):
+        write_ctranslate2(model, tokenizer, tmp_path)
 
 
 def test_pieces_that_stand_twice_have_names_of_their_own(tmp_path):

@@ -1,8 +1,8 @@
-"""Computes with another backend of Keras what TensorFlow has computed.
+"""Computes the cases of `test_backends.py` with another Keras backend.
 
     KERAS_BACKEND=jax python -m tests.keras_person.another_backend WEIGHTS OUTPUTS
 
-`test_backends.py` writes the weights and reads the outputs.
+The test writes the weights and compares the outputs with those of TensorFlow.
 """
 
 import random
@@ -41,8 +41,10 @@ def transformer(**options: object) -> keras.Model:
     return model
 
 
-def carried(weights: Mapping[str, np.ndarray] | None) -> tuple[keras.Model, object]:
-    """An encoder that is told of padding by the mask of an embedding."""
+def with_carried_mask(
+    weights: Mapping[str, np.ndarray] | None,
+) -> tuple[keras.Model, object]:
+    """Returns a model whose encoder uses the mask of an embedding, and its output."""
     ids = keras.Input((None,), dtype="int32")
     x = layers.TokenEmbedding(11, 8, mask_zero=True, name="embedding")(ids)
     x = layers.Encoder(2, **SIZES, name="encoder")(x)
@@ -55,7 +57,7 @@ def carried(weights: Mapping[str, np.ndarray] | None) -> tuple[keras.Model, obje
 def assign(
     layer: keras.layers.Layer, case: str, weights: Mapping[str, np.ndarray] | None
 ) -> None:
-    """Gives a layer its weights by their paths, where there are any."""
+    """Assigns a layer's weights by path, if they are given."""
     for weight in layer.weights if weights is not None else ():
         weight.assign(weights[f"{case}:{weight.path}"])
 
@@ -63,17 +65,17 @@ def assign(
 def computed(
     weights: Mapping[str, np.ndarray] | None = None,
 ) -> Iterator[tuple[str, keras.layers.Layer, object]]:
-    """Yields each case with what has its weights, and its output.
+    """Yields each case's name, its layer or model, and the output.
 
     Args:
-        weights: of every case, by case and path; None: they are drawn.
+        weights: Weights by case and path; None: random weights.
     """
     for name, case in CASES.items():
         layer = case.make(name="layer")
         layer(*case.inputs, **case.options)
         assign(layer, name, weights)
         yield name, layer, layer(*case.inputs, **case.options)
-    yield "carried", *carried(weights)
+    yield "carried", *with_carried_mask(weights)
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
     for name, options in MODELS.items():
         model = transformer(**options)
@@ -84,7 +86,7 @@ def computed(
 
 
 def check_dropout() -> None:
-    """A given seed drops the share asked for, and the same again."""
+    """Checks that dropout with a given seed applies its rate reproducibly."""
     layer, x = layers.Dropout(0.3, name="dropout"), np.ones(100_000, "float32")
 
     def dropped(*seed: int) -> np.ndarray:
@@ -105,7 +107,7 @@ def main(weights_path: str, outputs_path: str) -> None:
         }
     np.savez(outputs_path, **outputs)
     check_dropout()
-    random.seed(1)  # Keras draws its seeds there; its own function needs TensorFlow.
+    random.seed(1)  # Keras draws seeds from it; set_random_seed needs TensorFlow.
     model = transformer(dropout=0.1)
     optimizer = keras.optimizers.Adam(0.01)
     model.compile(optimizer, t2t_repro.losses.LabelSmoothedCrossEntropy())

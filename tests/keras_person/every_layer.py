@@ -1,6 +1,6 @@
-"""Every public layer, made small, and what it is called on.
+"""Small examples of all public layers and their inputs.
 
-A word after the class name is the option that the case sets.
+A second word in a name is the option that the case sets.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,18 +13,18 @@ import numpy as np
 from t2t_repro import layers
 
 SIZES = {"num_heads": 2, "d_k": 4, "d_v": 5, "d_ff": 12}
-# Keras would import TensorFlow to serialize a layer; other backends do without it.
+# Written out because Keras' serialization imports TensorFlow, even for other backends.
 NEARBY = {"class_name": "t2t_repro>LocalAttention", "config": {"radius": 2}}
 
 
 class Case(NamedTuple):
-    """A layer and its call.
+    """Layer and the arguments of its call.
 
     Attributes:
-        make: makes the layer, given a name and the like.
-        inputs: what it is called on.
-        options: other arguments of the call.
-        width: channels of its output.
+        make: Function that creates the layer from keyword arguments such as the name.
+        inputs: Positional arguments of the call.
+        options: Keyword arguments of the call.
+        width: Channels of the output.
     """
 
     make: Callable[..., keras.layers.Layer]
@@ -38,7 +38,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def attention(kind: type[keras.layers.Layer], **sizes: Any) -> Callable[..., Any]:
-    """Returns what makes an attention with three channels in each of two heads."""
+    """Returns a function that creates an attention of two heads with three channels."""
     return lambda **options: kind(2, 3, 3, **sizes, **options)
 
 
@@ -135,7 +135,7 @@ CASES = {
 
 
 def called(name: str) -> tuple[keras.layers.Layer, Any]:
-    """Makes a layer and calls it; returns it and its output."""
+    """Creates a layer and calls it; returns the layer and its output."""
     case = CASES[name]
     layer = case.make(name="layer")
     return layer, layer(*case.inputs, **case.options)

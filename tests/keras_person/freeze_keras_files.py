@@ -1,8 +1,8 @@
-"""Writes the models of `tests/data/keras_files`, and their outputs.
+"""Writes the models of `tests/data/keras_files` and their outputs.
 
     git checkout 1fc4263 && python freeze_keras_files.py FOLDER
 
-That revision was the last with a subclass per option and a `variant` in stacks and
+That revision was the last one with a subclass per option and a `variant` in stacks and
 models. `test_former_files.py` loads the files.
 """
 
@@ -38,7 +38,7 @@ MODELS = {
 
 
 def every_class() -> keras.Model:
-    """A model with each removed class, and with the renamed one."""
+    """Creates a model with every removed class and the renamed one."""
     from t2t_repro.layers import beyond_paper
 
     ids = keras.Input((None,), dtype="int32")
@@ -70,7 +70,7 @@ def every_class() -> keras.Model:
 
 
 def every_stack() -> keras.Model:
-    """A model of stacks and their layers, each with a different `variant`."""
+    """Creates a model of stacks and their layers, each with a different `variant`."""
 
     def part(class_name: str, **config: object) -> dict[str, object]:
         return {"class_name": f"t2t_repro>{class_name}", "config": config}
@@ -98,7 +98,7 @@ def every_stack() -> keras.Model:
 
 
 def write(model: keras.Model, path: Path) -> None:
-    """Fills a model with random weights and saves it, compressed."""
+    """Assigns random weights and saves a compressed model."""
     rng = np.random.default_rng(7)
     model.set_weights([rng.normal(size=w.shape) for w in model.weights])
     model.save(path)
@@ -110,7 +110,7 @@ def write(model: keras.Model, path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Writes every model, and `outputs.npz`: output by name of model and number."""
+    """Writes every model, and `outputs.npz` with outputs by model name and number."""
     outputs = {}
     for name, make in (("classes", every_class), ("stacks", every_stack)):
         model = make()

@@ -1,4 +1,4 @@
-"""Sentence pairs of numbers, a model for them, and its loss by hand."""
+"""Random sentence pairs, a model for them, and its loss by hand."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SIZES = {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 32}
 
 
 def sentences(rows: int, length: int, seed: int) -> np.ndarray:
-    """Returns sentences of 2 to ``length`` symbols that end in EOS, 0-padded."""
+    """Returns 0-padded sentences of 2 to ``length`` tokens that end in EOS."""
     rng = np.random.default_rng(seed)
     last, column = rng.integers(1, length, (rows, 1)), np.arange(length)
     ids = rng.integers(2, 20, (rows, length))
@@ -37,7 +37,7 @@ def compiled(
 
 
 def by_hand(logits: Any, targets: np.ndarray, smoothing: float = 0.1) -> np.ndarray:
-    """Returns the loss of each symbol in float64, and 0 for padding."""
+    """Returns the loss of each token in float64, and 0 for padding."""
     logits = np.array(logits, "float64")
     log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     size = logits.shape[-1]

@@ -1,4 +1,4 @@
-"""Our attention stands where `keras.layers.MultiHeadAttention` stood."""
+"""`MultiHeadAttention` can replace `keras.layers.MultiHeadAttention`."""
 
 import keras
 import numpy as np
@@ -13,7 +13,7 @@ KEY = random(BATCH, SOURCE, 7, seed=2)
 
 
 def both(query, value, key=None, **sizes):
-    """Makes our attention and Keras', with the same weights."""
+    """Creates our attention and Keras', with the same weights."""
     width = query.shape[-1]
     sizes = {"d_k": 4, "d_v": 5} | sizes
     ours = layers.MultiHeadAttention(HEADS, **sizes)
@@ -35,7 +35,7 @@ def both(query, value, key=None, **sizes):
 
 
 def assert_equal(pair, *inputs, **options):
-    """Both give the same output and the same scores."""
+    """Asserts that both layers return the same outputs and scores."""
     options["return_attention_scores"] = True
     (output, scores), expected = (layer(*inputs, **options) for layer in pair)
     np.testing.assert_allclose(output, expected[0], atol=2e-6)
@@ -43,34 +43,34 @@ def assert_equal(pair, *inputs, **options):
 
 
 def mask(*shape):
-    """A random mask that leaves every query the first key."""
-    found = np.random.default_rng(7).random(shape) < 0.6
-    found[..., 0] = True
-    return found
+    """Returns a random mask in which the first key is visible to every query."""
+    visible = np.random.default_rng(7).random(shape) < 0.6
+    visible[..., 0] = True
+    return visible
 
 
-def test_self_attention_is_that_of_keras():
+def test_self_attention_equals_keras():
     assert_equal(both(X, X), X, X)
 
 
-def test_cross_attention_is_that_of_keras():
+def test_cross_attention_equals_keras():
     assert_equal(both(X, MEMORY), X, MEMORY)
 
 
-def test_a_key_apart_from_the_value_is_that_of_keras():
+def test_attention_with_a_separate_key_equals_keras():
     assert_equal(both(X, MEMORY, KEY), X, MEMORY, KEY)
 
 
-def test_arguments_have_the_names_that_keras_gives_them():
+def test_arguments_have_the_names_of_keras():
     assert_equal(both(X, MEMORY, KEY), query=X, value=MEMORY, key=KEY)
 
 
 @pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (6, 3), (1, 8)])
-def test_any_depths_are_those_of_keras(d_k, d_v):
+def test_attention_of_any_depth_equals_keras(d_k, d_v):
     assert_equal(both(X, MEMORY, d_k=d_k, d_v=d_v), X, MEMORY)
 
 
-def test_a_width_of_its_own_is_that_of_keras():
+def test_attention_with_another_output_width_equals_keras():
     assert_equal(both(X, MEMORY, d_model=11), X, MEMORY)
 
 
@@ -86,28 +86,28 @@ def test_a_width_of_its_own_is_that_of_keras():
         (BATCH, 1, 1, SOURCE),
     ],
 )
-def test_a_mask_of_any_rank_is_that_of_keras(shape):
+def test_a_mask_of_any_rank_works_as_in_keras(shape):
     assert_equal(both(X, MEMORY), X, MEMORY, attention_mask=mask(*shape))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_a_mask_of_ones_and_zeros_is_that_of_keras(dtype):
-    given = mask(BATCH, TARGET, SOURCE).astype(dtype)
-    assert_equal(both(X, MEMORY), X, MEMORY, attention_mask=given)
+def test_a_numeric_mask_works_as_in_keras(dtype):
+    visible = mask(BATCH, TARGET, SOURCE).astype(dtype)
+    assert_equal(both(X, MEMORY), X, MEMORY, attention_mask=visible)
 
 
-def test_a_causal_mask_is_that_of_keras():
+def test_a_causal_mask_works_as_in_keras():
     assert_equal(both(X, X), X, X, use_causal_mask=True)
 
 
-def test_a_causal_mask_and_another_are_those_of_keras():
-    given = mask(BATCH, TARGET, TARGET)
-    assert_equal(both(X, X), X, X, attention_mask=given, use_causal_mask=True)
+def test_a_causal_mask_combines_with_another_as_in_keras():
+    visible = mask(BATCH, TARGET, TARGET)
+    assert_equal(both(X, X), X, X, attention_mask=visible, use_causal_mask=True)
 
 
-def test_masks_of_value_and_key_are_those_of_keras():
-    given = {"value_mask": mask(BATCH, SOURCE), "key_mask": mask(BATCH, SOURCE)[::-1]}
-    assert_equal(both(X, MEMORY, KEY), X, MEMORY, KEY, **given)
+def test_masks_of_value_and_key_work_as_in_keras():
+    masks = {"value_mask": mask(BATCH, SOURCE), "key_mask": mask(BATCH, SOURCE)[::-1]}
+    assert_equal(both(X, MEMORY, KEY), X, MEMORY, KEY, **masks)
 
 
 DROP_IN = {
@@ -130,7 +130,7 @@ DROP_IN = {
         {"attention_mask": mask(BATCH, 1, TARGET), "use_causal_mask": True},
     ],
 )
-def test_another_attention_takes_the_same_arguments(name, options):
+def test_other_attention_layers_accept_the_same_arguments(name, options):
     attention = DROP_IN[name]()
     output, scores = attention(X, X, return_attention_scores=True, **options)
     assert output.shape == X.shape
@@ -142,7 +142,7 @@ def test_another_attention_takes_the_same_arguments(name, options):
         assert not np.triu(scores, 1).any()
 
 
-def test_a_radius_as_wide_as_the_text_is_no_radius():
+def test_a_radius_of_the_text_length_equals_full_attention():
     near = layers.LocalAttention(HEADS, 4, 5, radius=TARGET)
     whole, _ = both(X, X)
     near.build(X.shape, X.shape)
@@ -150,7 +150,7 @@ def test_a_radius_as_wide_as_the_text_is_no_radius():
     np.testing.assert_allclose(near(X, X), whole(X, X), atol=1e-6)
 
 
-def test_another_attention_goes_into_the_layers_of_an_encoder():
+def test_layers_of_an_encoder_copy_another_self_attention():
     encoder = layers.Encoder(
         2,
         num_heads=2,
@@ -162,9 +162,9 @@ def test_another_attention_goes_into_the_layers_of_an_encoder():
         self_attention=layers.RelativeAttention(2, 3, 5, max_relative_position=2),
     )
     encoder(X)
-    found = [layer.self_attention for layer in encoder.layers_in_order()]
-    assert found[0] is not found[1]
-    for number, attention in enumerate(found):
+    copies = [layer.self_attention for layer in encoder.layers_in_order()]
+    assert copies[0] is not copies[1]
+    for number, attention in enumerate(copies):
         assert type(attention) is layers.RelativeAttention
         assert attention.max_relative_position == 2
         # The layer's own sizes take precedence over the stack's.
@@ -173,7 +173,7 @@ def test_another_attention_goes_into_the_layers_of_an_encoder():
         assert attention.query.kernel.path == path
 
 
-def test_sizes_that_another_attention_leaves_out_are_those_of_the_stack():
+def test_sizes_missing_in_another_self_attention_are_those_of_the_layer():
     config = {"class_name": "t2t_repro>LocalAttention", "config": {"radius": 1}}
     layer = layers.DecoderLayer(
         2, 3, 5, 8, attention_dropout=0.3, attention_bias=True, self_attention=config

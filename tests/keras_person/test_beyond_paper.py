@@ -1,4 +1,4 @@
-"""A model with every part that the paper does not have."""
+"""A model with every option that the paper does not have."""
 
 import keras
 import numpy as np
@@ -7,13 +7,13 @@ import pytest
 import t2t_repro
 from tests.keras_person.pairs import PAIRS
 
-# Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
+# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
 
 
-def test_a_model_beyond_the_paper_is_read_again_and_gives_the_same_logits(tmp_path):
+def test_a_saved_model_with_all_options_loads_with_the_same_logits(tmp_path):
     hparams = t2t_repro.hparams.load(
         "tiny,share_embeddings=false,tie_target=true,softmax_bias=true,decoder_d_ff=12,"
         "attention_bias=true,activation=swish,norm=pre,norm_epsilon=0.1,"

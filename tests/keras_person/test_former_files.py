@@ -1,6 +1,6 @@
 """`.keras` files of revision 1fc4263 load with equal outputs.
 
-`freeze_keras_files.py` wrote them. The last bits depend on the processor.
+`freeze_keras_files.py` wrote them. The last bits of outputs depend on the processor.
 """
 
 import keras
@@ -12,7 +12,7 @@ from tests.keras_person.freeze_keras_files import IDS, MODELS, TARGETS
 from tests.run_command import ROOT
 
 FILES = ROOT / "tests" / "data" / "keras_files"
-# Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
+# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
@@ -35,19 +35,19 @@ def assert_computes(name, model):
 
 
 @pytest.mark.parametrize("name", ["classes", "stacks", *MODELS])
-def test_a_former_file_loads_with_equal_outputs_and_is_saved_again(name, tmp_path):
+def test_former_files_load_with_equal_outputs_and_can_be_saved_again(name, tmp_path):
     model = load(name)
     assert_computes(name, model)
     model.save(tmp_path / f"{name}.keras")
     assert_computes(name, load(name, tmp_path))
 
 
-def test_every_former_file_is_loaded():
+def test_all_former_files_are_tested():
     names = {path.stem for path in FILES.glob("*.keras")}
     assert names == {"classes", "stacks", *MODELS}
 
 
-def test_a_class_in_a_variant_that_no_option_replaces_is_refused():
+def test_rejects_a_variant_class_without_a_corresponding_option():
     variant = {"feed_forward": {"class_name": "keras_person>Louder", "config": {}}}
     sizes = {"num_heads": 2, "d_k": 2, "d_v": 2, "d_ff": 4}
     config = {
@@ -56,6 +56,6 @@ def test_a_class_in_a_variant_that_no_option_replaces_is_refused():
         "config": sizes | {"variant": variant},
     }
     with pytest.raises(
-        ValueError, match=r"'feed_forward': no option replaces .*Louder"
+        ValueError, match=r"'feed_forward': no current option corresponds to .*Louder"
     ):
         keras.saving.deserialize_keras_object(config)

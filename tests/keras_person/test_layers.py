@@ -1,4 +1,4 @@
-"""What Keras people do with one layer."""
+"""Single layers as a Keras user calls them."""
 
 import inspect
 import json
@@ -19,7 +19,7 @@ WITH_WEIGHTS = pytest.mark.parametrize(
 X, MEMORY = random(2, 6, 8), random(2, 5, 8, seed=1)
 
 
-def test_the_list_of_layers_is_whole():
+def test_the_cases_cover_all_public_layers():
     public = {
         name
         for name in layers.__all__
@@ -29,11 +29,11 @@ def test_the_list_of_layers_is_whole():
     assert {name.partition(" ")[0] for name in CASES} == public
 
 
-# Calling
+# Calls
 
 
 @EVERY_LAYER
-def test_a_layer_is_called_on_a_batch(name):
+def test_a_layer_can_be_called_on_a_batch(name):
     layer, output = called(name)
     case = CASES[name]
     assert tuple(output.shape) == (*case.inputs[0].shape[:2], case.width)
@@ -42,19 +42,19 @@ def test_a_layer_is_called_on_a_batch(name):
 
 
 @EVERY_LAYER
-def test_a_layer_is_called_on_keras_tensors_of_unknown_sizes(name):
+def test_a_layer_can_be_called_on_keras_tensors_of_unknown_sizes(name):
     case = CASES[name]
-    symbols = [
+    inputs = [
         keras.Input((None, *each.shape[2:]), dtype=str(each.dtype))
         for each in case.inputs
     ]
-    output = case.make()(*symbols, **case.options)
+    output = case.make()(*inputs, **case.options)
     assert output.shape[2] == case.width
     assert output.dtype == "float32"
 
 
 @EVERY_LAYER
-def test_a_layer_tells_the_shape_of_its_output_before_it_is_built(name):
+def test_an_unbuilt_layer_computes_the_shape_of_its_output(name):
     case = CASES[name]
     _, output = called(name)
     shapes = [tuple(each.shape) for each in case.inputs]
@@ -62,10 +62,10 @@ def test_a_layer_tells_the_shape_of_its_output_before_it_is_built(name):
 
 
 @EVERY_LAYER
-def test_a_layer_runs_over_a_further_axis(name):
+def test_time_distributed_applies_a_layer_over_another_axis(name):
     case = CASES[name]
     if len(case.inputs) > 1 or case.options:
-        pytest.skip("TimeDistributed hands on one input and no options")
+        pytest.skip("TimeDistributed passes one input and no options")
     layer, expected = called(name)
     (x,) = (np.stack([each, each], axis=1) for each in case.inputs)
     outside = keras.Input(x.shape[1:], dtype=str(x.dtype))
@@ -74,7 +74,7 @@ def test_a_layer_runs_over_a_further_axis(name):
 
 
 @WITH_WEIGHTS
-def test_a_layer_is_built_from_shapes_before_it_is_called(name):
+def test_a_layer_can_be_built_from_shapes(name):
     case = CASES[name]
     layer = case.make(name="layer")
     layer.build(*(each.shape for each in case.inputs))
@@ -83,14 +83,14 @@ def test_a_layer_is_built_from_shapes_before_it_is_called(name):
     assert layer.built
 
 
-def test_an_attention_is_as_wide_as_its_query_or_as_it_is_told():
+def test_attention_output_has_the_width_of_the_query_or_d_model():
     x, memory = random(2, 3, 7), random(2, 4, 9)
     assert layers.MultiHeadAttention(2, 4, 5)(x, memory).shape == (2, 3, 7)
     wide = layers.MultiHeadAttention(2, 4, 5, d_model=20)
     assert wide(x, memory).shape == (2, 3, 20)
 
 
-def test_attention_scores_come_on_demand_and_each_row_is_a_distribution():
+def test_attention_scores_are_returned_on_demand_and_sum_to_one():
     attention = layers.MultiHeadAttention(2, 4, 5)
     output, scores = attention(X, MEMORY, return_attention_scores=True)
     np.testing.assert_array_equal(output, attention(X, MEMORY))
@@ -98,14 +98,14 @@ def test_attention_scores_come_on_demand_and_each_row_is_a_distribution():
     np.testing.assert_allclose(np.sum(scores, axis=-1), np.ones((2, 2, 6)), rtol=1e-6)
 
 
-def test_the_weights_of_a_layer_are_counted():
+def test_count_params_counts_the_weights_of_a_layer():
     attention, _ = called("MultiHeadAttention")
-    # Two heads of 4 and of 5 channels, without biases.
+    # Two heads, d_k 4 and d_v 5, without biases.
     assert attention.count_params() == 8 * 8 + 8 * 8 + 8 * 10 + 10 * 8
 
 
 @EVERY_LAYER
-def test_a_layer_has_the_name_it_is_given_or_one_of_its_class(name):
+def test_a_layer_has_the_given_name_or_that_of_its_class(name):
     layer, _ = called(name)
     assert layer.name == "layer"
     assert all(weight.path.startswith("layer/") for weight in layer.weights)
@@ -114,7 +114,7 @@ def test_a_layer_has_the_name_it_is_given_or_one_of_its_class(name):
 
 
 @WITH_WEIGHTS
-def test_a_frozen_layer_has_nothing_to_train(name):
+def test_a_frozen_layer_has_no_trainable_weights(name):
     layer, _ = called(name)
     assert layer.trainable_weights
     layer.trainable = False
@@ -128,7 +128,7 @@ def test_gradients_reach_every_weight(name):
     layer, _ = called(name)
     with tf.GradientTape() as tape:
         output = layer(*case.inputs, **case.options)
-        if name == "TokenEmbedding use_bias":  # The bias is of the logits.
+        if name == "TokenEmbedding use_bias":  # The bias applies to logits.
             output = layer(output, reverse=True)
         loss = tf.reduce_sum(output * random(*output.shape, seed=3))
     gradients = tape.gradient(loss, [w.value for w in layer.trainable_weights])
@@ -139,7 +139,7 @@ def test_gradients_reach_every_weight(name):
 
 @EVERY_LAYER
 @pytest.mark.parametrize("jit", [False, True])
-def test_a_compiled_function_gives_what_python_gives(name, jit):
+def test_a_compiled_function_computes_the_same(name, jit):
     layer, expected = called(name)
     case = CASES[name]
 
@@ -147,15 +147,15 @@ def test_a_compiled_function_gives_what_python_gives(name, jit):
     def compiled(*inputs):
         return layer(*inputs, **case.options)
 
-    found = compiled(*(tf.constant(each) for each in case.inputs))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    output = compiled(*(tf.constant(each) for each in case.inputs))
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
 
 
 # Configurations
 
 
 @EVERY_LAYER
-def test_a_config_makes_the_layer_again(name):
+def test_a_layer_can_be_recreated_from_its_config(name):
     layer, output = called(name)
     config = layer.get_config()
     again = type(layer).from_config(config)
@@ -167,15 +167,15 @@ def test_a_config_makes_the_layer_again(name):
 
 
 @EVERY_LAYER
-def test_a_config_names_every_argument(name):
+def test_a_config_contains_every_argument(name):
     layer = CASES[name].make()
     arguments = inspect.signature(type(layer)).parameters.values()
-    named = {each.name for each in arguments if each.kind is not each.VAR_KEYWORD}
-    assert named - {"name", "dtype", "trainable"} <= set(layer.get_config())
+    names = {each.name for each in arguments if each.kind is not each.VAR_KEYWORD}
+    assert names - {"name", "dtype", "trainable"} <= set(layer.get_config())
 
 
 @EVERY_LAYER
-def test_a_layer_is_written_as_json_and_read_again(name):
+def test_a_layer_can_be_serialized_as_json(name):
     layer = CASES[name].make(name="layer", dtype="mixed_bfloat16")
     text = json.dumps(keras.saving.serialize_keras_object(layer))
     again = keras.saving.deserialize_keras_object(json.loads(text))
@@ -183,7 +183,7 @@ def test_a_layer_is_written_as_json_and_read_again(name):
     assert again.get_config() == layer.get_config()
 
 
-def test_a_subclass_writes_down_its_own_argument_too():
+def test_the_config_of_a_subclass_contains_its_own_arguments():
     @keras.saving.register_keras_serializable("keras_person")
     class Louder(layers.FeedForward):
         def __init__(self, d_ff, gain, **kwargs):
@@ -202,7 +202,7 @@ def test_a_subclass_writes_down_its_own_argument_too():
     np.testing.assert_array_equal(again(X), layer(X))
 
 
-def test_a_subclass_may_keep_its_argument_where_it_likes():
+def test_a_subclass_can_store_its_arguments_under_other_names():
     class Louder(layers.FeedForward):
         def __init__(self, d_ff, gain, **kwargs):
             super().__init__(d_ff, **kwargs)
@@ -215,12 +215,12 @@ def test_a_subclass_may_keep_its_argument_where_it_likes():
     assert (again.d_ff, again._gain) == (6, 2.0)
 
 
-# Types
+# Dtypes
 
 
 @EVERY_LAYER
 @pytest.mark.parametrize("dtype", sixteen_bits.both("mixed_"))
-def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(name, dtype):
+def test_a_mixed_policy_computes_in_16_bits_with_float32_weights(name, dtype):
     case = CASES[name]
     layer = case.make(dtype=dtype)
     output = layer(*case.inputs, **case.options)
@@ -230,7 +230,7 @@ def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(name, dtype)
 
 
 @sixteen_bits.needs("bfloat16")
-def test_a_global_policy_counts_for_layers_made_under_it():
+def test_a_global_policy_applies_to_new_layers():
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -244,20 +244,20 @@ def test_a_global_policy_counts_for_layers_made_under_it():
 
 @sixteen_bits.needs("bfloat16")
 @EVERY_LAYER
-def test_a_layer_of_16_bits_is_close_to_one_of_32(name):
+def test_16_bit_outputs_are_close_to_float32(name):
     layer, expected = called(name)
     case = CASES[name]
     narrow = case.make(dtype="mixed_bfloat16")
     narrow.build(*(each.shape for each in case.inputs))
     narrow.set_weights(layer.get_weights())
-    found = tf.cast(narrow(*case.inputs, **case.options), "float32")
-    # The decoder rounds about 40 results one after the other. Where TensorFlow
-    # truncates them (processors without AVX-512), each loses less than 2^-7 of itself.
-    assert np.linalg.norm(found - expected) <= 40 * 2**-7 * np.linalg.norm(expected)
+    output = tf.cast(narrow(*case.inputs, **case.options), "float32")
+    # The decoder rounds about 40 results in sequence. If TensorFlow truncates them
+    # (processors without AVX-512), each has a relative error below 2^-7.
+    assert np.linalg.norm(output - expected) <= 40 * 2**-7 * np.linalg.norm(expected)
 
 
 @EVERY_LAYER
-def test_a_layer_of_64_bits_returns_64(name):
+def test_a_float64_layer_returns_float64(name):
     case = CASES[name]
     output = case.make(dtype="float64")(*case.inputs, **case.options)
     assert output.dtype == "float64"
@@ -268,8 +268,8 @@ def test_a_layer_of_64_bits_returns_64(name):
 DROPPING = ("EncoderLayer", "DecoderLayer", "Encoder", "Decoder")
 
 
-def dropping(name):
-    """Makes a layer that drops wherever it can."""
+def with_dropout(name):
+    """Creates a layer with all kinds of dropout; returns it and its inputs."""
     options = SIZES | {"dropout": 0.5, "attention_dropout": 0.5, "ffn_dropout": 0.5}
     if name in ("Encoder", "Decoder"):
         options["num_layers"] = 2
@@ -277,8 +277,8 @@ def dropping(name):
 
 
 @pytest.mark.parametrize("name", DROPPING)
-def test_only_training_drops(name):
-    layer, inputs = dropping(name)
+def test_drops_only_in_training(name):
+    layer, inputs = with_dropout(name)
     plain = np.array(layer(*inputs))
     np.testing.assert_array_equal(layer(*inputs, training=False), plain)
     one, two = (np.array(layer(*inputs, training=True)) for _ in range(2))
@@ -287,16 +287,16 @@ def test_only_training_drops(name):
 
 
 @pytest.mark.parametrize("name", DROPPING)
-def test_one_random_seed_makes_equal_layers_that_drop_alike(name):
+def test_a_random_seed_determines_weights_and_dropout(name):
     outputs = []
     for _ in range(2):
         keras.utils.set_random_seed(3)
-        layer, inputs = dropping(name)
+        layer, inputs = with_dropout(name)
         outputs.append([np.array(layer(*inputs, training=True)) for _ in range(2)])
     np.testing.assert_array_equal(*outputs)
 
 
-def test_the_state_of_a_seed_generator_brings_the_same_mask_back():
+def test_restoring_a_seed_generator_repeats_the_mask():
     layer = layers.Dropout(0.5, seed=1)
     (state,) = layer.variables
     before = state.numpy()

@@ -1,4 +1,4 @@
-"""What Keras people do with the loss."""
+"""The loss as a Keras user calls it."""
 
 import keras
 import numpy as np
@@ -8,15 +8,15 @@ import t2t_repro
 from tests.keras_person.pairs import TARGETS, by_hand
 
 
-def test_the_loss_of_two_symbols_by_hand():
-    # Three symbols, a tenth of the probability for the others; logits of equal odds.
+def test_the_loss_of_two_tokens_equals_arithmetic_by_hand():
+    # Vocabulary of 3, label smoothing 0.1, equal logits.
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.1)
-    found = loss(np.array([[1, 2, 0]]), np.zeros((1, 3, 3), "float32"))
+    result = loss(np.array([[1, 2, 0]]), np.zeros((1, 3, 3), "float32"))
     expected = np.log(3) + 0.9 * np.log(0.9) + 2 * 0.05 * np.log(0.05)
-    assert float(found) == pytest.approx(expected, rel=1e-6)
+    assert float(result) == pytest.approx(expected, rel=1e-6)
 
 
-def test_without_smoothing_it_is_the_cross_entropy_of_keras():
+def test_the_loss_without_smoothing_equals_keras_cross_entropy():
     logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.0)
     theirs = keras.losses.SparseCategoricalCrossentropy(
@@ -26,7 +26,7 @@ def test_without_smoothing_it_is_the_cross_entropy_of_keras():
     assert float(loss(TARGETS, logits)) == pytest.approx(expected, rel=1e-5)
 
 
-def test_padding_counts_for_nothing():
+def test_padding_does_not_count():
     logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
     noisy = np.where(TARGETS[..., None] == 0, 100 * logits, logits)
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy()
@@ -36,7 +36,7 @@ def test_padding_counts_for_nothing():
 
 
 @pytest.mark.parametrize("reduction", ["sum", "none", "mean_with_sample_weight"])
-def test_a_reduction_is_chosen_as_with_any_loss(reduction):
+def test_supports_the_reductions_of_keras(reduction):
     logits = np.random.default_rng(0).normal(size=(16, 6, 20)).astype("float32")
     losses = by_hand(logits, TARGETS)
     expected = {
@@ -48,7 +48,7 @@ def test_a_reduction_is_chosen_as_with_any_loss(reduction):
     np.testing.assert_allclose(loss(TARGETS, logits), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_config_makes_the_loss_again():
+def test_the_loss_can_be_recreated_from_its_config():
     loss = t2t_repro.losses.LabelSmoothedCrossEntropy(0.2, reduction="sum")
     config = loss.get_config()
     again = t2t_repro.losses.LabelSmoothedCrossEntropy.from_config(config)

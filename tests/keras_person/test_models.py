@@ -1,4 +1,4 @@
-"""What Keras people build of the layers, train, save and hand on."""
+"""Models that a Keras user builds from the layers, trains and saves."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from t2t_repro import layers
 from tests import sixteen_bits
 from tests.keras_person.every_layer import CASES, SIZES, random
 
-# Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
+# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
@@ -22,13 +22,13 @@ MEMORY = random(32, 5, 8, seed=1)
 
 
 def classifier(dropout=0.0):
-    """Says of a sentence which of two kinds it is of."""
-    symbols = keras.Input((None,), dtype="int32")
-    x = layers.TokenEmbedding(10, 8, mask_zero=True, name="embedding")(symbols)
+    """Creates a classifier of sentences with two classes."""
+    inputs = keras.Input((None,), dtype="int32")
+    x = layers.TokenEmbedding(10, 8, mask_zero=True, name="embedding")(inputs)
     x = layers.PositionalEncoding()(x)
     x = layers.EncoderLayer(**SIZES, dropout=dropout, name="encoder_layer")(x)
     x = keras.layers.GlobalAveragePooling1D()(x)
-    return keras.Model(symbols, keras.layers.Dense(2, name="kinds")(x))
+    return keras.Model(inputs, keras.layers.Dense(2, name="classes")(x))
 
 
 def compiled(model, learning_rate=0.02, jit_compile=False):
@@ -42,14 +42,14 @@ def compiled(model, learning_rate=0.02, jit_compile=False):
 
 
 def two_inputs():
-    """A decoder over vectors of its own and of another sequence."""
+    """Creates a model whose decoder reads vectors and attends to other vectors."""
     x, memory = keras.Input((None, 8)), keras.Input((None, 8))
     y = layers.DecoderLayer(**SIZES)(x, memory)
     return keras.Model([x, memory], keras.layers.Dense(1)(y))
 
 
 class Tagger(keras.Model):
-    """A model of a user's own, with layers among its attributes."""
+    """Subclassed model with layers as attributes."""
 
     def __init__(self):
         super().__init__()
@@ -83,7 +83,7 @@ def test_a_functional_model_of_two_inputs_learns():
     assert model.predict(x, verbose=0).shape == (32, 3, 1)
 
 
-def test_layers_follow_each_other_in_a_sequential_model():
+def test_a_sequential_model_of_layers_learns():
     model = keras.Sequential(
         [
             layers.TokenEmbedding(10, 8, mask_zero=True),
@@ -99,24 +99,24 @@ def test_layers_follow_each_other_in_a_sequential_model():
     assert model.predict(IDS, verbose=0).shape == (32, 2)
 
 
-def test_a_table_embeds_symbols_and_makes_logits_of_vectors():
-    symbols = keras.Input((None,), dtype="int32")
+def test_a_table_embeds_tokens_and_computes_logits():
+    inputs = keras.Input((None,), dtype="int32")
     table = layers.TokenEmbedding(10, 8)
-    model = keras.Model(symbols, table(table(symbols), reverse=True))
+    model = keras.Model(inputs, table(table(inputs), reverse=True))
     assert len(model.trainable_weights) == 1
     rows = table.table.numpy()
     expected = rows[IDS] * (IDS != 0)[..., None] * 8**0.5 @ rows.T
     np.testing.assert_allclose(model(IDS), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_model_of_a_users_own_learns():
+def test_a_subclassed_model_learns():
     keras.utils.set_random_seed(1)
     model = compiled(Tagger())
     losses = model.fit(IDS, IDS, epochs=4, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
 
 
-def test_layers_work_inside_a_layer_of_a_users_own():
+def test_layers_work_inside_a_users_layer():
     class Block(keras.layers.Layer):
         def __init__(self):
             super().__init__(name="block")
@@ -129,21 +129,21 @@ def test_layers_work_inside_a_layer_of_a_users_own():
     block = Block()
     x = random(2, 3, 8)
     assert block(x).shape == (2, 3, 8)
-    # Four projections; two kernels with their biases.
+    # Four projections, and two kernels with biases.
     assert len(block.trainable_weights) == 8
     assert {w.path.split("/")[0] for w in block.weights} == {"block"}
 
 
-def test_only_what_is_not_frozen_learns():
+def test_frozen_layers_do_not_learn():
     model = classifier()
     model.get_layer("encoder_layer").trainable = False
     before = {w.path: w.numpy() for w in model.weights}
     compiled(model).fit(IDS, LABELS, verbose=0)
     changed = {p for w in model.weights if (before[p := w.path] != w.numpy()).any()}
-    assert changed == {"embedding/table", "kinds/kernel", "kinds/bias"}
+    assert changed == {"embedding/table", "classes/kernel", "classes/bias"}
 
 
-def test_evaluation_is_the_mean_of_the_losses():
+def test_evaluate_returns_the_mean_loss():
     model = compiled(classifier())
     logits = np.array(model(IDS), "float64")
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -153,14 +153,14 @@ def test_evaluation_is_the_mean_of_the_losses():
     assert accuracy == pytest.approx((probs.argmax(axis=1) == LABELS).mean())
 
 
-def test_prediction_drops_nothing():
+def test_predict_drops_nothing():
     model = classifier(dropout=0.5)
     np.testing.assert_allclose(
         model.predict(IDS, verbose=0, batch_size=32), model(IDS), atol=1e-6
     )
 
 
-def test_a_step_of_ones_own_with_a_gradient_tape():
+def test_a_custom_training_step_learns():
     model = classifier(dropout=0.1)
     optimizer = keras.optimizers.SGD(0.1)
     loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -177,7 +177,7 @@ def test_a_step_of_ones_own_with_a_gradient_tape():
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
 
 
-def test_a_generators_masks_differ_from_step_to_step_and_return_with_its_state():
+def test_masks_differ_between_steps_and_repeat_with_the_generators_state():
     model = compiled(classifier(dropout=0.5), learning_rate=0.0)
     states = [
         v
@@ -199,7 +199,7 @@ def test_a_generators_masks_differ_from_step_to_step_and_return_with_its_state()
     np.testing.assert_allclose(losses(), first, rtol=1e-6)
 
 
-def test_a_seed_of_ones_own_makes_a_steps_masks_a_function_of_it():
+def test_masks_depend_only_on_a_given_seed():
     model = classifier(dropout=0.5)
 
     @tf.function
@@ -237,7 +237,7 @@ EITHER_MODEL = pytest.mark.parametrize("kind", MODELS)
 
 
 @EITHER_MODEL
-def test_a_saved_model_is_read_again_and_computes_the_same(kind, tmp_path):
+def test_a_saved_model_loads_with_the_same_outputs(kind, tmp_path):
     make, inputs = MODELS[kind]
     model = make()
     model.save(tmp_path / "model.keras")
@@ -245,7 +245,7 @@ def test_a_saved_model_is_read_again_and_computes_the_same(kind, tmp_path):
     np.testing.assert_array_equal(again(inputs), model(inputs))
 
 
-def test_a_saved_model_goes_on_learning_where_it_was(tmp_path):
+def test_a_saved_model_resumes_training(tmp_path):
     model = compiled(classifier())
     model.fit(IDS, LABELS, verbose=0, shuffle=False)
     model.save(tmp_path / "model.keras")
@@ -258,13 +258,13 @@ def test_a_saved_model_goes_on_learning_where_it_was(tmp_path):
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if "Residual" not in n])
-def test_a_model_of_each_layer_is_saved_and_read_again(name, tmp_path):
+def test_a_model_of_each_layer_can_be_saved_and_loaded(name, tmp_path):
     case = CASES[name]
-    symbols = [
+    inputs = [
         keras.Input((None, *each.shape[2:]), dtype=str(each.dtype))
         for each in case.inputs
     ]
-    model = keras.Model(symbols, case.make(name="layer")(*symbols))
+    model = keras.Model(inputs, case.make(name="layer")(*inputs))
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     assert (
@@ -273,11 +273,11 @@ def test_a_model_of_each_layer_is_saved_and_read_again(name, tmp_path):
     np.testing.assert_array_equal(again(case.inputs), model(case.inputs))
 
 
-def test_a_mask_that_is_computed_in_a_model_is_saved_with_it(tmp_path):
-    symbols = keras.Input((None,), dtype="int32")
-    x = layers.TokenEmbedding(10, 8)(symbols)
-    mask = layers.padding_mask(symbols)
-    model = keras.Model(symbols, layers.EncoderLayer(**SIZES)(x, attention_mask=mask))
+def test_a_model_that_computes_a_mask_can_be_saved(tmp_path):
+    inputs = keras.Input((None,), dtype="int32")
+    x = layers.TokenEmbedding(10, 8)(inputs)
+    mask = layers.padding_mask(inputs)
+    model = keras.Model(inputs, layers.EncoderLayer(**SIZES)(x, attention_mask=mask))
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(IDS), model(IDS))
@@ -286,13 +286,13 @@ def test_a_mask_that_is_computed_in_a_model_is_saved_with_it(tmp_path):
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
 )
-def test_a_model_is_copied(copied):
+def test_a_model_can_be_copied(copied):
     model = classifier()
     np.testing.assert_array_equal(copied(model)(IDS), model(IDS))
 
 
 @EITHER_MODEL
-def test_saved_weights_are_read_into_a_fresh_model(kind, tmp_path):
+def test_saved_weights_load_into_a_new_model(kind, tmp_path):
     make, inputs = MODELS[kind]
     model, fresh = make(), make()
     assert np.abs(np.array(fresh(inputs)) - np.array(model(inputs))).max() > 1e-3
@@ -302,7 +302,7 @@ def test_saved_weights_are_read_into_a_fresh_model(kind, tmp_path):
 
 
 @EITHER_MODEL
-def test_a_model_is_cloned(kind):
+def test_a_model_can_be_cloned(kind):
     make, inputs = MODELS[kind]
     model = make()
     clone = keras.models.clone_model(model)
@@ -312,7 +312,7 @@ def test_a_model_is_cloned(kind):
 
 
 @EITHER_MODEL
-def test_a_config_makes_the_model_again(kind):
+def test_a_model_can_be_recreated_from_its_config(kind):
     make, inputs = MODELS[kind]
     model = make()
     again = type(model).from_config(model.get_config())
@@ -321,7 +321,7 @@ def test_a_config_makes_the_model_again(kind):
 
 
 @pytest.mark.parametrize("make", [classifier, Tagger])
-def test_a_checkpoint_of_tensorflow_holds_every_weight(make, tmp_path):
+def test_a_tensorflow_checkpoint_contains_every_weight(make, tmp_path):
     model, fresh = make(), make()
     expected = model(IDS)
     path = tf.train.Checkpoint(model).save(str(tmp_path / "checkpoint"))
@@ -333,22 +333,22 @@ def test_a_checkpoint_of_tensorflow_holds_every_weight(make, tmp_path):
 
 
 @pytest.mark.parametrize("make", [classifier, Tagger])
-def test_a_model_is_exported_and_served_without_its_python(make, tmp_path):
+def test_an_exported_model_computes_the_same(make, tmp_path):
     model = make()
     expected = model(IDS)
-    given = [keras.InputSpec("int32", (None, None))]
-    model.export(tmp_path / "export", verbose=False, input_signature=given)
+    signature = [keras.InputSpec("int32", (None, None))]
+    model.export(tmp_path / "export", verbose=False, input_signature=signature)
     served = tf.saved_model.load(tmp_path / "export")
     np.testing.assert_allclose(served.serve(tf.constant(IDS)), expected, atol=1e-6)
     longer = tf.constant(np.pad(IDS, ((0, 0), (0, 3))))
     np.testing.assert_allclose(served.serve(longer), model(longer), atol=1e-6)
 
 
-def test_a_summary_lists_every_layer_with_its_shape(capsys):
+def test_summary_lists_layers_and_shapes(capsys):
     model = classifier()
     model.summary()
     text = capsys.readouterr().out
-    for layer in ("embedding", "encoder_layer", "kinds"):
+    for layer in ("embedding", "encoder_layer", "classes"):
         assert layer in text
     assert "(None, None, 8)" in text
     assert f"{model.count_params():,}" in text

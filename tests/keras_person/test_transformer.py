@@ -1,4 +1,4 @@
-"""What Keras people do with the whole model."""
+"""The whole model as a Keras user calls, trains and saves it."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from t2t_repro import layers
 from tests import sixteen_bits
 from tests.keras_person.pairs import PAIRS, SIZES, TARGETS, by_hand, compiled, small
 
-# Keras' saving reads TensorFlow's variables in a way that is new in NumPy 2.
+# Keras triggers this NumPy 2 warning when it saves TensorFlow's variables.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
@@ -23,16 +23,16 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIES = {"inputs": TARGETS, "targets": TARGETS}
 
 
-# Making
+# Construction
 
 
-def test_it_is_made_of_plain_values():
+def test_a_model_can_be_created_from_plain_values():
     logits = small(d_k=3, d_v=5, norm="pre", position="learned")(PAIRS)
     assert logits.shape == (16, 6, 20)
     assert logits.dtype == "float32"
 
 
-def test_the_papers_base_model_is_the_default():
+def test_the_defaults_are_the_papers_base_model():
     model = t2t_repro.Transformer(100)
     by_name = t2t_repro.Transformer.from_hparams(
         "base", 100, target_space_embedding=False
@@ -41,17 +41,17 @@ def test_the_papers_base_model_is_the_default():
         each.build()
     shapes = [[(w.path, w.shape) for w in each.weights] for each in (model, by_name)]
     assert shapes[0] == shapes[1]
-    # Six layers of 4 and 8 projections, with 512 channels and 2048 hidden ones.
+    # Six layers with 4 and 8 projections, 512 channels and 2048 hidden channels.
     feed_forward = 2 * 512 * 2048 + 2048 + 512
     expected = 6 * (12 * 512**2 + 2 * feed_forward + 5 * 2 * 512) + 100 * 512
     assert model.count_params() == expected
 
 
-def test_a_set_of_hyper_parameters_makes_it_and_single_values_can_differ():
+def test_from_hparams_accepts_a_set_and_changes():
     hparams = t2t_repro.hparams.load("tiny,num_layers=1")
     make = t2t_repro.Transformer.from_hparams
-    for given in ("tiny,num_layers=1", hparams):
-        model = make(given, 20)
+    for hparams_or_name in ("tiny,num_layers=1", hparams):
+        model = make(hparams_or_name, 20)
         assert model.encoder.num_layers == 1
         assert model.d_model == hparams.d_model
     model = make(hparams, 20, num_layers=3, dropout=0.0)
@@ -59,7 +59,7 @@ def test_a_set_of_hyper_parameters_makes_it_and_single_values_can_differ():
     assert model(PAIRS, training=True).shape == (16, 6, 20)
 
 
-def test_an_argument_that_does_not_exist_is_refused_by_name():
+def test_rejects_an_unknown_argument_by_name():
     for make in (
         lambda: t2t_repro.Transformer(20, **SIZES, sofmax_bias=True),
         lambda: t2t_repro.Transformer.from_hparams("tiny", 20, sofmax_bias=True),
@@ -68,14 +68,14 @@ def test_an_argument_that_does_not_exist_is_refused_by_name():
             make()
 
 
-def test_the_sides_may_have_vocabularies_and_depths_of_their_own():
+def test_both_sides_can_have_different_vocabularies_and_depths():
     model = t2t_repro.Transformer(20, 30, **SIZES, num_decoder_layers=1)
     assert model(PAIRS).shape == (16, 6, 30)
     assert model.decoder.num_layers == 1
 
 
 @pytest.mark.medium
-def test_one_random_seed_makes_equal_models_that_learn_alike():
+def test_a_random_seed_determines_weights_and_training():
     losses = []
     for _ in range(2):
         keras.utils.set_random_seed(5)
@@ -85,7 +85,7 @@ def test_one_random_seed_makes_equal_models_that_learn_alike():
     np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
-def test_a_summary_counts_every_parameter(capsys):
+def test_summary_counts_every_parameter(capsys):
     model = small()
     model.build()
     model.summary()
@@ -95,19 +95,19 @@ def test_a_summary_counts_every_parameter(capsys):
     assert f"Total params: {model.count_params():,}" in text
 
 
-# Computing
+# Calls
 
 
-def test_a_later_target_changes_no_earlier_logits():
+def test_later_targets_do_not_affect_earlier_logits():
     model = small()
     other = np.where(np.arange(6) < 3, TARGETS, 7)
     one, two = (np.array(model(PAIRS | {"targets": t})) for t in (TARGETS, other))
-    # Logits of a position are those of its symbol, which it has not seen.
+    # The logits at index 3 depend only on the tokens before it.
     np.testing.assert_array_equal(one[:, :4], two[:, :4])
     assert np.abs(one[:, 4:] - two[:, 4:]).max() > 1e-3
 
 
-def test_its_parts_can_be_called_before_it():
+def test_parts_of_an_unbuilt_model_can_be_called():
     model, whole = small(), small()
     encoder_output, mask = model.encode(PAIRS["inputs"])
     logits = model.logits(model.decode(TARGETS, encoder_output, mask))
@@ -116,24 +116,24 @@ def test_its_parts_can_be_called_before_it():
     np.testing.assert_allclose(model(PAIRS), logits, atol=1e-6)
 
 
-def test_more_padding_changes_no_logits():
+def test_more_padding_does_not_change_the_logits():
     model = small()
     padded = {name: np.pad(ids, ((0, 0), (0, 4))) for name, ids in PAIRS.items()}
-    found = np.array(model(padded))[:, :6]
-    symbols = TARGETS != 0
-    np.testing.assert_allclose(found[symbols], model(PAIRS)[symbols], atol=1e-5)
+    output = np.array(model(padded))[:, :6]
+    tokens = TARGETS != 0
+    np.testing.assert_allclose(output[tokens], model(PAIRS)[tokens], atol=1e-5)
 
 
 @pytest.mark.parametrize("jit", [False, True])
-def test_a_compiled_function_gives_what_python_gives(jit):
+def test_a_compiled_function_computes_the_same(jit):
     model = small()
     expected = model(PAIRS)
     function = tf.function(model, jit_compile=jit)
-    given = {name: tf.constant(ids) for name, ids in PAIRS.items()}
-    np.testing.assert_allclose(function(given), expected, atol=1e-5)
+    pairs = {name: tf.constant(ids) for name, ids in PAIRS.items()}
+    np.testing.assert_allclose(function(pairs), expected, atol=1e-5)
 
 
-def test_only_training_drops():
+def test_drops_only_in_training():
     model = small(dropout=0.3, attention_dropout=0.3, ffn_dropout=0.3)
     plain = np.array(model(PAIRS))
     np.testing.assert_array_equal(model(PAIRS, training=False), plain)
@@ -143,7 +143,7 @@ def test_only_training_drops():
 
 
 @pytest.mark.parametrize("policy", sixteen_bits.both("mixed_"))
-def test_a_mixed_policy_computes_in_16_bits_and_keeps_weights_in_32(policy):
+def test_a_mixed_policy_computes_in_16_bits_with_float32_weights(policy):
     model = small(dtype=policy)
     logits = model(PAIRS)
     assert logits.dtype == policy.removeprefix("mixed_")
@@ -172,35 +172,35 @@ def test_gradients_reach_every_weight():
         assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, weight.path
 
 
-def test_it_is_a_layer_of_a_functional_model():
-    given = {name: keras.Input((None,), dtype="int32", name=name) for name in PAIRS}
+def test_works_as_a_layer_of_a_functional_model():
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in PAIRS}
     transformer = small()
-    logits = transformer(given)
+    logits = transformer(inputs)
     assert logits.shape == (None, None, 20)
-    model = keras.Model(given, keras.layers.Softmax()(logits))
+    model = keras.Model(inputs, keras.layers.Softmax()(logits))
     expected = keras.ops.softmax(transformer(PAIRS))
     np.testing.assert_allclose(model(PAIRS), expected, atol=1e-6)
     model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
     assert np.isfinite(model.fit(PAIRS, TARGETS, verbose=0).history["loss"][0])
 
 
-# Learning
+# Training
 
 
 @pytest.mark.medium
-def test_it_learns_to_copy():
+def test_learns_to_copy():
     keras.utils.set_random_seed(1)
     model = compiled(small(dropout=0.0), learning_rate=0.02)
     model.fit(COPIES, TARGETS, epochs=60, verbose=0)
     predicted = model.predict(COPIES, verbose=0).argmax(axis=-1)
-    symbols = TARGETS != 0
-    assert (predicted == TARGETS)[symbols].mean() > 0.95
+    tokens = TARGETS != 0
+    assert (predicted == TARGETS)[tokens].mean() > 0.95
 
 
 @pytest.mark.parametrize(
     "jit_compile", [False, pytest.param("auto", marks=pytest.mark.medium)]
 )
-def test_it_learns_from_a_dataset(jit_compile):
+def test_learns_from_a_dataset(jit_compile):
     keras.utils.set_random_seed(1)
     data = tf.data.Dataset.from_tensor_slices((PAIRS, TARGETS)).batch(8)
     model = compiled(small(), jit_compile=jit_compile)
@@ -208,7 +208,7 @@ def test_it_learns_from_a_dataset(jit_compile):
     assert model.evaluate(data, verbose=0) < losses[0]
 
 
-def test_targets_are_the_labels_of_a_dataset_without_others():
+def test_targets_are_the_labels_of_a_dataset_without_labels():
     data = tf.data.Dataset.from_tensor_slices(PAIRS).batch(16)
     model = compiled(small())
     expected = model.evaluate(PAIRS, TARGETS, verbose=0, batch_size=16)
@@ -216,11 +216,11 @@ def test_targets_are_the_labels_of_a_dataset_without_others():
     assert np.isfinite(model.fit(data, verbose=0, shuffle=False).history["loss"][0])
 
 
-def test_evaluation_is_the_mean_over_all_symbols():
+def test_evaluate_returns_the_mean_over_all_tokens():
     model = compiled(small())
     losses = by_hand(model(PAIRS), TARGETS)
-    found = model.evaluate(PAIRS, TARGETS, verbose=0, batch_size=16)
-    assert found == pytest.approx(losses.sum() / (TARGETS != 0).sum(), rel=1e-5)
+    output = model.evaluate(PAIRS, TARGETS, verbose=0, batch_size=16)
+    assert output == pytest.approx(losses.sum() / (TARGETS != 0).sum(), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -231,22 +231,22 @@ def test_sample_weights_multiply_the_losses(shape):
     weights = np.random.default_rng(3).random(shape).astype("float32")
     losses = by_hand(model(PAIRS), TARGETS)
     wide = np.broadcast_to(weights.reshape(16, -1), (16, 6)) * (TARGETS != 0)
-    found = model.evaluate(
+    output = model.evaluate(
         PAIRS, TARGETS, sample_weight=weights, verbose=0, batch_size=16
     )
-    assert found == pytest.approx((losses * wide).sum() / wide.sum(), rel=1e-5)
+    assert output == pytest.approx((losses * wide).sum() / wide.sum(), rel=1e-5)
     assert np.isfinite(
         model.fit(PAIRS, TARGETS, sample_weight=weights, verbose=0).history["loss"]
     ).all()
 
 
-def test_prediction_gives_the_logits():
+def test_predict_returns_the_logits():
     model = small(dropout=0.3)
-    found = model.predict(PAIRS, verbose=0, batch_size=16)
-    np.testing.assert_allclose(found, model(PAIRS), atol=1e-5)
+    output = model.predict(PAIRS, verbose=0, batch_size=16)
+    np.testing.assert_allclose(output, model(PAIRS), atol=1e-5)
 
 
-def test_a_step_of_ones_own_with_a_gradient_tape():
+def test_a_custom_training_step_learns():
     model, optimizer = small(), keras.optimizers.Adam(0.01)
     loss_of = t2t_repro.losses.LabelSmoothedCrossEntropy()
 
@@ -258,12 +258,12 @@ def test_a_step_of_ones_own_with_a_gradient_tape():
         optimizer.apply(gradients, model.trainable_variables)
         return loss
 
-    given = {name: tf.constant(ids) for name, ids in PAIRS.items()}
-    losses = [float(step(given)) for _ in range(8)]
+    pairs = {name: tf.constant(ids) for name, ids in PAIRS.items()}
+    losses = [float(step(pairs)) for _ in range(8)]
     assert losses[-1] < losses[0]
 
 
-def test_only_what_is_not_frozen_learns():
+def test_frozen_layers_do_not_learn():
     model = small()
     model.build()
     model.encoder.trainable = False
@@ -282,10 +282,10 @@ from tests.keras_person.pairs import PAIRS, TARGETS, compiled, small
 losses = []
 for strategy in (tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]),
                  tf.distribute.get_strategy()):
-    # Every sentence has as many symbols, so that the mean of means is the mean.
-    whole = np.where(TARGETS == 0, 5, TARGETS)
-    pairs = {"inputs": PAIRS["inputs"], "targets": whole}
-    data = tf.data.Dataset.from_tensor_slices((pairs, whole)).batch(8)
+    # All sentences have equal lengths, so the mean of means equals the mean.
+    full = np.where(TARGETS == 0, 5, TARGETS)
+    pairs = {"inputs": PAIRS["inputs"], "targets": full}
+    data = tf.data.Dataset.from_tensor_slices((pairs, full)).batch(8)
     keras.utils.set_random_seed(1)
     with strategy.scope():
         model = compiled(small(dropout=0.0))
@@ -296,22 +296,22 @@ np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
 @pytest.mark.medium
-def test_two_replicas_learn_what_one_learns():
-    done = subprocess.run(
+def test_two_replicas_train_like_one():
+    process = subprocess.run(
         [sys.executable, "-c", REPLICAS],
         cwd=ROOT,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["2", "1"]
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert process.stdout.split() == ["2", "1"]
 
 
 # Saving
 
 
-def test_a_config_makes_it_again():
+def test_a_model_can_be_recreated_from_its_config():
     nearby = layers.LocalAttention(2, 8, 8, radius=2)
     model = t2t_repro.Transformer(20, 30, **SIZES, norm="pre", self_attention=nearby)
     again = t2t_repro.Transformer.from_config(model.get_config())
@@ -322,7 +322,7 @@ def test_a_config_makes_it_again():
     np.testing.assert_array_equal(again(PAIRS), expected)
 
 
-def test_a_saved_model_is_read_again_and_gives_the_same_logits(tmp_path):
+def test_a_saved_model_loads_with_the_same_logits(tmp_path):
     model = small()
     expected = model(PAIRS)
     model.save(tmp_path / "model.keras")
@@ -331,7 +331,7 @@ def test_a_saved_model_is_read_again_and_gives_the_same_logits(tmp_path):
 
 
 @pytest.mark.medium
-def test_a_saved_model_goes_on_learning_where_it_was(tmp_path):
+def test_a_saved_model_resumes_training(tmp_path):
     model = compiled(small(dropout=0.0))
     model.fit(PAIRS, TARGETS, verbose=0, shuffle=False)
     model.save(tmp_path / "model.keras")
@@ -343,7 +343,7 @@ def test_a_saved_model_goes_on_learning_where_it_was(tmp_path):
     np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
-def test_a_model_is_cloned():
+def test_a_model_can_be_cloned():
     model = small()
     expected = model(PAIRS)
     clone = keras.models.clone_model(model)
@@ -351,7 +351,7 @@ def test_a_model_is_cloned():
     np.testing.assert_array_equal(clone(PAIRS), expected)
 
 
-def test_saved_weights_are_read_into_a_fresh_model(tmp_path):
+def test_saved_weights_load_into_a_new_model(tmp_path):
     model, fresh = small(), small()
     expected = model(PAIRS)
     model.save_weights(tmp_path / "model.weights.h5")
@@ -360,7 +360,7 @@ def test_saved_weights_are_read_into_a_fresh_model(tmp_path):
     np.testing.assert_array_equal(fresh(PAIRS), expected)
 
 
-def test_a_checkpoint_of_tensorflow_holds_every_weight(tmp_path):
+def test_a_tensorflow_checkpoint_contains_every_weight(tmp_path):
     model, fresh = small(norm="pre"), small(norm="pre")
     expected = model(PAIRS)
     path = tf.train.Checkpoint(model).save(str(tmp_path / "checkpoint"))
@@ -371,11 +371,13 @@ def test_a_checkpoint_of_tensorflow_holds_every_weight(tmp_path):
     np.testing.assert_array_equal(fresh(PAIRS), expected)
 
 
-def test_it_is_exported_and_served_without_its_python(tmp_path):
+def test_an_exported_model_computes_the_same(tmp_path):
     model = small()
     expected = model(PAIRS)
-    given = {name: keras.InputSpec("int32", (None, None), name=name) for name in PAIRS}
-    model.export(tmp_path / "export", verbose=False, input_signature=[given])
+    signature = {
+        name: keras.InputSpec("int32", (None, None), name=name) for name in PAIRS
+    }
+    model.export(tmp_path / "export", verbose=False, input_signature=[signature])
     served = tf.saved_model.load(tmp_path / "export")
     pairs = {name: tf.constant(ids) for name, ids in PAIRS.items()}
     np.testing.assert_allclose(served.serve(pairs), expected, atol=1e-5)

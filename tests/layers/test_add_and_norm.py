@@ -1,4 +1,4 @@
-"""Layer normalisation is its formula, and residuals are those of the paper."""
+"""Layer normalization and residual connections equal their formulas."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def built(channels, scale, bias):
     return layer
 
 
-def test_it_is_the_formula_in_float64():
+def test_layer_norm_equals_the_formula_in_float64():
     x, scale, bias = random(6, 8), random(8, seed=1), random(8, seed=2)
     x = 3 * x + 5
     wide = x.astype("float64")
@@ -31,7 +31,7 @@ def test_it_is_the_formula_in_float64():
     np.testing.assert_allclose(built(8, scale, bias)(x), expected, atol=1e-5)
 
 
-def test_it_equals_the_layer_of_keras():
+def test_layer_norm_equals_the_keras_layer():
     x, scale, bias = random(2, 5, 8), random(8, seed=1), random(8, seed=2)
     theirs = keras.layers.LayerNormalization(epsilon=1e-6)
     theirs.build(x.shape)
@@ -39,22 +39,22 @@ def test_it_equals_the_layer_of_keras():
     np.testing.assert_allclose(built(8, scale, bias)(x), theirs(x), atol=2e-6)
 
 
-def test_its_epsilon_is_one_millionth():
-    # Variance 1e-6 equals epsilon: the values come out as x / sqrt(2e-6).
+def test_default_epsilon_is_one_millionth():
+    # The variance, 1e-6, equals epsilon, so the output is x / sqrt(2e-6).
     x = np.array([[1e-3, -1e-3]], "float32")
     normal = built(2, np.ones(2), np.zeros(2))(x)
     np.testing.assert_allclose(normal, [[0.5**0.5, -(0.5**0.5)]], rtol=1e-4)
 
 
-def test_its_gradient_is_that_of_the_plain_formula_in_float64():
+def test_gradient_equals_that_of_the_formula_in_float64():
     x, scale, bias = 3 * random(20, 8) + 1, random(8, seed=1), random(8, seed=2)
     upstream = random(20, 8, seed=3)
     layer = built(8, scale, bias)
-    given = tf.constant(x)
+    inputs = tf.constant(x)
     with tf.GradientTape() as tape:
-        tape.watch(given)
-        total = tf.reduce_sum(layer(given) * upstream)
-    ours = tape.gradient(total, [given, layer.scale.value, layer.bias.value])
+        tape.watch(inputs)
+        total = tf.reduce_sum(layer(inputs) * upstream)
+    ours = tape.gradient(total, [inputs, layer.scale.value, layer.bias.value])
 
     wide = [tf.constant(a, tf.float64) for a in (x, scale, bias)]
     with tf.GradientTape() as tape:
@@ -67,10 +67,10 @@ def test_its_gradient_is_that_of_the_plain_formula_in_float64():
         np.testing.assert_allclose(mine, expected, atol=1e-5)
 
 
-def test_half_precision_is_normalised_in_single():
+def test_bfloat16_is_normalized_in_float32():
     layer = LayerNormalization(dtype="mixed_bfloat16")
     layer.build((None, 4))
-    # In bfloat16, 1000 + 1 is 1000: the sum of squares would be lost.
+    # In bfloat16, 1000 + 1 is 1000, so the variance would be wrong.
     x = tf.constant([[1000.0, 1008.0, 992.0, 1000.0]], tf.bfloat16)
     normal = layer(x)
     assert normal.dtype == tf.bfloat16
@@ -79,22 +79,22 @@ def test_half_precision_is_normalised_in_single():
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_residual_is_the_formula_of_its_kind(norm):
+def test_residual_equals_the_formula_of_its_norm(norm):
     x = random(2, 3, 8)
     residual = Residual(norm=norm)
-    found = residual(x, sublayer=lambda y: y**2)
+    output = residual(x, sublayer=lambda y: y**2)
     normalize = residual.layer_norm
     expected = normalize(x + x**2) if norm == "post" else x + normalize(x) ** 2
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(output, expected, atol=1e-6)
 
 
-def test_another_norm_is_refused():
+def test_rejects_an_unknown_norm():
     with pytest.raises(ValueError, match='norm \'prenorm\': use "post" or "pre"'):
         Residual(norm="prenorm")
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
+def test_dropout_applies_to_the_sublayer_but_not_to_the_residual(norm):
     residual = Residual(0.5, norm)
     x, y = np.full((1, 400), 3.0, "float32"), np.ones((1, 400), "float32")
     with dropout_seed(tf.constant([1, 2])):
@@ -102,6 +102,6 @@ def test_dropout_touches_the_sublayer_and_not_the_residual(norm):
     if norm == "pre":
         np.testing.assert_array_equal(np.unique(total), [3, 5])
     else:
-        # Whatever share was kept, normalisation leaves two values of mean 0.
+        # Normalization leaves two values with mean 0 for any dropout mask.
         assert len(np.unique(total.round(4))) == 2
         assert total.mean() == pytest.approx(0, abs=1e-5)

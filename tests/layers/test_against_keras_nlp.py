@@ -1,4 +1,4 @@
-"""Whole layers of the stacks agree with keras-nlp's, given the same weights."""
+"""Encoder and decoder layers equal those of keras-nlp with the same weights."""
 
 import keras
 import keras_nlp
@@ -15,7 +15,7 @@ LENGTHS = {"source": [5, 3], "target": [4, 2]}
 
 
 def randomized(layer):
-    """Gives every weight of a built layer a random value."""
+    """Assigns random values to every weight of a built layer."""
     rng = np.random.default_rng(1)
     for variable in layer.weights:
         variable.assign(rng.normal(size=variable.shape, scale=0.5))
@@ -59,7 +59,7 @@ def copy_norm(residual, theirs):
 
 
 def tokens(side, length):
-    """Returns ids whose padding follows `LENGTHS`, int32 (batch, length)."""
+    """Returns int32 (batch, length) ids, padded according to `LENGTHS`."""
     return np.array([[7] * n + [0] * (length - n) for n in LENGTHS[side]], "int32")
 
 
@@ -70,7 +70,7 @@ def vectors(length, seed):
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_an_encoder_layer_is_that_of_keras_nlp(norm):
+def test_encoder_layer_equals_that_of_keras_nlp(norm):
     ours = EncoderLayer(**SIZES, norm=norm)
     ours.build((BATCH, SOURCE, D_MODEL))
     randomized(ours)
@@ -82,17 +82,17 @@ def test_an_encoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.self_attention_residual, theirs._self_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, padding_mask=ids != 0)
-    found = ours(x, attention_mask=padding_mask(ids))
+    output = ours(x, attention_mask=padding_mask(ids))
     real = ids != 0
     np.testing.assert_allclose(
-        keras.ops.convert_to_numpy(found)[real],
+        keras.ops.convert_to_numpy(output)[real],
         keras.ops.convert_to_numpy(expected)[real],
         atol=1e-5,
     )
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_decoder_layer_is_that_of_keras_nlp(norm):
+def test_decoder_layer_equals_that_of_keras_nlp(norm):
     ours = DecoderLayer(**SIZES, norm=norm)
     ours.build((BATCH, TARGET, D_MODEL), (BATCH, SOURCE, D_MODEL))
     randomized(ours)
@@ -107,9 +107,9 @@ def test_a_decoder_layer_is_that_of_keras_nlp(norm):
     copy_norm(ours.cross_attention_residual, theirs._cross_attention_layer_norm)
     copy_norm(ours.feed_forward_residual, theirs._feedforward_layer_norm)
     expected = theirs(x, memory, encoder_padding_mask=ids != 0)
-    found = ours(x, memory, cross_attention_mask=padding_mask(ids))
+    output = ours(x, memory, cross_attention_mask=padding_mask(ids))
     np.testing.assert_allclose(
-        keras.ops.convert_to_numpy(found),
+        keras.ops.convert_to_numpy(output),
         keras.ops.convert_to_numpy(expected),
         atol=1e-5,
     )

@@ -1,4 +1,4 @@
-"""Attention agrees with arithmetic by hand and with Keras' own layer."""
+"""Attention equals arithmetic by hand and Keras' own layer."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def built(num_heads=2, channels=12, d_k=4, d_v=5, **options):
 
 
 def keras_layer(ours, targets, sources, keys=None):
-    """Returns Keras' layer with the same weights, made for inputs like these."""
+    """Returns Keras' layer with the same weights, built for these inputs."""
     width = ours.output_projection.units
     theirs = keras.layers.MultiHeadAttention(
         ours.num_heads, ours.d_k, ours.d_v, use_bias=False, output_shape=width
@@ -40,26 +40,26 @@ def keras_layer(ours, targets, sources, keys=None):
     return theirs
 
 
-def test_three_tokens_are_attended_to_as_by_hand():
+def test_masked_softmax_equals_probabilities_by_hand():
     # One query whose keys score 0, ln 2 and ln 5: the weights are 1/8, 2/8, 5/8.
     logits = np.array([[[[0.0, np.log(2), np.log(5)]]]], "float32")
     weights = masked_softmax(logits, None)
     np.testing.assert_allclose(weights, [[[[1 / 8, 2 / 8, 5 / 8]]]], rtol=1e-6)
-    # Without the last key: 1/3 and 2/3, and exactly nothing for the hidden one.
+    # Without the last key: 1/3, 2/3, and exactly 0 for the masked key.
     weights = np.array(masked_softmax(logits, np.array([True, True, False])))
     np.testing.assert_allclose(weights, [[[[1 / 3, 2 / 3, 0]]]], rtol=1e-6)
     assert weights[0, 0, 0, 2] == 0.0
 
 
-def test_scores_are_those_of_the_vectors():
-    # As above, from a query and keys of two channels.
+def test_attention_weights_equal_probabilities_by_hand():
+    # The same scores, from a query and keys with two channels.
     query = np.array([[[[1.0, 0.0]]]], "float32")
     key = np.array([[[[0.0, 7.0], [np.log(2), 3.0], [np.log(5), -1.0]]]], "float32")
     weights = built(num_heads=1, d_k=2).attention_weights(query, key, None)
     np.testing.assert_allclose(weights, [[[[1 / 8, 2 / 8, 5 / 8]]]], rtol=1e-6)
 
 
-def test_queries_are_scaled_by_the_root_of_d_k():
+def test_queries_are_divided_by_the_root_of_d_k():
     layer = built(num_heads=2, channels=12, d_k=9)
     x = random(1, 3, 12)
     expected = (x @ layer.query.kernel.numpy()).reshape(1, 3, 2, 9) / 3
@@ -68,8 +68,8 @@ def test_queries_are_scaled_by_the_root_of_d_k():
     )
 
 
-def test_the_formula_of_the_paper_in_float64():
-    """Equation (1) and section 3.2.2, head by head, with d_k unlike d_v."""
+def test_equals_the_formula_of_the_paper_in_float64():
+    """Equation (1) and section 3.2.2, head by head, with different d_k and d_v."""
     layer = built(num_heads=3, channels=12, d_k=4, d_v=5)
     x, memory = random(2, 3, 12, seed=1), random(2, 6, 12, seed=2)
     kernels = [
@@ -85,86 +85,86 @@ def test_the_formula_of_the_paper_in_float64():
         weights_of_heads.append(weights)
         heads.append(weights @ (memory @ value[:, v]))
     expected = np.concatenate(heads, axis=-1) @ output
-    found, scores = layer(x, memory, return_attention_scores=True)
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    result, scores = layer(x, memory, return_attention_scores=True)
+    np.testing.assert_allclose(result, expected, atol=2e-6)
     np.testing.assert_allclose(scores, np.stack(weights_of_heads, 1), atol=1e-6)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (4, 7), (6, 3)])
-def test_it_equals_the_layer_of_keras(d_k, d_v, causal):
+def test_equals_the_keras_layer(d_k, d_v, causal):
     ours = built(d_k=d_k, d_v=d_v)
     x = random(2, 5, 12)
     ids = np.array([[3, 4, 5, 6, 1], [3, 4, 1, 0, 0]])
-    given = {"attention_mask": (ids != 0)[:, None, :], "use_causal_mask": causal}
-    expected = keras_layer(ours, x, x)(x, x, **given)
-    np.testing.assert_allclose(ours(x, x, **given), expected, atol=2e-6)
+    masks = {"attention_mask": (ids != 0)[:, None, :], "use_causal_mask": causal}
+    expected = keras_layer(ours, x, x)(x, x, **masks)
+    np.testing.assert_allclose(ours(x, x, **masks), expected, atol=2e-6)
 
 
-def test_keys_may_be_others_than_the_values():
+def test_keys_can_differ_from_values():
     query, value, key = random(2, 3, 12), random(2, 5, 7, seed=1), random(2, 5, 9)
     ours = MultiHeadAttention(2, 4, 5)
-    found, scores = ours(query, value, key, return_attention_scores=True)
+    output, scores = ours(query, value, key, return_attention_scores=True)
     theirs = keras_layer(ours, query, value, key)
     expected = theirs(query, value, key, return_attention_scores=True)
-    np.testing.assert_allclose(found, expected[0], atol=2e-6)
+    np.testing.assert_allclose(output, expected[0], atol=2e-6)
     np.testing.assert_allclose(scores, expected[1], atol=2e-6)
 
 
 @pytest.mark.parametrize(
     "shape", [(5,), (1, 5), (3, 5), (1, 3, 5), (2, 1, 5), (2, 3, 5)]
 )
-def test_a_mask_up_to_rank_3_is_the_same_for_every_head(shape):
+def test_a_mask_up_to_rank_3_applies_to_all_heads(shape):
     layer = built()
     x, memory = random(2, 3, 12), random(2, 5, 12, seed=1)
     mask = np.random.default_rng(4).random(shape) < 0.6
     mask[..., 0] = True
-    _, found = layer(x, memory, attention_mask=mask, return_attention_scores=True)
-    seen = np.broadcast_to(np.broadcast_to(mask, (2, 3, 5))[:, None], (2, 2, 3, 5))
-    np.testing.assert_array_equal(np.array(found) > 0, seen)
+    _, weights = layer(x, memory, attention_mask=mask, return_attention_scores=True)
+    visible = np.broadcast_to(np.broadcast_to(mask, (2, 3, 5))[:, None], (2, 2, 3, 5))
+    np.testing.assert_array_equal(np.array(weights) > 0, visible)
 
 
-def test_a_mask_of_rank_4_has_an_axis_of_heads():
+def test_a_mask_of_rank_4_has_an_axis_for_heads():
     layer = built()
     x, memory = random(2, 3, 12), random(2, 5, 12, seed=1)
     mask = np.random.default_rng(4).random((2, 2, 3, 5)) < 0.6
     mask[..., 0] = True
-    _, found = layer(x, memory, attention_mask=mask, return_attention_scores=True)
-    np.testing.assert_array_equal(np.array(found) > 0, mask)
+    _, weights = layer(x, memory, attention_mask=mask, return_attention_scores=True)
+    np.testing.assert_array_equal(np.array(weights) > 0, mask)
 
 
-def test_all_masks_hide_together():
+def test_all_masks_are_combined():
     layer = built()
     x, memory = random(2, 5, 12), random(2, 5, 12, seed=1)
     generator = np.random.default_rng(5)
     value, key = (generator.random((2, 5)) < 0.7 for _ in range(2))
-    given = generator.random((2, 5, 5)) < 0.7
-    value[:, 0] = key[:, 0] = given[..., 0] = True
-    _, found = layer(
+    attention_mask = generator.random((2, 5, 5)) < 0.7
+    value[:, 0] = key[:, 0] = attention_mask[..., 0] = True
+    _, weights = layer(
         x,
         memory,
-        attention_mask=given,
+        attention_mask=attention_mask,
         use_causal_mask=True,
         value_mask=value,
         key_mask=key,
         return_attention_scores=True,
     )
-    seen = given & value[:, None] & key[:, None] & np.array(causal_mask(5))
-    expected = np.broadcast_to(seen[:, None], (2, 2, 5, 5))
-    np.testing.assert_array_equal(np.array(found) > 0, expected)
+    visible = attention_mask & value[:, None] & key[:, None] & np.array(causal_mask(5))
+    expected = np.broadcast_to(visible[:, None], (2, 2, 5, 5))
+    np.testing.assert_array_equal(np.array(weights) > 0, expected)
 
 
-def test_hidden_keys_and_values_change_nothing():
+def test_masked_keys_and_values_do_not_affect_the_output():
     layer = built()
     x, memory = random(2, 3, 12), random(2, 5, 12, seed=1)
     ids = np.array([[5, 6, 1, 0, 0], [5, 6, 7, 1, 0]])
     other = np.where(ids[..., None] == 0, 100 * random(2, 5, 12, seed=2), memory)
     mask = padding_mask(ids)
-    found, same = (layer(x, each, attention_mask=mask) for each in (memory, other))
-    np.testing.assert_array_equal(found, same)
+    output, same = (layer(x, each, attention_mask=mask) for each in (memory, other))
+    np.testing.assert_array_equal(output, same)
 
 
-def test_weights_are_dropped_in_training_alone():
+def test_drops_attention_weights_only_in_training():
     layer = built(dropout=0.5)
     x = random(1, 4, 12)
     plain = np.array(layer(x, x))
@@ -175,15 +175,15 @@ def test_weights_are_dropped_in_training_alone():
     assert np.abs(plain - dropped).max() > 1e-3
 
 
-def test_the_weights_returned_are_those_before_dropout():
+def test_returns_attention_weights_before_dropout():
     layer = built(dropout=0.5)
     x = random(1, 4, 12)
     _, expected = layer(x, x, return_attention_scores=True)
-    _, found = layer(x, x, return_attention_scores=True, training=True)
-    np.testing.assert_array_equal(found, expected)
+    _, weights = layer(x, x, return_attention_scores=True, training=True)
+    np.testing.assert_array_equal(weights, expected)
 
 
-def test_projections_have_no_bias_and_the_papers_shapes():
+def test_projections_have_the_shapes_of_the_paper_and_no_bias():
     layer = built(num_heads=2, channels=12, d_k=4, d_v=5)
     assert {v.path.split("/", 1)[1]: tuple(v.shape) for v in layer.weights} == {
         "query/kernel": (12, 8),
@@ -193,15 +193,15 @@ def test_projections_have_no_bias_and_the_papers_shapes():
     }
 
 
-def test_a_single_key_gets_all_the_weight():
+def test_a_single_key_has_weight_one():
     hidden = np.zeros((2, 1, 1, 1), bool)
     np.testing.assert_array_equal(
         masked_softmax(random(2, 3, 4, 1), hidden), np.ones((2, 3, 4, 1))
     )
 
 
-def test_a_query_that_sees_nothing_gets_numbers_in_16_bits_too():
-    # float16 has no -1e9: rows that fill up a batch would be NaN.
+def test_a_fully_masked_query_has_finite_weights_in_float16():
+    # float16 cannot represent -1e9, and rows that pad a batch would be NaN.
     logits = tf.cast(random(1, 1, 2, 3), tf.float16)
     weights = masked_softmax(logits, np.zeros((1, 1, 1, 3), bool))
     assert weights.dtype == tf.float16

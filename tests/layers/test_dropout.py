@@ -1,4 +1,4 @@
-"""Dropout drops its share, keeps the mean, and is a function of a given seed."""
+"""Dropout applies its rate, keeps the mean, and depends only on a given seed."""
 
 import zlib
 
@@ -22,11 +22,11 @@ def drop_by_keras(layer, x):
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
 @pytest.mark.parametrize("seeded", [True, False])
-def test_the_share_and_the_mean_are_those_asked_for(rate, seeded):
+def test_drops_the_given_rate_and_keeps_the_mean(rate, seeded):
     x = np.ones(200_000, "float32")
     layer = Dropout(rate, seed=1)
     dropped = drop(layer, x, 3, 4) if seeded else drop_by_keras(layer, x)
-    # Four deviations of a share of independent draws.
+    # Four standard deviations of the dropped fraction of independent draws.
     tolerance = 4 * (rate * (1 - rate) / len(x)) ** 0.5
     assert (dropped == 0).mean() == pytest.approx(rate, abs=tolerance)
     assert dropped.mean() == pytest.approx(1, abs=tolerance / (1 - rate))
@@ -34,20 +34,20 @@ def test_the_share_and_the_mean_are_those_asked_for(rate, seeded):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_sixteen_bits_drop_what_float32_drops(dtype):
-    """Numbers drawn in bfloat16 would drop 13/128, five deviations too many."""
+def test_16_bit_inputs_use_the_mask_of_float32(dtype):
+    """Numbers drawn in bfloat16 would drop 13/128, which is outside the tolerance."""
     x = np.ones(1_000_000, "float32")
     wide, narrow = (Dropout(0.1, name="a", dtype=each) for each in ("float32", dtype))
     with dropout_seed(tf.constant([1, 2])):
-        kept = narrow(x, training=True)
-    assert kept.dtype == dtype
-    kept = tf.cast(kept, tf.float32).numpy()
-    np.testing.assert_array_equal(kept == 0, drop(wide, x, 1, 2) == 0)
-    assert (kept == 0).mean() == pytest.approx(0.1, abs=0.0012)
-    assert kept.max() == pytest.approx(1 / 0.9, rel=2**-8)
+        output = narrow(x, training=True)
+    assert output.dtype == dtype
+    output = tf.cast(output, tf.float32).numpy()
+    np.testing.assert_array_equal(output == 0, drop(wide, x, 1, 2) == 0)
+    assert (output == 0).mean() == pytest.approx(0.1, abs=0.0012)
+    assert output.max() == pytest.approx(1 / 0.9, rel=2**-8)
 
 
-def test_the_same_seed_draws_the_same_mask_in_another_layer_of_the_name():
+def test_equal_seeds_and_names_draw_equal_masks():
     x = np.ones((50, 50), "float32")
     one, other = Dropout(0.5, name="a"), Dropout(0.5, name="a")
     np.testing.assert_array_equal(drop(one, x, 1, 2), drop(other, x, 1, 2))
@@ -55,14 +55,14 @@ def test_the_same_seed_draws_the_same_mask_in_another_layer_of_the_name():
 
 
 @pytest.mark.parametrize("seed", [(2, 2), (1, 3), (2**31 - 1, -(2**31))])
-def test_steps_and_replicas_draw_masks_of_their_own(seed):
+def test_different_seeds_draw_different_masks(seed):
     x = np.ones(10_000, "float32")
     layer = Dropout(0.5, name="a")
     same = drop(layer, x, 1, 2) == drop(layer, x, *seed)
     assert same.mean() == pytest.approx(0.5, abs=0.03)
 
 
-def test_layers_of_other_names_draw_masks_of_their_own():
+def test_layers_with_different_names_draw_different_masks():
     x = np.ones(10_000, "float32")
     same = drop(Dropout(0.5, name="a"), x, 1, 2) == drop(
         Dropout(0.5, name="b"), x, 1, 2
@@ -70,10 +70,10 @@ def test_layers_of_other_names_draw_masks_of_their_own():
     assert same.mean() == pytest.approx(0.5, abs=0.03)
 
 
-def test_the_numbers_drawn_are_those_of_the_seed_and_the_checksum_of_the_path():
-    """A training that goes on with a newer version has to draw the same masks."""
+def test_masks_depend_on_the_seed_and_a_checksum_of_the_path():
+    """A training run resumed with a newer version must draw the same masks."""
     salt = zlib.crc32(b"a/dropout") & 0x7FFFFFFF
-    drawn = tf.random.stateless_uniform([1000], [3, 4 ^ salt])
+    numbers = tf.random.stateless_uniform([1000], [3, 4 ^ salt])
 
     class Holder(keras.layers.Layer):
         def __init__(self):
@@ -86,22 +86,22 @@ def test_the_numbers_drawn_are_those_of_the_seed_and_the_checksum_of_the_path():
         def call(self, x, training=None):
             return self.part(x, training=training)
 
-    found = drop(Holder(), np.ones(1000, "float32"), 3, 4)
-    np.testing.assert_array_equal(found != 0, drawn >= 0.3)
+    output = drop(Holder(), np.ones(1000, "float32"), 3, 4)
+    np.testing.assert_array_equal(output != 0, numbers >= 0.3)
 
 
-def test_each_half_of_a_batch_draws_by_a_seed_of_its_own():
-    """The first axis may have a row for a sentence or for each position."""
+def test_each_half_of_a_batch_can_have_its_own_seed():
+    """The first axis can have one row per sentence or one per position."""
     layer = Dropout(0.5, name="a")
     for shape in ((6, 5, 4), (30, 4)):
-        found = drop(layer, np.ones(shape, "float32"), [1, 2], [3, 4])
+        output = drop(layer, np.ones(shape, "float32"), [1, 2], [3, 4])
         half = np.ones((shape[0] // 2, *shape[1:]), "float32")
         expected = [drop(layer, half, 1, 2), drop(layer, half, 3, 4)]
-        np.testing.assert_array_equal(found, np.concatenate(expected))
+        np.testing.assert_array_equal(output, np.concatenate(expected))
         assert not np.array_equal(*expected)
 
 
-def test_the_innermost_seed_counts_and_ends_with_its_block():
+def test_the_innermost_seed_applies_until_its_block_ends():
     x = np.ones(1000, "float32")
     layer = Dropout(0.5, name="a")
     inner, outer = drop(layer, x, 1, 2), drop(layer, x, 3, 4)
@@ -111,7 +111,7 @@ def test_the_innermost_seed_counts_and_ends_with_its_block():
     assert not np.array_equal(drop_by_keras(layer, x), outer)
 
 
-def test_a_seed_that_is_not_known_before_the_graph_runs_will_do():
+def test_the_seed_can_be_an_argument_of_a_graph():
     x = np.ones(1000, "float32")
     layer = Dropout(0.5, name="a")
 
@@ -124,7 +124,7 @@ def test_a_seed_that_is_not_known_before_the_graph_runs_will_do():
     np.testing.assert_array_equal(dropped(tf.constant([5, 6])), drop(layer, x, 5, 6))
 
 
-def test_without_a_given_seed_it_is_the_layer_of_keras():
+def test_equals_the_keras_layer_without_a_given_seed():
     x = np.random.default_rng(0).normal(size=(30, 40)).astype("float32")
     ours, theirs = Dropout(0.3, seed=7), keras.layers.Dropout(0.3, seed=7)
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_without_a_given_seed_it_is_the_layer_of_keras():
         )
 
 
-def test_nothing_is_dropped_outside_training_or_at_rate_zero():
+def test_drops_nothing_outside_training_or_at_rate_zero():
     x = np.arange(6.0, dtype="float32")
     with dropout_seed(tf.constant([1, 2])):
         np.testing.assert_array_equal(Dropout(0.5)(x), x)
@@ -142,7 +142,7 @@ def test_nothing_is_dropped_outside_training_or_at_rate_zero():
     np.testing.assert_array_equal(drop_by_keras(Dropout(0.0), x), x)
 
 
-def test_a_given_seed_leaves_the_count_of_keras_alone():
+def test_a_given_seed_does_not_advance_the_generator_of_keras():
     layer = Dropout(0.5)
     before = [v.numpy() for v in layer.variables]
     drop(layer, np.ones(3, "float32"), 1, 2)

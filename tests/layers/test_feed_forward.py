@@ -1,4 +1,4 @@
-"""The feed-forward network is equation (2) of the paper."""
+"""The feed-forward network equals equation (2) of the paper."""
 
 import math
 
@@ -14,7 +14,7 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-def test_it_is_equation_2_at_every_position():
+def test_equals_equation_2_at_every_position():
     layer = FeedForward(d_ff=10)
     layer.build((None, None, 6))
     parts = {v.path.split("/", 1)[1]: v for v in layer.weights}
@@ -28,7 +28,7 @@ def test_it_is_equation_2_at_every_position():
     np.testing.assert_allclose(layer(x), expected, atol=1e-5)
 
 
-def test_hidden_units_are_dropped_in_training():
+def test_drops_hidden_units_in_training():
     layer = FeedForward(d_ff=8, dropout=0.5)
     x = random(1, 2, 4)
     plain = np.array(layer(x))
@@ -47,7 +47,7 @@ def test_hidden_units_are_dropped_in_training():
         ("gelu_sigmoid", lambda x: x / (1 + math.exp(-1.702 * x))),
     ],
 )
-def test_another_activation_stands_between_the_maps(activation, formula):
+def test_applies_the_activation_function_by_name(activation, formula):
     layer = FeedForward(3, activation=activation)
     layer.build((None, 3))
     for dense in (layer.hidden, layer.output_projection):
@@ -56,6 +56,6 @@ def test_another_activation_stands_between_the_maps(activation, formula):
     np.testing.assert_allclose(layer(tf.constant([x]))[0], list(map(formula, x)), 1e-5)
 
 
-def test_an_activation_that_nobody_knows_is_refused():
-    with pytest.raises(ValueError, match="activation 'tanh': use one of relu, swish,"):
-        FeedForward(3, activation="tanh")
+def test_rejects_an_unknown_activation():
+    with pytest.raises(ValueError, match="activation function identifier: tanhh"):
+        FeedForward(3, activation="tanhh")

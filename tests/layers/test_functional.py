@@ -1,4 +1,4 @@
-"""The plain formulas agree with the same arithmetic in float64."""
+"""Reference implementations equal the same arithmetic in float64."""
 
 import keras
 import numpy as np
@@ -20,40 +20,40 @@ def wide(*arrays):
     return [each.astype("float64") for each in arrays]
 
 
-def test_a_product_is_a_matrix_product_of_each_position():
+def test_linear_multiplies_every_position_by_the_kernel():
     x, kernel, bias = random(2, 3, 5), random(5, 4, seed=1), random(4, seed=2)
     by_hand = np.einsum("btc,cu->btu", *wide(x, kernel))
     np.testing.assert_allclose(linear(x, kernel), by_hand, atol=2e-6)
     np.testing.assert_allclose(linear(x, kernel, bias), by_hand + bias, atol=2e-6)
 
 
-def test_a_product_with_a_table_is_one_with_every_row():
+def test_tied_logits_multiply_by_every_row_of_the_table():
     x, table = random(2, 3, 5), random(7, 5, seed=1)
     by_hand = np.einsum("btc,vc->btv", *wide(x, table))
     np.testing.assert_allclose(tied_logits(x, table), by_hand, atol=2e-6)
 
 
 @needs("bfloat16")
-def test_a_table_of_32_bits_is_read_in_the_type_of_16():
-    # bfloat16 has 8 significant bits: rounding takes 2^-9 off each entry again.
+def test_a_float32_table_is_rounded_to_bfloat16_inputs():
+    # bfloat16 has 8 significant bits, so rounding removes the 2^-9 of each entry.
     x = np.array([[1, 2, -3]])
-    whole = np.array([[2, 4, 3], [5, 2, 3], [-4, 3, 2]])
-    table = (whole + 2**-9 * np.sign(x)).astype("float32")
-    found = tied_logits(keras.ops.cast(x, "bfloat16"), table)
-    assert keras.backend.standardize_dtype(found.dtype) == "bfloat16"
-    # By hand. A processor's order and precision of accumulation bound the error by
-    # gamma_n sum |x_i w_i| (Higham 2002, Accuracy and Stability of Numerical
-    # Algorithms, section 3.1). The result is rounded to nearest, or truncated where
-    # TensorFlow multiplies in float32 (processors without AVX-512), which adds a
-    # relative error of 2^-8 or 2^-7. Here the error is zero: each product and partial
-    # sum is a whole number of at most 2^8, which bfloat16 represents exactly.
-    # An unrounded table would add 6 * 2^-9 to each result. Rounded or truncated, that
-    # is another number: the spacing is 4 * 2^-9 above 1 and 8 * 2^-9 below 4.
+    integers = np.array([[2, 4, 3], [5, 2, 3], [-4, 3, 2]])
+    table = (integers + 2**-9 * np.sign(x)).astype("float32")
+    output = tied_logits(keras.ops.cast(x, "bfloat16"), table)
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    # The expected values are computed by hand. Order and precision of accumulation
+    # depend on the processor and bound the error by gamma_n sum |x_i w_i| (Higham 2002,
+    # Accuracy and Stability of Numerical Algorithms, section 3.1). Rounding the result
+    # to nearest adds a relative error of 2^-8; truncating it, as processors without
+    # AVX-512 do, adds 2^-7. Here the error is zero: each product and partial sum is an
+    # integer of at most 2^8, which bfloat16 represents exactly.
+    # An unrounded table would add 6 * 2^-9 to each result. Even rounded or truncated,
+    # the result would differ: the spacing is 4 * 2^-9 above 1 and 8 * 2^-9 below 4.
     expected = [[2 + 8 - 9, 5 + 4 - 9, -4 + 6 - 6]]
-    np.testing.assert_array_equal(keras.ops.cast(found, "float32"), expected)
+    np.testing.assert_array_equal(keras.ops.cast(output, "float32"), expected)
 
 
-def test_a_normalised_position_has_the_mean_and_deviation_asked_for():
+def test_normalize_equals_the_formula_in_float64():
     x, scale, bias = 3 * random(2, 4, 8) + 5, random(8, seed=1), random(8, seed=2)
     x64, scale64, bias64 = wide(x, scale, bias)
     mean = x64.mean(axis=-1, keepdims=True)
@@ -63,25 +63,25 @@ def test_a_normalised_position_has_the_mean_and_deviation_asked_for():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
-def test_a_smoothed_loss_is_the_divergence_from_the_smoothed_distribution(smoothing):
+def test_smoothed_loss_is_the_divergence_from_the_smoothed_distribution(smoothing):
     logits, targets = 3 * random(2, 3, 9), np.array([[0, 8, 3], [3, 5, 0]], "int32")
     soft = np.full((2, 3, 9), smoothing / 8)
     np.put_along_axis(soft, targets[..., None], 1 - smoothing, axis=-1)
     (logits64,) = wide(logits)
     log_probs = logits64 - np.log(np.exp(logits64).sum(axis=-1, keepdims=True))
     ratio = np.log(np.where(soft > 0, soft, 1)) - log_probs
-    found = smoothed_cross_entropy(logits, targets, smoothing)
-    np.testing.assert_allclose(found, (soft * ratio).sum(axis=-1), atol=2e-6)
+    output = smoothed_cross_entropy(logits, targets, smoothing)
+    np.testing.assert_allclose(output, (soft * ratio).sum(axis=-1), atol=2e-6)
 
 
-def test_the_entropy_of_smoothing_by_hand():
-    # 0.8 once and 0.1 twice.
+def test_entropy_of_smoothing_equals_arithmetic_by_hand():
+    # One probability of 0.8 and two of 0.1.
     by_hand = -(0.8 * np.log(0.8) + 2 * 0.1 * np.log(0.1))
     assert entropy_of_smoothing(0.2, 3) == pytest.approx(by_hand, rel=1e-12)
     assert entropy_of_smoothing(0.0, 3) == 0
 
 
-def test_layers_are_applied_in_the_order_they_are_given():
+def test_layers_are_applied_in_order():
     class Shifted(keras.layers.Layer):
         def __init__(self, factor):
             super().__init__()
@@ -90,5 +90,5 @@ def test_layers_are_applied_in_the_order_they_are_given():
         def call(self, x, shift):
             return x * self.factor + shift
 
-    found = apply_layers([Shifted(2), Shifted(3)], np.float32([1, 2]), shift=1.0)
-    np.testing.assert_array_equal(found, [(1 * 2 + 1) * 3 + 1, (2 * 2 + 1) * 3 + 1])
+    output = apply_layers([Shifted(2), Shifted(3)], np.float32([1, 2]), shift=1.0)
+    np.testing.assert_array_equal(output, [(1 * 2 + 1) * 3 + 1, (2 * 2 + 1) * 3 + 1])

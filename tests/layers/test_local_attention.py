@@ -1,4 +1,4 @@
-"""Restricted self-attention is full attention behind a mask."""
+"""Local self-attention equals full attention with a mask."""
 
 import numpy as np
 import pytest
@@ -22,19 +22,19 @@ def random(*shape, seed=0):
 
 @pytest.fixture(scope="module")
 def layers():
-    """A layer that sees everything, and restricted ones with its weights."""
-    found = {0: MultiHeadAttention(3, 4, 5)}
+    """A full attention layer and local ones with its weights, by radius; 0: full."""
+    layers = {0: MultiHeadAttention(3, 4, 5)}
     shape = (None, None, D_MODEL)
-    found[0].build(shape, shape)
+    layers[0].build(shape, shape)
     for radius in (1, 2, 5):
-        found[radius] = LocalAttention(3, 4, 5, radius=radius)
-        found[radius].build(shape, shape)
-        found[radius].set_weights(found[0].get_weights())
-    return found
+        layers[radius] = LocalAttention(3, 4, 5, radius=radius)
+        layers[radius].build(shape, shape)
+        layers[radius].set_weights(layers[0].get_weights())
+    return layers
 
 
 def masks(length):
-    """The masks of this package, sentences that share a row, and none."""
+    """Masks by name: padding, causal, packed sentences, and none."""
     ids = np.ones((2, length), np.int32)
     ids[1, 3:] = 0
     segments = np.ones((2, length), np.int32)
@@ -48,21 +48,21 @@ def masks(length):
     }
 
 
-def test_distances_are_the_keys_place_less_the_querys():
+def test_distances_are_key_positions_minus_query_positions():
     three = np.zeros((1, 1, 3, 2))
     np.testing.assert_array_equal(
         distances_between(three, three), [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
     )
 
 
-def test_queries_are_the_last_of_the_keys():
+def test_queries_are_the_last_positions_of_the_keys():
     two, five = np.zeros((1, 1, 2, 2)), np.zeros((1, 1, 5, 2))
     np.testing.assert_array_equal(
         distances_between(two, five), [[-3, -2, -1, 0, 1], [-4, -3, -2, -1, 0]]
     )
 
 
-def test_far_positions_are_hidden():
+def test_positions_beyond_the_radius_are_hidden():
     four = np.zeros((1, 1, 4, 2))
     np.testing.assert_array_equal(
         near(None, distances_between(four, four), 1),
@@ -73,25 +73,25 @@ def test_far_positions_are_hidden():
 @pytest.mark.parametrize("radius", [1, 2, 5])
 @pytest.mark.parametrize("length", [1, 4, 5, 11, 12])
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "packed"])
-def test_a_radius_gives_what_a_mask_gives(layers, radius, length, kind):
+def test_a_radius_equals_a_mask(layers, radius, length, kind):
     x, mask = random(2, length, D_MODEL, seed=length), masks(length)[kind]
     place = np.arange(length)
     within = np.abs(place[:, None] - place) <= radius
-    seen = within[None] if mask is None else within & mask
-    given = {"return_attention_scores": True}
-    expected, scores = layers[0](x, x, attention_mask=seen, **given)
-    found, found_scores = layers[radius](x, x, attention_mask=mask, **given)
-    # Where a query sees nothing at all, its output has no meaning.
-    some = np.broadcast_to(seen, (2, length, length)).any(axis=-1)
-    assert some.any()
-    np.testing.assert_allclose(found[some], expected[some], atol=2e-6)
-    scores, found_scores = (
-        np.moveaxis(np.array(each), 1, 2)[some] for each in (scores, found_scores)
+    visible = within[None] if mask is None else within & mask
+    options = {"return_attention_scores": True}
+    expected, scores = layers[0](x, x, attention_mask=visible, **options)
+    output, output_scores = layers[radius](x, x, attention_mask=mask, **options)
+    # The output of a fully masked query is undefined.
+    defined = np.broadcast_to(visible, (2, length, length)).any(axis=-1)
+    assert defined.any()
+    np.testing.assert_allclose(output[defined], expected[defined], atol=2e-6)
+    scores, output_scores = (
+        np.moveaxis(np.array(each), 1, 2)[defined] for each in (scores, output_scores)
     )
-    np.testing.assert_allclose(found_scores, scores, atol=1e-6)
+    np.testing.assert_allclose(output_scores, scores, atol=1e-6)
 
 
-def test_a_graph_that_knows_no_sizes_gives_the_same(layers):
+def test_a_graph_of_unknown_sizes_computes_the_same(layers):
     x = random(2, 9, D_MODEL, seed=1)
     for kind, mask in masks(9).items():
         if mask is None:
@@ -115,7 +115,7 @@ def test_a_graph_that_knows_no_sizes_gives_the_same(layers):
         )
 
 
-def test_weights_are_dropped_in_training_alone():
+def test_drops_attention_weights_only_in_training():
     layer = LocalAttention(2, 4, 4, radius=1, dropout=0.5)
     x = random(1, 4, D_MODEL)
     plain = np.array(layer(x, x))
@@ -125,7 +125,7 @@ def test_weights_are_dropped_in_training_alone():
     assert np.abs(np.array(dropped) - plain).max() > 1e-3
 
 
-def test_a_step_of_a_search_is_a_row_of_the_whole(layers):
+def test_a_decoding_step_equals_a_row_of_the_whole_sequence(layers):
     layer = layers[2]
     x = random(2, 7, D_MODEL)
     whole = layer(x, x, use_causal_mask=True)
@@ -136,7 +136,7 @@ def test_a_step_of_a_search_is_a_row_of_the_whole(layers):
     np.testing.assert_allclose(step[:, 0], whole[:, 6], atol=1e-6)
 
 
-def test_gradients_reach_the_neighbourhood_alone(layers):
+def test_gradients_reach_only_positions_within_the_radius(layers):
     x = tf.constant(random(1, 9, D_MODEL, seed=2))
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -1,18 +1,18 @@
-"""Masks are exact: true where a position is seen, false where it is not."""
+"""Masks are true exactly at visible positions."""
 
 import numpy as np
 
 from t2t_repro.layers.masks import causal_mask, non_padding, padding_mask
 
 
-def test_padding_is_hidden_and_every_symbol_seen():
+def test_padding_mask_hides_only_padding():
     ids = np.array([[7, 1, 0], [5, 6, 1]])
     mask = np.array(padding_mask(ids))
     np.testing.assert_array_equal(mask, [[[True, True, False]], [[True, True, True]]])
     assert mask.dtype == bool
 
 
-def test_padding_inside_a_sentence_is_hidden_too():
+def test_padding_inside_a_sentence_is_hidden():
     np.testing.assert_array_equal(
         padding_mask(np.array([[0, 4, 0]])), [[[False, True, False]]]
     )
@@ -24,14 +24,14 @@ def test_later_positions_are_hidden():
     assert mask.dtype == bool
 
 
-def test_symbols_are_marked():
+def test_non_padding_marks_tokens():
     mask = np.array(non_padding(np.array([[3, 0]])))
     np.testing.assert_array_equal(mask, [[True, False]])
     assert mask.dtype == bool
 
 
-def test_the_end_is_seen_only_where_it_is_asked_for_or_all_there_is():
-    seen = padding_mask(np.array([[5, 6, 1, 0], [1, 0, 0, 0]]), with_end=False)
-    # The words of the first; the second is an empty sentence.
+def test_eos_can_be_hidden_except_in_an_empty_sentence():
+    mask = padding_mask(np.array([[5, 6, 1, 0], [1, 0, 0, 0]]), with_end=False)
+    # The second sentence is empty.
     expected = [[[True, True, False, False]], [[True, False, False, False]]]
-    np.testing.assert_array_equal(seen, expected)
+    np.testing.assert_array_equal(mask, expected)

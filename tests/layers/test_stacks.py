@@ -1,4 +1,4 @@
-"""Encoder and decoder layers, put together again from Keras' own layers."""
+"""Encoder and decoder layers equal combinations of Keras' own layers."""
 
 import zlib
 
@@ -33,7 +33,7 @@ def random(*shape, seed=0):
 
 
 def filled(layer):
-    """Builds a layer and gives every variable values that none of its kind has."""
+    """Builds a layer and assigns different random values to each variable."""
     shape = (None, None, D_MODEL)
     layer.build(*[shape] * (2 if isinstance(layer, Decoder | DecoderLayer) else 1))
     for seed, variable in enumerate(layer.trainable_weights):
@@ -42,7 +42,7 @@ def filled(layer):
 
 
 def keras_norm(ours, x):
-    """Normalises by Keras' layer with the weights of ours."""
+    """Normalizes with Keras' layer and the given layer's weights."""
     theirs = keras.layers.LayerNormalization(epsilon=1e-6)
     theirs.build(x.shape)
     theirs.set_weights([ours.scale.numpy(), ours.bias.numpy()])
@@ -50,7 +50,7 @@ def keras_norm(ours, x):
 
 
 def keras_attention(ours, x, memory, mask):
-    """Attends by Keras' layer with the weights of ours."""
+    """Applies Keras' attention with the given layer's weights."""
     theirs = keras.layers.MultiHeadAttention(
         ours.num_heads, ours.d_k, ours.d_v, use_bias=False, output_shape=x.shape[-1]
     )
@@ -64,7 +64,7 @@ def keras_attention(ours, x, memory, mask):
 
 
 def keras_feed_forward(ours, x):
-    """Applies two of Keras' Dense with the weights of ours."""
+    """Applies two of Keras' Dense layers with the given layer's weights."""
     for part, activation in ((ours.hidden, "relu"), (ours.output_projection, None)):
         theirs = keras.layers.Dense(part.units, activation)
         theirs.build(x.shape)
@@ -73,23 +73,23 @@ def keras_feed_forward(ours, x):
     return x
 
 
-def joined(residual, x, sublayer):
-    """The two formulas of section 3.1 and of tensor2tensor, without dropout."""
+def apply_residual(residual, x, sublayer):
+    """Applies post-norm (section 3.1) or pre-norm (tensor2tensor) without dropout."""
     if residual.norm == "post":
         return keras_norm(residual.layer_norm, x + sublayer(x))
     return x + sublayer(keras_norm(residual.layer_norm, x))
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_an_encoder_layer_is_that_of_keras_parts(norm):
+def test_encoder_layer_equals_layers_of_keras(norm):
     layer = filled(EncoderLayer(**SIZES, norm=norm))
     x, mask = random(2, 4, D_MODEL), padding_mask(IDS)
-    expected = joined(
+    expected = apply_residual(
         layer.self_attention_residual,
         x,
         lambda y: keras_attention(layer.self_attention, y, y, mask),
     )
-    expected = joined(
+    expected = apply_residual(
         layer.feed_forward_residual,
         expected,
         lambda y: keras_feed_forward(layer.feed_forward, y),
@@ -99,16 +99,16 @@ def test_an_encoder_layer_is_that_of_keras_parts(norm):
 
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_decoder_layer_is_that_of_keras_parts(norm, hidden):
+def test_decoder_layer_equals_layers_of_keras(norm, hidden):
     layer = filled(DecoderLayer(**SIZES, norm=norm))
     x, encoder_output = random(2, 3, D_MODEL), random(2, 4, D_MODEL, seed=1)
     causal, mask = np.tril(np.ones((1, 3, 3), bool)), padding_mask(IDS)
     more = np.array([[1, 1, 1], [1, 0, 1]], bool)[:, None] if hidden else None
-    seen = causal if more is None else causal & more
+    visible = causal if more is None else causal & more
     sublayers = [
         (
             layer.self_attention_residual,
-            lambda y: keras_attention(layer.self_attention, y, y, seen),
+            lambda y: keras_attention(layer.self_attention, y, y, visible),
         ),
         (
             layer.cross_attention_residual,
@@ -121,13 +121,13 @@ def test_a_decoder_layer_is_that_of_keras_parts(norm, hidden):
     ]
     expected = x
     for residual, sublayer in sublayers:
-        expected = joined(residual, expected, sublayer)
+        expected = apply_residual(residual, expected, sublayer)
     ours = layer(x, encoder_output, attention_mask=more, cross_attention_mask=mask)
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_only_pre_norm_normalises_once_more_after_the_last_layer(norm):
+def test_only_pre_norm_normalizes_after_the_last_layer(norm):
     encoder = filled(Encoder(2, norm, **SIZES))
     x, mask = random(2, 4, D_MODEL), padding_mask(IDS)
     expected = x
@@ -140,8 +140,8 @@ def test_only_pre_norm_normalises_once_more_after_the_last_layer(norm):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("stack_class", [Encoder, Decoder])
-def test_every_variable_of_every_layer_is_found_by_name(stack_class, norm):
-    """A Python list of layers would hide them from TensorFlow's checkpoints."""
+def test_every_variable_of_every_layer_has_its_path(stack_class, norm):
+    """TensorFlow's checkpoints would not find layers in a Python list."""
     stack = filled(stack_class(3, norm, **SIZES, name="stack"))
     sublayers = ENCODER if stack_class is Encoder else DECODER
     expected = {
@@ -157,20 +157,20 @@ def test_every_variable_of_every_layer_is_found_by_name(stack_class, norm):
     assert len(tf.nest.flatten(tracked.stack.trainable_variables)) == len(expected)
 
 
-def test_padding_of_the_source_never_reaches_another_position():
+def test_source_padding_does_not_affect_other_positions():
     encoder = filled(Encoder(2, "pre", **SIZES))
     decoder = filled(Decoder(2, "pre", **SIZES))
     x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
     other = np.where(IDS[..., None] == 0, 10 * random(2, 4, D_MODEL, seed=2), x)
     mask = padding_mask(IDS)
     one, two = (encoder(each, attention_mask=mask) for each in (x, other))
-    symbols = IDS != 0
-    np.testing.assert_array_equal(np.array(one)[symbols], np.array(two)[symbols])
+    tokens = IDS != 0
+    np.testing.assert_array_equal(np.array(one)[tokens], np.array(two)[tokens])
     one, two = (decoder(y, each, cross_attention_mask=mask) for each in (one, two))
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_later_target_never_reaches_an_earlier_position():
+def test_later_targets_do_not_affect_earlier_positions():
     decoder = filled(Decoder(2, **SIZES))
     y, encoder_output = random(2, 5, D_MODEL), random(2, 4, D_MODEL, seed=1)
     other = y.copy()
@@ -185,7 +185,7 @@ def test_a_later_target_never_reaches_an_earlier_position():
 
 
 def stacks_with_dropout(layers=2):
-    """An encoder and a decoder that drop everywhere."""
+    """Creates an encoder and a decoder with all kinds of dropout."""
     encoder = filled(Encoder(layers, **SIZES, **DROPOUT, name="encoder"))
     return encoder, filled(Decoder(layers, **SIZES, **DROPOUT, name="decoder"))
 
@@ -203,20 +203,20 @@ def checksum(path):
     return zlib.crc32(path.encode()) & 0x7FFFFFFF
 
 
-def test_every_dropout_of_every_layer_draws_a_mask_of_its_own(monkeypatch):
+def test_every_dropout_of_every_layer_draws_its_own_mask(monkeypatch):
     seeds = []
     uniform = keras.random.uniform
 
-    def noted(*args, seed, **kwargs):
+    def recorded(*args, seed, **kwargs):
         seeds.append(tuple(np.array(seed.next())))
         return uniform(*args, seed=seed, **kwargs)
 
-    monkeypatch.setattr(keras.random, "uniform", noted)
+    monkeypatch.setattr(keras.random, "uniform", recorded)
     x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
     trained(stacks_with_dropout(layers=6), x, y, tf.constant([3, 4]))
-    # Sub-layers' outputs, attention weights and hidden units.
+    # Dropout of sub-layer outputs, attention weights and hidden units.
     assert len(seeds) == 6 * (2 + 1 + 1) + 6 * (3 + 2 + 1) == len(set(seeds))
-    # What layers of a stack share is named as in the first, then each adds its own.
+    # Layers of a stack share the checksum of the first one's path; each adds its own.
     expected = {
         (3, 4 ^ checksum(f"{stack}/layer_{i}") ^ checksum(f"{stack}/layer_0/{part}"))
         for stack, sublayers in (("encoder", ENCODER), ("decoder", DECODER))
@@ -226,40 +226,40 @@ def test_every_dropout_of_every_layer_draws_a_mask_of_its_own(monkeypatch):
     assert set(seeds) == expected
 
 
-def test_nothing_is_dropped_outside_training():
+def test_drops_nothing_outside_training():
     stacks = stacks_with_dropout()
     x, y = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1)
     encoder, decoder = stacks
-    found = decoder(y, encoder(x))
+    output = decoder(y, encoder(x))
     for stack in stacks:
         for layer in stack.layers_in_order():
             for part in layer._flatten_layers():
                 if hasattr(part, "rate"):
                     part.rate = 0.0
-    np.testing.assert_array_equal(decoder(y, encoder(x)), found)
-    np.testing.assert_array_equal(decoder(y, encoder(x, training=True)), found)
+    np.testing.assert_array_equal(decoder(y, encoder(x)), output)
+    np.testing.assert_array_equal(decoder(y, encoder(x, training=True)), output)
 
 
 @needs("bfloat16")
-def test_layers_compute_in_16_bits_and_read_weights_of_32():
+def test_layers_compute_in_bfloat16_with_float32_weights():
     encoder = filled(Encoder(2, **SIZES, dtype="mixed_bfloat16"))
     x, mask = tf.cast(random(2, 4, D_MODEL), tf.bfloat16), padding_mask(IDS)
-    found = encoder(x, attention_mask=mask, training=True)
-    assert found.dtype == tf.bfloat16
+    output = encoder(x, attention_mask=mask, training=True)
+    assert output.dtype == tf.bfloat16
     assert {v.dtype for v in encoder.trainable_variables} == {"float32"}
     for layer in encoder.layers_in_order():
         x = layer(x, attention_mask=mask)
-    np.testing.assert_array_equal(tf.cast(found, "float32"), tf.cast(x, "float32"))
+    np.testing.assert_array_equal(tf.cast(output, "float32"), tf.cast(x, "float32"))
 
 
-def test_a_self_attention_that_nobody_knows_is_refused():
+def test_rejects_an_unknown_self_attention():
     other = {"class_name": "no>Such", "config": {}}
     with pytest.raises(TypeError, match="Could not locate class 'no>Such'"):
         EncoderLayer(**SIZES, self_attention=other)
 
 
 @pytest.mark.parametrize("stack", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_an_argument_that_does_not_exist_is_refused_by_name(stack):
+def test_rejects_an_unknown_argument_by_name(stack):
     layers = {"num_layers": 1} if stack in (Encoder, Decoder) else {}
     with pytest.raises(ValueError, match="self_atention"):
         stack(**layers, **SIZES, self_atention=None)

@@ -1,4 +1,4 @@
-"""Attention maps are tensor2tensor's, and look where they may."""
+"""Attention maps equal tensor2tensor's and respect the masks."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TARGETS = tf.constant([[4, 5, 1], [6, 1, 0]])
 
 
 @pytest.mark.parametrize("far", [0, 2])
-def test_weights_sum_to_one_and_hide_padding_and_the_future(far):
+def test_weights_sum_to_one_and_are_zero_at_masked_positions(far):
     hparams = HParams(
         d_model=12, d_ff=20, num_heads=3, num_layers=2, max_relative_position=far
     )
@@ -29,13 +29,13 @@ def test_weights_sum_to_one_and_hide_padding_and_the_future(far):
             assert np.array(weights)[1, :, :, 3:].max() == 0
         else:
             assert np.triu(np.array(weights), 1).max() == 0
-    # One query of one head by hand: its first token sees itself alone.
-    alone = maps["decoder/layer_0/self_attention"][0, 0, 0, 0]
-    np.testing.assert_allclose(alone, 1, atol=1e-6)
+    # The first target token attends only to itself.
+    weight = maps["decoder/layer_0/self_attention"][0, 0, 0, 0]
+    np.testing.assert_allclose(weight, 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("far", [0, 2])
-def test_restricted_self_attention_sees_its_neighbourhood(far):
+def test_local_self_attention_has_weights_only_within_the_radius(far):
     hparams = HParams(
         d_model=12,
         d_ff=20,
@@ -55,12 +55,12 @@ def test_restricted_self_attention_sees_its_neighbourhood(far):
         weights = np.array(maps[f"decoder/layer_{layer}/self_attention"])
         assert weights[0, :, 2, 0].max() == 0
         assert weights[0, :, 2, 1:].min() > 0
-        # The other attention sees the whole source.
+        # Cross-attention covers the whole source.
         assert np.array(maps[f"decoder/layer_{layer}/cross_attention"]).min() > 0
 
 
 @pytest.mark.parametrize("case", ["v1_postnorm", "v3_prenorm"])
-def test_maps_are_those_of_tensor2tensor(shared_dir, case):
+def test_maps_equal_those_of_tensor2tensor(shared_dir, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
     model = golden.model_of(arrays, golden.hparams_of(arrays))
     inputs, targets = arrays["inputs"], arrays["targets"]
@@ -72,6 +72,6 @@ def test_maps_are_those_of_tensor2tensor(shared_dir, case):
         scope = f"att/transformer/body/{scope}/multihead_attention"
         difference = np.abs(weights - theirs[f"{scope}/dot_product_attention"])
         if name.startswith("encoder"):
-            # Where the query is padding, tensor2tensor left its sub-layers out.
+            # tensor2tensor skips sub-layers at padding queries.
             difference *= (inputs != 0)[:, None, :, None]
         assert difference.max() < 1e-4, name

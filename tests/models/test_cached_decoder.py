@@ -1,4 +1,4 @@
-"""Decoding step by step equals decoding whole targets, plainly and fast."""
+"""Cached decoding equals the model over whole targets."""
 
 from functools import cache
 
@@ -43,43 +43,43 @@ KINDS = {
 
 @pytest.fixture(params=[CachedDecoder, KVCacheDecoder], scope="module")
 def decoder_class(request):
-    """The reference decoder, and the optimized one."""
+    """The reference decoder and the optimized one."""
     return request.param
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def model(request):
-    """A model whose every weight matters: norms and biases are random, too."""
-    made = Transformer.from_hparams(
+    """A model with random weights, including norms and biases."""
+    model = Transformer.from_hparams(
         HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE
     )
-    made.build()
+    model.build()
     generator = np.random.default_rng(1)
-    for variable in made.trainable_variables:
+    for variable in model.trainable_variables:
         variable.assign(variable + generator.normal(0, 0.2, variable.shape))
-    return made
+    return model
 
 
 @cache
 def golden_case(path):
-    """Returns tensor2tensor's arrays of a case, and the model made from them."""
+    """Returns tensor2tensor's arrays of a case and the model with its weights."""
     arrays = golden.load(path)
     return arrays, golden.model_of(arrays, golden.hparams_of(arrays))
 
 
 def run_steps(decoder, state, hypotheses):
-    """Feeds int (batch, beam, steps) symbols; returns all logits and the state."""
+    """Feeds tokens, int (batch, beam, steps); returns all logits and the state."""
     logits = []
-    before = np.zeros(hypotheses.shape[:2], np.int32)
+    last = np.zeros(hypotheses.shape[:2], np.int32)
     for index in range(hypotheses.shape[2]):
-        found, state = decoder.step(tf.constant(before), tf.constant(index), state)
-        logits.append(found.numpy())
-        before = hypotheses[:, :, index].astype(np.int32)
+        step_logits, state = decoder.step(tf.constant(last), tf.constant(index), state)
+        logits.append(step_logits.numpy())
+        last = hypotheses[:, :, index].astype(np.int32)
     return np.stack(logits, axis=2), state
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_logits_of_every_step_are_those_of_whole_targets(
+def test_logits_of_every_step_equal_those_of_whole_targets(
     model, beam_size, decoder_class
 ):
     targets = np.random.default_rng(2).integers(2, VOCAB_SIZE, (2, beam_size, 6))
@@ -93,7 +93,7 @@ def test_logits_of_every_step_are_those_of_whole_targets(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_logits_of_every_step_are_those_of_tensor2tensor(
+def test_logits_of_every_step_equal_those_of_tensor2tensor(
     shared_dir, case, decoder_class
 ):
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
@@ -105,69 +105,69 @@ def test_logits_of_every_step_are_those_of_tensor2tensor(
 
 
 @pytest.mark.medium
-def test_reordered_hypotheses_keep_their_own_past(model, decoder_class):
-    """Random parents at each step, as a beam search would choose them.
+def test_reordered_hypotheses_keep_their_caches(model, decoder_class):
+    """Every step chooses random parents, as a beam search does.
 
-    The steps are more than caches have places for at first.
+    There are more steps than initial slots in the optimized cache.
     """
     generator = np.random.default_rng(3)
     beam_size = 3
     decoder = decoder_class(model, beam_size)
     state = decoder.start(tf.constant(INPUTS))
     hypotheses = np.zeros((2, beam_size, 0), np.int32)
-    before = np.zeros((2, beam_size), np.int32)
+    last = np.zeros((2, beam_size), np.int32)
     for index in range(18):
-        logits, state = decoder.step(tf.constant(before), tf.constant(index), state)
+        logits, state = decoder.step(tf.constant(last), tf.constant(index), state)
         for number in range(beam_size):
-            # The last symbol of a target is never read, so any will do there.
+            # The decoder does not read the last token of a target.
             prefix = np.pad(hypotheses[:, number], ((0, 0), (0, 1)))
             whole = model({"inputs": INPUTS, "targets": prefix})[:, -1]
             np.testing.assert_allclose(logits[:, number], whole, atol=1e-5)
         parents = generator.integers(0, beam_size, (2, beam_size), np.int32)
-        before = generator.integers(2, VOCAB_SIZE, (2, beam_size), np.int32)
+        last = generator.integers(2, VOCAB_SIZE, (2, beam_size), np.int32)
         state = decoder.select_beams(state, tf.constant(parents))
         hypotheses = np.take_along_axis(hypotheses, parents[:, :, None], axis=1)
-        hypotheses = np.concatenate([hypotheses, before[:, :, None]], axis=2)
+        hypotheses = np.concatenate([hypotheses, last[:, :, None]], axis=2)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])
-def test_a_graph_that_knows_no_sizes_finds_what_the_eager_search_finds(
-    beam_size, decoder_class
-):
+def test_a_graph_of_unknown_sizes_equals_the_eager_search(beam_size, decoder_class):
     model = build_model(hparams.load("tiny"), VOCAB_SIZE)
     decoder = decoder_class(model, beam_size)
     search = DecodingConfig(beam_size, extra_length=20)
 
-    def found(inputs):
+    def translate(inputs):
         return generate(search, decoder, inputs)
 
     spec = tf.TensorSpec([None, None], tf.int32)
-    graph = tf.function(found, input_signature=[spec], autograph=False)
+    graph = tf.function(translate, input_signature=[spec], autograph=False)
     inputs = tf.constant(INPUTS)
-    expected, result = found(inputs), graph(inputs)
+    expected, result = translate(inputs), graph(inputs)
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-4)
 
 
-def test_sentences_that_stay_go_on_as_if_alone(model, decoder_class):
+def test_selected_sentences_continue_as_in_a_batch_of_their_own(model, decoder_class):
     decoder = decoder_class(model, 2)
     past = np.array([[[4, 5], [6, 7]], [[8, 9], [10, 11]]], np.int32)
     _, state = run_steps(decoder, decoder.start(tf.constant(INPUTS)), past)
     state = decoder.select_sentences(state, tf.constant([1]))
     last = tf.constant(past[1:, :, -1])
     logits, state = decoder.step(last, tf.constant(2), state)
-    alone = [
+    expected = [
         model({"inputs": INPUTS[1:], "targets": np.pad(past[1:, n], ((0, 0), (0, 1)))})
         for n in (0, 1)
     ]
     for number in (0, 1):
-        np.testing.assert_allclose(logits[:, number], alone[number][:, -1], atol=1e-5)
-    nobody = decoder.select_sentences(state, tf.constant([], tf.int32))
-    assert {tensor.shape[0] for tensor in tf.nest.flatten(nobody)} == {0}
+        np.testing.assert_allclose(
+            logits[:, number], expected[number][:, -1], atol=1e-5
+        )
+    empty = decoder.select_sentences(state, tf.constant([], tf.int32))
+    assert {tensor.shape[0] for tensor in tf.nest.flatten(empty)} == {0}
 
 
 def search(arrays, decoder, **settings):
-    """Searches a golden case by tensor2tensor's rules; its limit is the batch's."""
+    """Searches with tensor2tensor's rules, which limit the length by batch."""
     inputs = tf.constant(arrays["inputs"])
     rows, width = arrays["inputs"].shape
     limit = width + int(arrays["decode_extra_length"])
@@ -179,8 +179,8 @@ def search(arrays, decoder, **settings):
     )
 
 
-def padded_alike(ours, theirs):
-    """Pads the shorter of two (..., length) arrays of ids with zeros."""
+def pad_to_same_length(ours, theirs):
+    """Pads (..., length) ids with zeros to the same length."""
     length = max(ours.shape[-1], theirs.shape[-1])
 
     def pad(ids):
@@ -192,29 +192,29 @@ def padded_alike(ours, theirs):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("case", CASES)
-def test_beam_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
+def test_beam_search_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
     decoder = decoder_class(model, 4)
     best = search(arrays, decoder, alpha=0.6, nbest=1)
-    ids, expected = padded_alike(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
+    ids, expected = pad_to_same_length(best.ids.numpy()[:, 0], arrays["beam4_top1_ids"])
     np.testing.assert_array_equal(ids, expected)
     np.testing.assert_allclose(
         best.scores[:, 0], arrays["beam4_top1_scores"], atol=1e-3
     )
     every = search(arrays, decoder, alpha=0.6, nbest=4)
-    ids, expected = padded_alike(every.ids.numpy(), arrays["beam4_all_ids"])
+    ids, expected = pad_to_same_length(every.ids.numpy(), arrays["beam4_all_ids"])
     np.testing.assert_array_equal(ids, expected)
     np.testing.assert_allclose(every.scores, arrays["beam4_all_scores"], atol=1e-3)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "relative"])
-def test_greedy_search_finds_what_tensor2tensor_finds(shared_dir, case, decoder_class):
+def test_greedy_search_equals_that_of_tensor2tensor(shared_dir, case, decoder_class):
     arrays, model = golden_case(shared_dir / "t2t/golden" / f"{case}.npz")
     decoder = decoder_class(model, 1)
-    # tensor2tensor's greedy score is the plain log probability up to the first EOS.
-    found = search(arrays, decoder, alpha=0.0)
-    ids, theirs = padded_alike(found.ids.numpy()[:, 0], arrays["greedy_ids"])
-    # What follows a row's first EOS is of no meaning there, and nothing here.
+    # tensor2tensor's greedy score is the log probability up to the first EOS.
+    result = search(arrays, decoder, alpha=0.0)
+    ids, theirs = pad_to_same_length(result.ids.numpy()[:, 0], arrays["greedy_ids"])
+    # Ids after the first EOS are arbitrary in tensor2tensor and zero here.
     ended = np.cumsum(theirs == 1, axis=1) - (theirs == 1) > 0
     np.testing.assert_array_equal(ids, np.where(ended, 0, theirs))
-    np.testing.assert_allclose(found.scores[:, 0], arrays["greedy_scores"], atol=1e-3)
+    np.testing.assert_allclose(result.scores[:, 0], arrays["greedy_scores"], atol=1e-3)

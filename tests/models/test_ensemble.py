@@ -1,4 +1,4 @@
-"""An ensemble averages probabilities, and is otherwise one decoder."""
+"""An ensemble averages probabilities and is used like one decoder."""
 
 import numpy as np
 import pytest
@@ -20,16 +20,16 @@ BEAM = 3
 
 
 def random_model(seed, vocab_size=VOCAB_SIZE, **settings):
-    made = build_model(HParams(**(SIZES | settings), seed=seed), vocab_size)
+    model = build_model(HParams(**(SIZES | settings), seed=seed), vocab_size)
     generator = np.random.default_rng(seed)
-    for variable in made.trainable_variables:
+    for variable in model.trainable_variables:
         variable.assign(variable + generator.normal(0, 0.3, variable.shape))
-    return made
+    return model
 
 
 @pytest.fixture(scope="module")
 def models():
-    """Two that share nothing but the vocabulary."""
+    """Two models that have only the vocabulary in common."""
     return (
         random_model(1, num_layers=1),
         random_model(2, num_layers=2, norm="pre", d_k=5, d_v=2),
@@ -41,7 +41,7 @@ def ensemble(*models, beam_size=BEAM):
 
 
 def search(decoder):
-    found = tf.function(
+    result = tf.function(
         lambda inputs: beam_search(
             decoder,
             decoder.start(inputs),
@@ -49,11 +49,11 @@ def search(decoder):
             limits=tf.constant([9, 6]),
         )
     )(tf.constant(INPUTS))
-    return found.ids.numpy(), found.scores.numpy()
+    return result.ids.numpy(), result.scores.numpy()
 
 
 def teacher_forced(models, targets):
-    """The log of the mean of the softmax outputs, by NumPy in float64."""
+    """Computes the logarithm of the mean of the softmax outputs, in float64."""
     mean = 0.0
     for model in models:
         logits = np.asarray(model({"inputs": INPUTS, "targets": targets}), np.float64)
@@ -67,17 +67,17 @@ def test_probabilities_are_the_mean_of_the_models(models):
     targets = np.random.default_rng(3).integers(2, VOCAB_SIZE, (2, 6), np.int32)
     expected = teacher_forced(models, targets)
     state = decoder.start(tf.constant(INPUTS))
-    before = np.zeros((2, 1), np.int32)
+    last = np.zeros((2, 1), np.int32)
     for index in range(6):
-        found, state = decoder.step(tf.constant(before), tf.constant(index), state)
-        np.testing.assert_allclose(found[:, 0], expected[:, index], atol=1e-5)
-        before = targets[:, index : index + 1]
-    # The two do not agree by accident.
+        log_probs, state = decoder.step(tf.constant(last), tf.constant(index), state)
+        np.testing.assert_allclose(log_probs[:, 0], expected[:, index], atol=1e-5)
+        last = targets[:, index : index + 1]
+    # The models differ, so their mean is not trivial.
     one, other = (teacher_forced([model], targets) for model in models)
     assert np.abs(one - other).max() > 1
 
 
-def test_what_search_finds_has_the_probability_that_the_models_give_it(models):
+def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models):
     ids, scores = search(ensemble(*models))
     for hypothesis in range(BEAM):
         targets = ids[:, hypothesis]
@@ -87,14 +87,14 @@ def test_what_search_finds_has_the_probability_that_the_models_give_it(models):
         lengths = (targets != 0).sum(axis=1)
         sums = np.where(targets != 0, chosen, 0).sum(axis=1)
         penalty = ((5 + lengths) / 6) ** 0.6
-        found = lengths > 0  # A place that no hypothesis fills has no symbols.
+        filled = lengths > 0  # Empty slots contain only padding.
         difference = np.abs(scores[:, hypothesis] * penalty - sums)
-        assert difference[found].max(initial=0) < 1e-4
-        assert hypothesis > 0 or found.all()
+        assert difference[filled].max(initial=0) < 1e-4
+        assert hypothesis > 0 or filled.all()
 
 
 @pytest.mark.parametrize("copies", [1, 2])
-def test_an_ensemble_of_equal_models_is_the_model(models, copies):
+def test_an_ensemble_of_equal_models_equals_the_model(models, copies):
     ids, scores = search(CachedDecoder(models[1], BEAM))
     same_ids, same_scores = search(ensemble(*[models[1]] * copies))
     np.testing.assert_array_equal(same_ids, ids)
@@ -103,8 +103,8 @@ def test_an_ensemble_of_equal_models_is_the_model(models, copies):
     assert other_ids.shape != ids.shape or (other_ids != ids).any()
 
 
-def test_improbable_symbols_keep_finite_log_probabilities(models):
-    """200 below the best is less than float32's least probability."""
+def test_improbable_tokens_have_finite_log_probabilities(models):
+    """A logit 200 below the best underflows as a float32 probability."""
 
     class Fixed(CachedDecoder):
         def step(self, ids, index, state):
@@ -113,14 +113,14 @@ def test_improbable_symbols_keep_finite_log_probabilities(models):
 
     decoder = EnsembleDecoder([Fixed(model, 1) for model in models])
     state = decoder.start(tf.constant(INPUTS))
-    found, _ = decoder.step(tf.zeros([2, 1], tf.int32), tf.constant(0), state)
-    np.testing.assert_allclose(found[0, 0, :4], [-200, -200, 0, -200], atol=1e-4)
+    log_probs, _ = decoder.step(tf.zeros([2, 1], tf.int32), tf.constant(0), state)
+    np.testing.assert_allclose(log_probs[0, 0, :4], [-200, -200, 0, -200], atol=1e-4)
 
 
-def test_decoders_that_do_not_fit_together_are_refused(models):
-    with pytest.raises(ValueError, match="one beam size"):
+def test_rejects_incompatible_decoders(models):
+    with pytest.raises(ValueError, match="equal beam sizes"):
         EnsembleDecoder([CachedDecoder(models[0], 1), CachedDecoder(models[1], 2)])
-    with pytest.raises(ValueError, match="one number of softmax rows"):
+    with pytest.raises(ValueError, match="numbers of softmax rows"):
         ensemble(models[0], random_model(3, vocab_size=24, num_layers=1))
     with pytest.raises(ValueError, match="an ensemble needs"):
         EnsembleDecoder([])

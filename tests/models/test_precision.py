@@ -15,8 +15,8 @@ from tests import run_command, tiny
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
 MATMUL = """
 import sys
-from t2t_repro.models.precision import why_not
-print(why_not(sys.argv[1]), flush=True)
+from t2t_repro.models.precision import unsupported_reason
+print(unsupported_reason(sys.argv[1]), flush=True)
 import tensorflow as tf
 x = tf.ones([2, 2], sys.argv[1])
 assert tf.function(tf.matmul)(x, x)[0, 0] == 2
@@ -39,20 +39,21 @@ CRASHES = pytest.mark.skipif(
         ("bfloat16", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}),
     ],
 )
-def test_a_matmul_crashes_exactly_where_there_is_a_reason(name, settings):
-    done = subprocess.run(
+def test_a_matmul_crashes_exactly_if_there_is_a_reason(name, settings):
+    process = subprocess.run(
         [sys.executable, "-c", MATMUL, name],
         env=os.environ | settings,
         capture_output=True,
         text=True,
         check=False,
     )
-    reason = done.stdout.strip()
-    assert (done.returncode == 0) is (reason == "None"), (reason, done.stderr)
+    reason = process.stdout.strip()
+    assert reason, process.stderr
+    assert (process.returncode == 0) is (reason == "None"), (reason, process.stderr)
 
 
 @CRASHES
-def test_the_error_names_the_setting_and_the_remedies(monkeypatch):
+def test_the_error_names_the_setting_and_remedies(monkeypatch):
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     remedies = "ONEDNN_MAX_CPU_ISA=AVX2: unset it, .* or set TF_ENABLE_ONEDNN_OPTS=0"
@@ -65,10 +66,10 @@ def test_the_error_names_the_setting_and_the_remedies(monkeypatch):
 def test_a_rejected_precision_leaves_no_model_directory(monkeypatch, tmp_path):
     tiny.write_corpus(tmp_path / "data")
     tiny.write_hparams(tmp_path)
-    begun = tiny.Trained(tmp_path, None)
-    flags = (*begun.arguments(), "--precision", "bfloat16")
+    training = tiny.Trained(tmp_path, None)
+    flags = (*training.arguments(), "--precision", "bfloat16")
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
-    done = run_command.run("train", *flags)
-    assert run_command.is_one_clear_line(done), done.err
-    assert not begun.model_dir.exists()
+    result = run_command.run("train", *flags)
+    assert run_command.is_one_clear_line(result), result.err
+    assert not training.model_dir.exists()

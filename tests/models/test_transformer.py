@@ -1,4 +1,4 @@
-"""The model's numbers are tensor2tensor's, and its size is arithmetic."""
+"""The model's outputs and parameter counts equal those of tensor2tensor."""
 
 import json
 
@@ -19,7 +19,7 @@ CASES += ["v3_enc3dec1_1shard", "v3_notargetspace_vocabdiv", "relative"]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
+def test_every_stage_equals_that_of_tensor2tensor(shared_dir, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
     model = golden.model_of(arrays, golden.hparams_of(arrays))
     inputs, targets = arrays["inputs"], arrays["targets"]
@@ -32,10 +32,10 @@ def test_every_stage_is_that_of_tensor2tensor(shared_dir, case):
 
     table = model.embedding if model.shared else model.input_embedding
     close(table(inputs), "embedded_inputs")
-    encoder_output, bias = model.encode(inputs)
+    encoder_output, mask = model.encode(inputs)
     close(encoder_output, "encoder_output", inputs != 0)
     close(model.decoder_input(targets), "decoder_input")
-    decoder_output = model.decode(targets, encoder_output, bias)
+    decoder_output = model.decode(targets, encoder_output, mask)
     close(decoder_output, "decoder_output")
     logits = model({"inputs": inputs, "targets": targets})
     close(logits, "logits")
@@ -61,7 +61,7 @@ def count(hparams, vocab_size):
     return sum(int(np.prod(v.shape)) for v in named_variables(model).values())
 
 
-def test_base_has_the_parameters_that_arithmetic_gives():
+def test_base_has_the_expected_number_of_parameters():
     d, d_ff, layers, vocab_size = 512, 2048, 6, 37_000
     attention = 4 * d * d
     feed_forward = 2 * d * d_ff + d_ff + d
@@ -82,30 +82,30 @@ def test_base_has_the_parameters_that_arithmetic_gives():
         ("t2t_big", "transformer_big"),
     ],
 )
-def test_sets_have_the_parameters_of_tensor2tensor(shared_dir, ours, theirs):
+def test_sets_have_the_parameter_counts_of_tensor2tensor(shared_dir, ours, theirs):
     path = shared_dir / "t2t/golden/parameter_counts_vocab37000.json"
     expected = json.loads(path.read_text())[theirs]
     total = expected["total"] if isinstance(expected, dict) else expected
     assert count(hparam_sets.load(ours), 37_000) == total
 
 
-def test_tables_have_rows_up_to_a_multiple_of_the_divisor():
+def test_table_rows_are_rounded_up_to_a_multiple_of_the_divisor():
     model = Transformer.from_hparams(hparam_sets.load("tiny,vocab_divisor=8"), 203)
     model.build()
     assert model.embedding.table.shape[0] == model.vocab_size == 208
 
 
-def test_variables_of_every_layer_are_found_by_name():
+def test_variables_of_every_layer_have_names():
     model = Transformer.from_hparams(hparam_sets.load("tiny"), 100)
     model.build()
     names = named_variables(model)
     layers = {name.split("/")[1] for name in names if name.startswith("encoder/")}
     assert layers == {"layer_0", "layer_1"}
-    # 1 + 1 tables; per layer 4 or 8 projections, 4 of the feed-forward, 2 per norm.
+    # Two tables; per layer 4 or 8 projections, 4 feed-forward weights, 2 per norm.
     assert len(names) == 2 + 2 * (4 + 4 + 2 * 2) + 2 * (8 + 4 + 3 * 2)
 
 
-def test_dropout_is_a_function_of_the_seed():
+def test_dropout_depends_only_on_the_seed():
     model = Transformer.from_hparams("tiny", 50, dropout=0.5)
     ids = tf.constant([[5, 6, 1]])
 
