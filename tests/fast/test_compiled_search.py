@@ -88,7 +88,7 @@ def test_lengths_of_a_class_are_compiled_once(models):
         inputs = tf.constant([[5] * (length - 1) + [1]])
         assert search(inputs)[0].shape[0] == 1
     assert sorted(search._compiled) == [16, 32]
-    assert compiled_search._padded(16) == 16
+    assert compiled_search._padded_length(16) == 16
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_lengths_of_a_class_are_compiled_once(models):
 )
 def test_other_searches_are_not_compiled(models, changes):
     search = replace(SEARCH, **changes)
-    with pytest.raises(ValueError, match="only beam search by its own rules"):
+    with pytest.raises(ValueError, match="supports neither sampling"):
         CompiledSearch(models[:1], search)
     with pytest.raises(ValueError, match="width cannot be combined"):
         generate(search, None, tf.constant([[5, 1]]), width=4)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
-from t2t_repro.fast.flat_attention import softmax_of_any_width
+from t2t_repro.fast.flat_attention import width_independent_softmax
 from t2t_repro.fast.normalization import normalize_in_float64
 from t2t_repro.fast.quantization import (
     ActivationRange,
@@ -196,7 +196,7 @@ def test_a_softmax_is_the_same_bits_however_much_is_hidden(columns):
     places = np.sort(np.random.default_rng(columns).permutation(columns)[:40])
     wider = np.full((*logits.shape[:-1], columns), MASKED, np.float32)
     wider[..., places] = logits
-    softmax = in_graph(softmax_of_any_width)
+    softmax = in_graph(width_independent_softmax)
     expected = softmax(logits)
     np.testing.assert_array_equal(softmax(wider).numpy()[..., places], expected)
     np.testing.assert_allclose(expected, tf.nn.softmax(logits), atol=1e-6)

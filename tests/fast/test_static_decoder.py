@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast.static_decoder import StaticDecoder, halves_of_a_step
+from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 
@@ -39,7 +39,7 @@ def model(request):
 @pytest.mark.parametrize("compiled", [False, True])
 def test_reordered_hypotheses_keep_their_own_past(model, compiled):
     """Random parents at each step, as a beam search would choose them."""
-    decoder = StaticDecoder(model, BEAM, STEPS, halves_of_a_step(model))
+    decoder = StaticDecoder(model, BEAM, STEPS, split_step_weights(model))
 
     @tf.function(autograph=False, jit_compile=compiled)
     def step(before, index, state):
@@ -69,7 +69,7 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
 def test_a_short_source_is_folded(d_k, d_v, is_folded):
     made = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
     made.build()
-    decoder = StaticDecoder(made, BEAM, STEPS, halves_of_a_step(made))
+    decoder = StaticDecoder(made, BEAM, STEPS, split_step_weights(made))
     cache = decoder.start(tf.constant(INPUTS)).layers[0]
     # 3 heads of 5 places each; or heads, places and d.
     folded = (1, 12, 3 * 5), (1, 3 * 5, 12)
