@@ -187,6 +187,6 @@ def test_reports_operations_in_loops_and_unsupported_dtypes():
 
     counts = operations_without_kernel(traced(loop, tf.TensorSpec([], tf.int32)))
     assert counts == {"AsString": 1, "StringToHashBucketFast": 1}
-    # MatMul has no GPU kernel for int32.
+    # The GPU kernels of MatMul do not support int32.
     matrix = tf.TensorSpec([2, 2], tf.int32)
     assert operations_without_kernel(traced(tf.matmul, matrix, matrix)) == {"MatMul": 1}
