@@ -30,7 +30,7 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def only_eos(logits: tf.Tensor, finished: tf.Tensor) -> tf.Tensor:
-    """Makes EOS certain after finished hypotheses.
+    """Sets the probability of EOS after finished hypotheses to 1.
 
     Args:
         logits: float (batch, beam, vocab).
@@ -84,7 +84,7 @@ def best_candidates(
     rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
     best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
     # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
-    # largest probability, at least 1 / vocab, gives the normaliser without underflow.
+    # largest probability, at least 1 / vocab, gives the normalizer without underflow.
     # (Slicing a result of top_k that is also used whole makes XLA sort whole rows.)
     is_first = tf.equal(tf.range(tf.shape(ids)[1]), 0)
     first = tf.reduce_max(tf.where(is_first, ids, 0), axis=1, keepdims=True)
@@ -119,8 +119,8 @@ def best_allowed_candidates(
     # (batch, beam, vocab) -> (batch * beam, vocab)
     best, ids = top_k(tf.reshape(allowed, [-1, vocab]), count)
     # (batch, beam) -> (batch * beam, 1)
-    normaliser = tf.reshape(tf.reduce_logsumexp(logits, axis=2), [-1, 1])
-    return _merge_beams(best - normaliser, ids, log_probs, beam, count)
+    normalizer = tf.reshape(tf.reduce_logsumexp(logits, axis=2), [-1, 1])
+    return _merge_beams(best - normalizer, ids, log_probs, beam, count)
 
 
 def _merge_beams(

@@ -91,12 +91,14 @@ class DecodingConfig:
             if self.nbest < 1:
                 raise ValueError(f"nbest is {self.nbest}, must be at least 1")
             if self.tensor2tensor_rules:
-                raise ValueError("tensor2tensor_rules requires beam search")
+                raise ValueError("tensor2tensor_rules cannot be combined with sampling")
             return
         if self.beam_size < 1:
             raise ValueError(f"beam_size is {self.beam_size}, must be at least 1")
         if not 1 <= self.nbest <= self.beam_size:
-            raise ValueError(f"nbest is {self.nbest}, must be 1 to {self.beam_size}")
+            raise ValueError(
+                f"nbest is {self.nbest}, must be 1 to {self.beam_size} (beam_size)"
+            )
         if self.alpha < 0:
             raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
 
@@ -115,7 +117,7 @@ class DecodingConfig:
 
     @property
     def scoring(self) -> SearchAlgorithm:
-        """Converts log probabilities to scores and back; equal in sampling."""
+        """Algorithm that computes scores; in sampling, they are log probabilities."""
         return T2TSearch(1, 0.0) if self.sampling else self.search_algorithm()
 
     def longest(self, length: Any) -> Any:
@@ -124,7 +126,7 @@ class DecodingConfig:
         `length`, the input's length with EOS, is a number or an int32 tensor.
         """
         if self.length_factor != 1:
-            # Numbers are also scaled in float32, so that both are rounded alike.
+            # Numbers are scaled in float32, too, so that they round like tensors.
             factor = np.float32(self.length_factor)
             if tf.is_tensor(length):
                 scaled = tf.math.ceil(tf.cast(length, tf.float32) * factor)
@@ -138,8 +140,8 @@ class DecodingConfig:
 
         `prefixes`, the beginnings of the outputs, are int32 (batch, prefix), 0-padded.
         """
-        few = self.min_length or self.no_repeat_ngram or self.never
-        if prefixes is None and not few:
+        others = self.min_length or self.no_repeat_ngram or self.never
+        if prefixes is None and not others:
             return None
-        least = tf.constant(self.min_length) if self.min_length else None
-        return Constraints(least, prefixes, self.no_repeat_ngram, self.never)
+        min_length = tf.constant(self.min_length) if self.min_length else None
+        return Constraints(min_length, prefixes, self.no_repeat_ngram, self.never)

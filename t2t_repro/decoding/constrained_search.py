@@ -130,7 +130,7 @@ class ConstrainedSearch:
 
 
 def _select(states: TermState, indices: tf.Tensor) -> TermState:
-    """Returns the states at some indices, int32 (rows, n)."""
+    """Returns the states of hypotheses or candidates, by index: int32 (rows, n)."""
     return TermState(*(tf.gather(each, indices, batch_dims=1) for each in states))
 
 

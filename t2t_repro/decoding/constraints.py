@@ -56,16 +56,16 @@ class Constraints:
 
     def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
         """Returns the constraints of each sentence; None becomes 0 or PAD."""
-        least = 0 if self.min_lengths is None else self.min_lengths
-        least = tf.broadcast_to(tf.cast(least, tf.int32), [batch_size])
+        min_lengths = 0 if self.min_lengths is None else self.min_lengths
+        min_lengths = tf.broadcast_to(tf.cast(min_lengths, tf.int32), [batch_size])
         prefixes = tf.fill([batch_size, 1], PAD_ID)
         if self.prefixes is not None:
             prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), prefixes], axis=1)
-        return SentenceConstraints(least, prefixes)
+        return SentenceConstraints(min_lengths, prefixes)
 
     @property
     def only_tokens(self) -> bool:
-        """Whether a few tokens are forbidden, the same ones to all hypotheses."""
+        """Whether only a few tokens are forbidden, the same ones for all hypotheses."""
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
@@ -73,8 +73,8 @@ class Constraints:
     ) -> tf.Tensor:
         """Returns the forbidden next tokens, if `only_tokens` is true.
 
-        They are int32 (rows, 2 or more): PAD, EOS if one token more than `length`,
-        int32 (), is less than the minimum, and `never`.
+        They are int32 (rows, 2 or more): PAD, `never`, and EOS if ``length + 1`` tokens
+        are too few (`length`: int32 ()).
         """
         early = length + 1 < sentence_constraints.min_lengths
         eos = tf.where(early, EOS_ID, PAD_ID)
@@ -121,8 +121,7 @@ def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Ten
     """Returns the tokens that would repeat an n-gram of hypotheses (rows, beam, width).
 
     They are int32 (rows, beam, width). Position s has the last token of the n-gram that
-    starts there, if its first n - 1 tokens are now the last of the hypothesis, else
-    PAD.
+    starts there, if the hypothesis ends in its first n - 1 tokens, else PAD.
     """
     starts = tf.range(tf.shape(hypotheses)[2])
     # Shapes do not depend on `length`, as XLA requires. With fewer than n - 1 tokens,

@@ -100,7 +100,7 @@ class _Batch(NamedTuple):
     Attributes:
         progress: Progress of the sentences still in the batch.
         inputs: Inputs of the same sentences.
-        places: int32 (rows,), their indices among all sentences.
+        places: int32 (rows,), the indices of these sentences among all sentences.
         ids: int32 (batch, beam, width), the results.
         scores: float32 (batch, beam), the results.
     """
@@ -186,7 +186,7 @@ def decode_batch(
 
 
 def _compact(method: Method, decoder: StepwiseDecoder, batch: _Batch) -> _Batch:
-    """Writes the results, and keeps the sentences that are not done."""
+    """Writes the results, and removes the sentences that are done."""
     progress = batch.progress
     # Results of sentences that are not done are overwritten later.
     indices = batch.places[:, None]
@@ -210,7 +210,7 @@ def _gather(rows: Rows, keep: tf.Tensor) -> Rows:
 
 
 def _shapes(progress: Progress) -> Progress:
-    """Returns shapes that hold for all steps, and after sentences have left."""
+    """Returns the shapes, with None for sizes that steps or compaction may change."""
     return Progress(
         length=tf.TensorShape([]),
         searching=tf.TensorShape([]),

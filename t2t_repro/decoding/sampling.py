@@ -132,7 +132,7 @@ class Sampler:
             & tf.not_equal(log_probs, NEVER)
             & (length < inputs.limits)[:, None]
         )
-        here = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
         return Progress(
             length=length,
             searching=_count_sentences(unfinished),
@@ -140,7 +140,7 @@ class Sampler:
                 last_ids=ids,
                 unfinished=unfinished,
                 log_probs=log_probs,
-                hypotheses=tf.where(here, ids[:, :, None], samples.hypotheses),
+                hypotheses=tf.where(is_added, ids[:, :, None], samples.hypotheses),
             ),
             state=state,
         )
@@ -176,10 +176,10 @@ class Sampler:
         flat = tf.reshape(allowed, [-1, vocab])
         drawn = draw(flat, tf.reshape(uniforms, [-1]), self.settings)
         chosen = tf.gather(flat, drawn, batch_dims=1)
-        normaliser = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
+        normalizer = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
         # (rows * samples,) -> (rows, samples)
         shape = tf.shape(uniforms)
-        return tf.reshape(drawn, shape), tf.reshape(chosen - normaliser, shape)
+        return tf.reshape(drawn, shape), tf.reshape(chosen - normalizer, shape)
 
 
 def _count_sentences(unfinished: tf.Tensor) -> tf.Tensor:

@@ -20,7 +20,7 @@ def length_penalty(length: Any, alpha: float) -> Any:
     Args:
         length: Number of tokens, EOS included: a number, an array, or a tensor, for
             which the result is float32.
-        alpha: 0 for plain log probabilities; larger values favour long translations.
+        alpha: 0 for plain log probabilities; larger values favor long translations.
     """
     if tf.is_tensor(length):
         length = tf.cast(length, tf.float32)
@@ -44,7 +44,7 @@ class SearchStatus(NamedTuple):
         length: int32 (), tokens generated so far.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
         log_probs: float32 (batch, beam), of the unfinished hypotheses, best first.
-        scores: float32 (batch, beam), of the finished ones, normalised, best first.
+        scores: float32 (batch, beam), of the finished ones, normalized, best first.
     """
 
     length: tf.Tensor

@@ -29,8 +29,8 @@ class Kernel(NamedTuple):
     """An optimized implementation.
 
     Attributes:
-        name: Its name in ``install(without=...)``; several functions may share it.
-        function: The dispatched function that it implements.
+        name: Name for ``install(without=...)``; several functions may share it.
+        function: The dispatched function with the reference implementation.
         implementation: The function that runs instead of the reference.
     """
 

@@ -36,7 +36,8 @@ class CompiledSearch:
     def __init__(self, models: Sequence[Transformer], search: DecodingConfig) -> None:
         if search.sampling or search.tensor2tensor_rules:
             raise ValueError(
-                "CompiledSearch supports neither sampling nor tensor2tensor_rules"
+                "CompiledSearch supports neither sampling nor tensor2tensor_rules; "
+                "search without it"
             )
         self._models = models
         self._search = search

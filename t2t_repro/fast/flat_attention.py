@@ -41,7 +41,7 @@ def merge_heads(attention: MultiHeadAttention, heads: tf.Tensor) -> tf.Tensor:
 
 
 def is_quantized(attention: MultiHeadAttention) -> bool:
-    """Returns whether the output projection is quantized or observed to quantize it."""
+    """Returns whether the output projection is quantized, or is being calibrated."""
     return attention.output_projection.matmul is not linear
 
 

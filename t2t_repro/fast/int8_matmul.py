@@ -1,9 +1,9 @@
 """int8 matmuls of oneDNN, on CPUs with VNNI.
 
 `_QuantizedMatMul` is an internal operation, which TensorFlow's optimizer uses for fused
-int8 matmuls. The public operations have only one scale per matrix. They also convert
-the matrix to oneDNN's layout at every call, which takes longer than a matmul of a few
-rows, unless it is a constant of the graph, of which TensorFlow makes many copies.
+int8 matmuls. The public operations have only one scale per matrix, and convert the
+matrix to oneDNN's layout at every call, which takes longer than a matmul of a few rows.
+They keep the layout only of constants, of which TensorFlow makes many copies.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def int8_matmul(
 
     Args:
         rows: quint8 (rows, channels).
-        codes: qint8 (units, channels), the same at every call of the graph.
+        codes: qint8 (units, channels), with the same values at every call of the graph.
         bias: float32 (units,), added to the product.
         row_max: Value that UINT8_MAX represents in the rows.
         weight_max: float32 (units,), value that INT8_MAX represents in each column.
@@ -87,7 +87,7 @@ def unsupported_reason() -> str | None:
 
 
 def is_exact() -> tf.Tensor:
-    """Returns whether the largest possible sums are exact, in a graph: bool ()."""
+    """Computes in a graph whether the largest possible sums are exact: bool ()."""
     channels, units = 64, 16
     codes = tf.bitcast(tf.fill([units, channels], np.int8(INT8_MAX)), tf.qint8)
     rows = tf.bitcast(tf.fill([2, channels], np.uint8(UINT8_MAX)), tf.quint8)

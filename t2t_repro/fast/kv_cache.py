@@ -83,7 +83,7 @@ class KVCacheSlots:
 
         That slot is masked and never written, because TensorFlow's optimizer may merge
         equal constants, so that several caches share one tensor. The first step copies
-        the caches.
+        the caches before it writes.
         """
         batch = tf.shape(source_bias)[0]
         hidden = tf.fill([batch, self.beam_size, 1], MASKED)

@@ -25,7 +25,7 @@ def normalize_by_reductions(
 def normalize_in_float64(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
-    """Replaces `functional.normalize` in a quantized model.
+    """Replaces `functional.normalize` in a quantized model; means are float64.
 
     In float32 the last bit of a mean depends on the number of rows in the batch, which
     can change an int8 value computed from it (see `width_independent_softmax`).

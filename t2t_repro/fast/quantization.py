@@ -44,8 +44,8 @@ class ActivationRange(NamedTuple):
 def matmul_groups(model: Transformer) -> dict[str, tuple[Dense | TokenEmbedding, ...]]:
     """Returns the layers of each large matmul of a built model.
 
-    Layers with the same input share a matmul. Its name is the path of the first layer's
-    matrix in the model.
+    Layers with the same input share a matmul. The name of a matmul is the path, in the
+    model, of its first layer's matrix.
     """
     groups: list[tuple[Dense | TokenEmbedding, ...]] = []
     for stack in (model.encoder, model.decoder):
@@ -135,7 +135,7 @@ class QuantizedMatmul:
         zero = self._zero * self._step * self._scale
         sums = codes.sum(axis=0, dtype=np.int64)
         self._bias = np.asarray(bias - zero * sums, np.float32)
-        # A tf.function, so that the graphs of an export share one copy of them.
+        # A tf.function lets the graphs of an export share one copy of both tensors.
         self._constants = tf.function(self._bias_and_max, autograph=False)
 
     def __call__(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""A plain Transformer with the weights of a Marian model, as a search's decoder.
+"""A plain Transformer with the weights of a Marian model, for the step of a search.
 
 Every step computes the whole hypothesis again, which is slow but easy to check. Ids
 are in this project's order: PAD 0, EOS 1, then the order of Marian's vocabulary.
@@ -80,12 +80,12 @@ class MarianDecoder:
         past = tf.concat([state["ids"], ids[:, :, None]], axis=2)
         rows, beam, length = tf.unstack(tf.shape(past))
         memory = tf.repeat(state["memory"], beam, axis=0)
-        seen = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
+        source_mask = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
         x = self._embedded(1, tf.reshape(past, [rows * beam, length]))
         causal = tf.linalg.band_part(tf.ones([length, length], tf.bool), -1, 0)
         for layer in self._layers("decoder"):
             x = self._attend(f"{layer}_self", x, x, causal)
-            x = self._attend(f"{layer}_context", x, memory, seen)
+            x = self._attend(f"{layer}_context", x, memory, source_mask)
             x = self._feed_forward(layer, x)
         logits = tf.matmul(x[:, -1], self._tables[1], transpose_b=True) + self._bias
         logits = tf.reshape(logits, [rows, beam, self._tables[1].shape[0]])

@@ -32,7 +32,7 @@ def best_first(
 ) -> list[Hypothesis]:
     """Sorts by score; ties keep their order.
 
-    Score differences between neighbours, except for ties, are appended to `margins`.
+    Score differences between neighbors, except for ties, are appended to `margins`.
     """
     ordered = sorted(hypotheses, key=lambda each: -each.score)
     if margins is not None:

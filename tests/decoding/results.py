@@ -1,4 +1,4 @@
-"""Runs of the searches, and their results in plain Python."""
+"""Runs searches, and converts their results to plain Python."""
 
 import numpy as np
 import tensorflow as tf

@@ -53,8 +53,8 @@ def test_number_of_samples_is_nbest():
     assert DecodingConfig(alpha=0.5).scoring.alpha == 0.5
 
 
-def test_tensor2tensor_rules_require_beam_search():
-    with pytest.raises(ValueError, match="requires beam search"):
+def test_rejects_tensor2tensor_rules_with_sampling():
+    with pytest.raises(ValueError, match="cannot be combined with sampling"):
         DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
 
 

@@ -16,7 +16,10 @@ Ids = tuple[int, ...]
 
 
 def terms_of(terms_of_rows: list[list[Ids]], vocab: int, joins=(), joined=()) -> Terms:
-    """Returns `Terms`; `joins` end, and `joined` begin, inside of a word."""
+    """Returns `Terms` of the rows.
+
+    Tokens in `joins` end inside of a word, and tokens in `joined` begin inside of one.
+    """
     count = max(len(terms) for terms in terms_of_rows)
     length = max((len(term) for terms in terms_of_rows for term in terms), default=1)
     ids = np.zeros((len(terms_of_rows), count, length), np.int32)

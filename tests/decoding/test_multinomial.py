@@ -91,7 +91,7 @@ def test_empty_batch_has_empty_random_numbers() -> None:
     assert numbers.shape == (0, 3, 0)
 
 
-# Compares neighbours along each axis: sentence, sample, step and seed.
+# Compares neighbors along each axis: sentence, sample, step and seed.
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 def test_random_numbers_are_uniform_and_independent(axis: int) -> None:
     keys, limits = tf.range(40), tf.fill([40], 10)

@@ -69,7 +69,7 @@ def test_compiles_only_single_short_sentences(models, tokenizer, monkeypatch):
     # A source of 193 tokens is padded to 208, and may take 258 steps.
     assert not is_for(1, 193)
     assert not is_for(2, 1)
-    # Batches and prefixes are translated without it.
+    # Batches and prefixes are translated without the compiled search.
     for_one = CompiledSearch(models[:1], SEARCH)
     translator = Translator(models[:1], tokenizer, SEARCH, for_one=for_one)
     monkeypatch.setattr(

@@ -33,7 +33,7 @@ class MarianSearch(T2TSearch):
     def eligible(
         self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
     ) -> Candidates:
-        """Drops candidates beyond the beam, which finished hypotheses reduce."""
+        """Drops candidates beyond the beam size less the finished hypotheses."""
         rank = tf.range(tf.shape(ends)[1])
         places = tf.math.count_nonzero(tf.equal(scores, NEVER), 1, True, tf.int32)
         log_probs = tf.where(rank >= places, NEVER, candidates.log_probs)

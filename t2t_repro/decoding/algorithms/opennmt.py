@@ -52,7 +52,7 @@ class OpenNMTSearch(SearchAlgorithm):
 
     @property
     def constrained(self) -> T2TSearch:
-        """tensor2tensor's search, because OpenNMT-tf does not support terms."""
+        """tensor2tensor's search: OpenNMT-tf does not support lexical constraints."""
         return T2TSearch(
             self.beam_size, self.alpha, self.nbest, self.word_penalty, self.constraints
         )
@@ -103,7 +103,7 @@ class OpenNMTSearch(SearchAlgorithm):
         settled = tf.reduce_all(finished | tf.equal(log_probs, NEVER), 1, True)
         ids = tf.where(had_ended, PAD_ID, candidates.ids)
         copied = tf.gather(old.hypotheses, parents, batch_dims=1)
-        here = tf.equal(tf.range(tf.shape(copied)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(copied)[2]), progress.length)
         new = Places(
             last_ids=candidates.ids,
             log_probs=log_probs,
@@ -111,7 +111,7 @@ class OpenNMTSearch(SearchAlgorithm):
             lengths=tf.where(had_ended, lengths, length),
             finished=finished,
             done=settled | (length >= inputs.limits)[:, None],
-            hypotheses=tf.where(here, ids[:, :, None], copied),
+            hypotheses=tf.where(is_added, ids[:, :, None], copied),
         )
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)

@@ -201,7 +201,7 @@ class T2TSearch(SearchAlgorithm):
             batch_dims=1,
         )
         added = tf.concat([ids, finished.endings], axis=1)[:, :, None]
-        here = tf.equal(tf.range(tf.shape(hypotheses)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(hypotheses)[2]), progress.length)
         state = progress.state
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)
@@ -212,7 +212,7 @@ class T2TSearch(SearchAlgorithm):
                 last_ids=ids,
                 log_probs=tf.where(done, NEVER, log_probs),
                 scores=finished.scores,
-                hypotheses=tf.where(here, added, hypotheses),
+                hypotheses=tf.where(is_added, added, hypotheses),
             ),
             state=state,
         )
@@ -246,7 +246,7 @@ class T2TSearch(SearchAlgorithm):
 class BatchWideT2TSearch(T2TSearch):
     """tensor2tensor's search with one limit and one stop rule for the whole batch.
 
-    A translation may therefore depend on its neighbours in the batch. PAD is allowed,
+    A translation may therefore depend on its neighbors in the batch. PAD is allowed,
     and the score of an unfinished hypothesis is its plain log probability.
     """
 
@@ -267,7 +267,7 @@ class BatchWideT2TSearch(T2TSearch):
         length: tf.Tensor,
         logits: tf.Tensor,
     ) -> None:
-        """Forbids nothing."""
+        """Returns None, because all tokens are allowed."""
 
     def done(self, status: SearchStatus) -> tf.Tensor:
         """Returns bool (rows,), all equal; see `batch_done_tensor2tensor`."""
