@@ -28,7 +28,7 @@ class TermBeams(NamedTuple):
 
 
 class TermInputs(NamedTuple):
-    """The inputs of the search for each sentence; `ids` are those of `Terms`."""
+    """The inputs of the search for each sentence; `ids` is `Terms.ids`."""
 
     sentences: SentenceInputs
     ids: tf.Tensor

@@ -15,7 +15,7 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Finds the k largest elements of each row.
 
     TensorFlow's CPU kernel uses a heap for each row, which is 5 to 9 times slower than
-    a maximum (37,000 columns, k = 9). The k largest elements of a row are in the k
+    computing the maximum (37,000 columns, k = 9). The k largest elements are in the k
     chunks with the largest maxima, so only these chunks are searched. Ties are broken
     by column: the first of the chunks with equal maxima are selected, and the selected
     chunks are searched in their original order.
