@@ -20,7 +20,7 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
         k: Number of elements; all columns if there are fewer.
 
     Returns:
-        values: float (rows, k), descending; of equal ones the lower column first.
+        values: float (rows, k), descending; ties are broken by the lower column.
         columns: int32 (rows, k).
     """
     columns = values.shape[-1]
@@ -30,7 +30,7 @@ def top_k(values: tf.Tensor, k: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def only_eos(logits: tf.Tensor, finished: tf.Tensor) -> tf.Tensor:
-    """Makes EOS certain after finished hypotheses.
+    """Sets the probability of EOS after finished hypotheses to 1.
 
     Args:
         logits: float (batch, beam, vocab).
@@ -49,8 +49,8 @@ class Candidates(NamedTuple):
 
     Attributes:
         log_probs: float32 (batch, candidates), of the whole hypothesis.
-        parents: int32 (batch, candidates), the hypothesis that is continued.
-        ids: int32 (batch, candidates), the token that is added.
+        parents: int32 (batch, candidates), the index of the continued hypothesis.
+        ids: int32 (batch, candidates), the added token.
     """
 
     log_probs: tf.Tensor
@@ -61,21 +61,21 @@ class Candidates(NamedTuple):
 def best_candidates(
     logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor | None
 ) -> Candidates:
-    """Picks the `count` best continuations of each sentence.
+    """Selects the `count` best continuations of each sentence.
 
-    They are among the `count` best of each hypothesis, found on the raw logits. Ties
-    are broken by the lower hypothesis, then by the lower id.
+    They are among the `count` best of each hypothesis, which are selected by their
+    logits. Ties are broken by the lower hypothesis, then by the lower id.
 
     # T2T: beam_search.py:grow_topk sorts log probabilities divided by the penalty; all
-    hypotheses of a step share it, so that the order is the same but for rounding.
+    hypotheses of a step share it, so that the order is the same up to rounding.
 
     Args:
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
-        count: at most beam * vocab.
-        forbidden: Tokens that are not chosen but keep their share of the probability:
-            int32 (batch, n), n static, for few of them; a mask, bool, broadcast to the
-            logits' shape, for many (see `best_allowed_candidates`); None for none.
+        count: Number of candidates, at most beam * vocab.
+        forbidden: Tokens that are not selected but keep their probability. A few are
+            int32 (batch, n) with static n; many are a mask, bool, broadcast to the
+            logits' shape (see `best_allowed_candidates`); None: no tokens.
     """
     if forbidden is not None and forbidden.dtype == tf.bool:
         return best_allowed_candidates(logits, log_probs, count, forbidden)
@@ -84,8 +84,8 @@ def best_candidates(
     rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
     best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
     # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
-    # largest probability, at least 1 / vocab, gives the normaliser without underflow.
-    # (A slice of what top_k returns, besides all of it, makes XLA sort whole rows.)
+    # largest probability, at least 1 / vocab, gives the normalizer without underflow.
+    # (Slicing a result of top_k that is also used whole makes XLA sort whole rows.)
     is_first = tf.equal(tf.range(tf.shape(ids)[1]), 0)
     first = tf.reduce_max(tf.where(is_first, ids, 0), axis=1, keepdims=True)
     largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
@@ -102,14 +102,15 @@ def best_candidates(
 def best_allowed_candidates(
     logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor
 ) -> Candidates:
-    """As `best_candidates`, but for many forbidden tokens.
+    """Selects candidates as `best_candidates` does, if many tokens are forbidden.
 
-    The best allowed one may be too improbable for softmax, so this uses log-sum-exp.
+    The best allowed token may underflow in softmax, so this uses log-sum-exp.
 
     Args:
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
-        count: at most beam * vocab; -inf where fewer are allowed.
+        count: Number of candidates, at most beam * vocab. If fewer are allowed, the
+            others have log probability -inf.
         forbidden: bool, broadcast to the logits' shape.
     """
     logits = tf.cast(logits, tf.float32)
@@ -118,8 +119,8 @@ def best_allowed_candidates(
     # (batch, beam, vocab) -> (batch * beam, vocab)
     best, ids = top_k(tf.reshape(allowed, [-1, vocab]), count)
     # (batch, beam) -> (batch * beam, 1)
-    normaliser = tf.reshape(tf.reduce_logsumexp(logits, axis=2), [-1, 1])
-    return _merge_beams(best - normaliser, ids, log_probs, beam, count)
+    normalizer = tf.reshape(tf.reduce_logsumexp(logits, axis=2), [-1, 1])
+    return _merge_beams(best - normalizer, ids, log_probs, beam, count)
 
 
 def _merge_beams(
@@ -129,9 +130,9 @@ def _merge_beams(
     beam: int,
     count: int,
 ) -> Candidates:
-    """Joins the best of each hypothesis to the best of each sentence.
+    """Selects a sentence's best candidates from the best of each hypothesis.
 
-    step_log_probs (of the token only) and ids: (batch * beam, k).
+    `step_log_probs`, of the last token only, and `ids` are (batch * beam, k).
     """
     k = ids.shape[1] or tf.shape(ids)[1]
     # (batch * beam, k) -> (batch, beam, k) -> (batch, beam * k)

@@ -19,8 +19,8 @@ class Sampling:
     Attributes:
         temperature: Divisor of the logits, above 0.
         top_k: Number of most probable tokens to draw from; 0 for all.
-        top_p: Probability of the fewest tokens to draw from; 1 for all.
-        seed: Another seed gives other translations. Equal sentences have equal ones.
+        top_p: Total probability of the most probable tokens to draw from; 1 for all.
+        seed: Seed of the random numbers. Equal sentences get equal samples.
 
     Raises:
         ValueError: temperature, top_k or top_p is out of range.
@@ -53,8 +53,8 @@ class DecodingConfig:
         alpha: Exponent of the length penalty, at least 0. Not used by sampling.
         extra_length: The limit of an output is the input's length, EOS included, plus
             this.
-        nbest: Hypotheses to find, or to draw, for each sentence. Beam search finds at
-            most `beam_size`; the best does not depend on it.
+        nbest: Number of hypotheses per sentence, in beam search at most `beam_size`.
+            The best hypothesis does not depend on it.
         min_length: Minimum number of tokens of an output, EOS included.
         no_repeat_ngram: n, or 0: no output has the same n tokens in a row twice.
         sampling: Settings of sampling; None for beam search.
@@ -62,12 +62,13 @@ class DecodingConfig:
             tensor2tensor does (`BatchWideT2TSearch`); requires `algorithm` "t2t".
         algorithm: The beam search algorithm: "t2t", "marian", "transformers" or
             "opennmt", each a class in `decoding.algorithms`.
-        word_penalty: Marian's, for each token. Not used by sampling.
+        word_penalty: Marian's word penalty, subtracted from the log probability for
+            each token. Not used by sampling.
         length_factor: Factor of the input's length in the limit.
-        never: Tokens that are never produced, besides PAD.
+        never: Tokens that are never produced; PAD is always one of them.
 
     Raises:
-        ValueError: A value is out of range, or two exclude each other.
+        ValueError: A value is out of range, or two settings exclude each other.
     """
 
     beam_size: int = 4
@@ -90,12 +91,14 @@ class DecodingConfig:
             if self.nbest < 1:
                 raise ValueError(f"nbest is {self.nbest}, must be at least 1")
             if self.tensor2tensor_rules:
-                raise ValueError("tensor2tensor_rules requires beam search")
+                raise ValueError("tensor2tensor_rules cannot be combined with sampling")
             return
         if self.beam_size < 1:
             raise ValueError(f"beam_size is {self.beam_size}, must be at least 1")
         if not 1 <= self.nbest <= self.beam_size:
-            raise ValueError(f"nbest is {self.nbest}, must be 1 to {self.beam_size}")
+            raise ValueError(
+                f"nbest is {self.nbest}, must be 1 to {self.beam_size} (beam_size)"
+            )
         if self.alpha < 0:
             raise ValueError(f"alpha is {self.alpha}, must be 0 or more")
 
@@ -114,16 +117,16 @@ class DecodingConfig:
 
     @property
     def scoring(self) -> SearchAlgorithm:
-        """Converts log probabilities to scores and back; in sampling they are equal."""
+        """Algorithm that computes scores; in sampling, they are log probabilities."""
         return T2TSearch(1, 0.0) if self.sampling else self.search_algorithm()
 
     def longest(self, length: Any) -> Any:
         """Returns the limit of an output in tokens, EOS included.
 
-        `length`, of the input with EOS, is a number or an int32 tensor.
+        `length`, the input's length with EOS, is a number or an int32 tensor.
         """
         if self.length_factor != 1:
-            # In float32 also of a number, so that both are rounded alike.
+            # Numbers are scaled in float32, too, so that they round like tensors.
             factor = np.float32(self.length_factor)
             if tf.is_tensor(length):
                 scaled = tf.math.ceil(tf.cast(length, tf.float32) * factor)
@@ -135,10 +138,10 @@ class DecodingConfig:
     def constraints(self, prefixes: tf.Tensor | None = None) -> Constraints | None:
         """Returns the constraints of a batch; None if there are none.
 
-        `prefixes` are int32 (batch, prefix), 0-padded: the beginnings of the outputs.
+        `prefixes`, the beginnings of the outputs, are int32 (batch, prefix), 0-padded.
         """
-        few = self.min_length or self.no_repeat_ngram or self.never
-        if prefixes is None and not few:
+        others = self.min_length or self.no_repeat_ngram or self.never
+        if prefixes is None and not others:
             return None
-        least = tf.constant(self.min_length) if self.min_length else None
-        return Constraints(least, prefixes, self.no_repeat_ngram, self.never)
+        min_length = tf.constant(self.min_length) if self.min_length else None
+        return Constraints(min_length, prefixes, self.no_repeat_ngram, self.never)

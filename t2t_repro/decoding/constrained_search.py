@@ -1,9 +1,9 @@
-"""Beam search whose outputs hold given terms (Post & Vilar 2018, arXiv:1804.06609).
+"""Beam search with lexical constraints (Post & Vilar 2018, arXiv:1804.06609).
 
-The places of a beam are dealt to hypotheses by how many tokens of terms they have:
-one to the best of each number in turn, the greatest first, then one to the second best,
-and so on. An output may end only when it has all. (Hokamp & Liu 2017, arXiv:1704.07138,
-keep a whole beam for each number.)
+Dynamic beam allocation: a candidate's bank is its number of term tokens. The beam takes
+the best candidate of each bank, starting with the most tokens, then the second best of
+each bank, and so on. A hypothesis may end only when it contains all terms. (Hokamp &
+Liu 2017, arXiv:1704.07138, keep a whole beam for each bank.)
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class TermBeams(NamedTuple):
 
 
 class TermInputs(NamedTuple):
-    """The inputs of each sentence: `ids` are those of `Terms`."""
+    """The inputs of the search for each sentence; `ids` is `Terms.ids`."""
 
     sentences: SentenceInputs
     ids: tf.Tensor
@@ -36,10 +36,12 @@ class TermInputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSearch:
-    """Beam search for outputs that hold their terms: a `Method` of `decode_batch`.
+    """Beam search with lexical constraints: a `Method` of `decode_batch`.
 
-    `algorithm` is the search without terms. The only constraint with an
-    effect is `never`, and candidates are chosen in the same way whatever the algorithm.
+    Attributes:
+        algorithm: The search without terms. Its constraints are ignored, except for
+            `never`, and its choice of candidates is replaced.
+        terms: The terms of the batch.
     """
 
     algorithm: T2TSearch
@@ -49,9 +51,9 @@ class ConstrainedSearch:
         self, state: State, inputs: TermInputs, width: int | tf.Tensor
     ) -> Progress:
         """Returns one empty hypothesis per sentence."""
-        begun = self.algorithm.start(state, inputs.sentences, width)
-        none = term_states.begin(inputs.ids, self.algorithm.beam_size)
-        return begun._replace(sentences=TermBeams(begun.sentences, none))
+        progress = self.algorithm.start(state, inputs.sentences, width)
+        terms = term_states.begin(inputs.ids, self.algorithm.beam_size)
+        return progress._replace(sentences=TermBeams(progress.sentences, terms))
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: TermInputs
@@ -90,7 +92,7 @@ class ConstrainedSearch:
     def _candidates(
         self, logits: tf.Tensor, beams: Beams, states: TermState, ids: tf.Tensor
     ) -> Candidates:
-        """Picks the best continuations of each hypothesis, and those of its terms."""
+        """Returns the best continuations of each hypothesis, and those of its terms."""
         beam, constraints = self.algorithm.beam_size, self.algorithm.constraints
         vocab = logits.shape[2] or tf.shape(logits)[2]
         log_probs = tf.nn.log_softmax(tf.cast(logits, tf.float32))
@@ -101,21 +103,24 @@ class ConstrainedSearch:
         early = tf.equal(tokens, EOS_ID) & ~all_met[:, :, None]
         allowed = tf.where(forbidden | early, NEVER, log_probs)
         # (rows, beam, vocab) -> (rows * beam, vocab)
-        best, found = top_k(tf.reshape(allowed, [-1, vocab]), 2 * beam)
-        best, found = (
-            tf.reshape(each, [-1, beam, tf.shape(found)[1]]) for each in (best, found)
+        best, best_ids = top_k(tf.reshape(allowed, [-1, vocab]), 2 * beam)
+        best, best_ids = (
+            tf.reshape(each, [-1, beam, tf.shape(best_ids)[1]])
+            for each in (best, best_ids)
         )
-        # What brings a term forward, and the end after all, are candidates however
-        # improbable.
+        # The next tokens of terms, and EOS after all terms, are candidates even if they
+        # are improbable.
         end = tf.where(all_met, EOS_ID, PAD_ID)[:, :, None]
-        wanted = tf.concat([term_states.next_tokens(states, ids), end], axis=2)
-        twice = tf.reduce_any(tf.equal(wanted[..., None], found[:, :, None]), axis=3)
-        same = tf.equal(wanted[..., None], wanted[:, :, None])
-        places = tf.range(tf.shape(wanted)[2])
-        twice |= tf.reduce_any(same & (places < places[:, None]), axis=3)
-        scores = tf.gather(allowed, wanted, batch_dims=2)
-        scores = tf.where(twice | tf.equal(wanted, PAD_ID), NEVER, scores)
-        ids_ = tf.concat([found, wanted], axis=2)
+        extra = tf.concat([term_states.next_tokens(states, ids), end], axis=2)
+        repeated = tf.reduce_any(
+            tf.equal(extra[..., None], best_ids[:, :, None]), axis=3
+        )
+        same = tf.equal(extra[..., None], extra[:, :, None])
+        indices = tf.range(tf.shape(extra)[2])
+        repeated |= tf.reduce_any(same & (indices < indices[:, None]), axis=3)
+        scores = tf.gather(allowed, extra, batch_dims=2)
+        scores = tf.where(repeated | tf.equal(extra, PAD_ID), NEVER, scores)
+        ids_ = tf.concat([best_ids, extra], axis=2)
         totals = beams.log_probs[:, :, None] + tf.concat([best, scores], axis=2)
         rows, _, width = tf.unstack(tf.shape(ids_))
         parents = tf.broadcast_to(tf.range(beam)[:, None], [rows, beam, width])
@@ -125,33 +130,33 @@ class ConstrainedSearch:
 
 
 def _select(states: TermState, indices: tf.Tensor) -> TermState:
-    """Returns the states of some hypotheses or candidates, int32 (rows, n)."""
+    """Returns the states of hypotheses or candidates, by index: int32 (rows, n)."""
     return TermState(*(tf.gather(each, indices, batch_dims=1) for each in states))
 
 
 def _allocate_banks(
     scores: tf.Tensor, banks: tf.Tensor, beam: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Deals the places of a beam to banks in turn, the greatest first.
+    """Selects candidates from the banks in turn, starting with the highest bank.
 
     Args:
-        scores: float32 (rows, candidates), -inf for none.
-        banks: int32 (rows, candidates), tokens of terms.
-        beam: how many places.
+        scores: float32 (rows, candidates), -inf for missing candidates.
+        banks: int32 (rows, candidates), number of term tokens.
+        beam: Number of candidates to select.
 
     Returns:
-        The scores of the chosen candidates, best first, float32 (rows, beam), and
-        their places, int32 (rows, beam).
+        The scores of the selected candidates, float32 (rows, beam), best first, and
+        their indices, int32 (rows, beam).
     """
     count = tf.shape(scores)[1]
-    places = tf.range(count)
+    indices = tf.range(count)
     ahead = tf.greater(scores[:, None], scores[..., None])
-    ahead |= tf.equal(scores[:, None], scores[..., None]) & (places < places[:, None])
+    ahead |= tf.equal(scores[:, None], scores[..., None]) & (indices < indices[:, None])
     same = tf.equal(banks[:, None], banks[..., None])
     rank = tf.math.count_nonzero(ahead & same, axis=2, dtype=tf.int32)
     most = tf.reduce_max(banks, axis=1, keepdims=True)
     turn = rank * (most + 1) + (most - banks)
-    turn = tf.where(tf.equal(scores, NEVER), tf.int32.max - count + places, turn)
+    turn = tf.where(tf.equal(scores, NEVER), tf.int32.max - count + indices, turn)
     _, chosen = tf.math.top_k(-turn, beam)
     best, order = tf.math.top_k(tf.gather(scores, chosen, batch_dims=1), beam)
     return best, tf.gather(chosen, order, batch_dims=1)

@@ -1,7 +1,7 @@
 """Decoding constraints: each one masks tokens at the next position.
 
-A forbidden token keeps its share of the probability, so that scores stay the model's
-own log probabilities.
+A forbidden token keeps its probability, so that scores are still the log probabilities
+of the model.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,8 @@ class SentenceConstraints(NamedTuple):
     """The constraints that differ from sentence to sentence.
 
     Attributes:
-        min_lengths: int32 (rows,).
-        prefixes: int32 (rows, columns), PAD where nothing is prescribed, in the last
-            column always.
+        min_lengths: int32 (rows,), minimum number of tokens, EOS included.
+        prefixes: int32 (rows, columns), padded with PAD; the last column is all PAD.
     """
 
     min_lengths: tf.Tensor
@@ -27,22 +26,21 @@ class SentenceConstraints(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The constraints on the hypotheses of a batch, besides their maximum length.
+    """The constraints on the hypotheses of a batch, except for their maximum length.
 
-    A prefix is followed even where it ends too early or repeats an n-gram.
+    A prefix takes precedence over all other constraints.
 
     Attributes:
-        min_lengths: int32 (batch,) or (), the least tokens of each sentence, EOS
-            counted, up to the sentence's limit; None: no least length.
-        prefixes: int32 (batch, prefix), padded with PAD: how every hypothesis begins;
-            the score is that of the whole. A prefix that ends in EOS is itself the
-            result; one longer than the limit is cut there; one with an id outside the
-            vocabulary leaves no hypothesis. None: no prefixes.
-        no_repeat_ngram: n, or 0 for none: no hypothesis has the same n tokens in a row
-            twice, the prefix counted (Paulus et al. 2017, arXiv:1705.04304, section
-            2.5, with n = 3). A hypothesis with no allowed
-            continuation is dropped.
-        never: tokens that never come, but where a prefix has them.
+        min_lengths: int32 (batch,) or (), minimum number of tokens, EOS included; the
+            sentence's limit takes precedence. None: no minimum.
+        prefixes: int32 (batch, prefix), padded with PAD: the first tokens of every
+            hypothesis, which count in its score. A prefix that ends in EOS is the
+            result. A prefix longer than the limit is cut. If an id is outside of the
+            vocabulary, there is no hypothesis. None: no prefixes.
+        no_repeat_ngram: n, or 0: no hypothesis has the same n tokens in a row twice,
+            prefix included (Paulus et al. 2017, arXiv:1705.04304, section 2.5, with
+            n = 3). A hypothesis with no allowed continuation is dropped.
+        never: Tokens that are never produced, except in a prefix.
     """
 
     min_lengths: tf.Tensor | None = None
@@ -51,32 +49,32 @@ class Constraints:
     never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses n-grams of a negative length."""
+        """Rejects a negative length of n-grams."""
         if self.no_repeat_ngram < 0:
             n = self.no_repeat_ngram
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
 
     def sentence_constraints(self, batch_size: int | tf.Tensor) -> SentenceConstraints:
-        """Returns the constraints of each sentence, with neutral values for None."""
-        least = 0 if self.min_lengths is None else self.min_lengths
-        least = tf.broadcast_to(tf.cast(least, tf.int32), [batch_size])
+        """Returns the constraints of each sentence; None becomes 0 or PAD."""
+        min_lengths = 0 if self.min_lengths is None else self.min_lengths
+        min_lengths = tf.broadcast_to(tf.cast(min_lengths, tf.int32), [batch_size])
         prefixes = tf.fill([batch_size, 1], PAD_ID)
         if self.prefixes is not None:
             prefixes = tf.concat([tf.cast(self.prefixes, tf.int32), prefixes], axis=1)
-        return SentenceConstraints(least, prefixes)
+        return SentenceConstraints(min_lengths, prefixes)
 
     @property
     def only_tokens(self) -> bool:
-        """Whether few tokens are forbidden, and the same to all hypotheses."""
+        """Whether only a few tokens are forbidden, the same ones for all hypotheses."""
         return self.prefixes is None and not self.no_repeat_ngram
 
     def forbidden_ids(
         self, sentence_constraints: SentenceConstraints, length: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the tokens that may not come next if `only_tokens`.
+        """Returns the forbidden next tokens, if `only_tokens` is true.
 
-        They are int32 (rows, 2 and more): PAD, EOS where `length`, int32 (), is too
-        short, and those of `never`.
+        They are int32 (rows, 2 or more): PAD, `never`, and EOS if ``length + 1`` tokens
+        are too few (`length`: int32 ()).
         """
         early = length + 1 < sentence_constraints.min_lengths
         eos = tf.where(early, EOS_ID, PAD_ID)
@@ -90,16 +88,16 @@ class Constraints:
         length: tf.Tensor,
         logits: tf.Tensor,
     ) -> tf.Tensor:
-        """Marks the tokens that may not come next; PAD never may.
+        """Marks the forbidden next tokens, PAD included.
 
         Args:
-            sentence_constraints: of these sentences.
+            sentence_constraints: Constraints of these sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             logits: float (rows, beam, vocab), of which only the shape is read.
 
         Returns:
-            bool (rows, beam, vocab), or (rows, 1, vocab) where the same holds for all
+            bool (rows, beam, vocab), or (rows, 1, vocab) if they are the same for all
             hypotheses of a sentence.
         """
         vocab = logits.shape[2] or tf.shape(logits)[2]
@@ -111,7 +109,7 @@ class Constraints:
         if self.no_repeat_ngram:
             ends = _ends_of_repeats(hypotheses, length, self.no_repeat_ngram)
             forbidden |= _any_of(ends, vocab)
-        # Behind the prefixes the last column is read, which prescribes nothing.
+        # After the prefixes, the last column is read, which is PAD.
         column = tf.minimum(length, tf.shape(sentence_constraints.prefixes)[1] - 1)
         prescribed = tf.gather(sentence_constraints.prefixes, column, axis=1)
         prescribed = prescribed[:, None, None]
@@ -120,14 +118,14 @@ class Constraints:
 
 
 def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Tensor:
-    """Finds the tokens that would repeat an n-gram of hypotheses (rows, beam, width).
+    """Returns the tokens that would repeat an n-gram of hypotheses (rows, beam, width).
 
-    Returns int32 (rows, beam, width): at place s the token that ended the n-gram from
-    s, if that began with the n - 1 tokens that the hypothesis now ends in, else PAD.
+    They are int32 (rows, beam, width). Position s has the last token of the n-gram that
+    starts there, if the hypothesis ends in its first n - 1 tokens, else PAD.
     """
     starts = tf.range(tf.shape(hypotheses)[2])
-    # Sizes do not depend on `length`, so that XLA can compile it. While there are
-    # fewer than n - 1 tokens no start is valid, and the values do not matter.
+    # Shapes do not depend on `length`, as XLA requires. With fewer than n - 1 tokens,
+    # no start is valid, and the values do not matter.
     recent = tf.maximum(length - n + 1 + tf.range(n - 1), 0)
     recent = tf.gather(hypotheses, recent, axis=2)
     repeats = starts + n <= length
@@ -140,11 +138,11 @@ def _ends_of_repeats(hypotheses: tf.Tensor, length: tf.Tensor, n: int) -> tf.Ten
 def _any_of(ids: tf.Tensor, vocab: int | tf.Tensor) -> tf.Tensor:
     """Marks the tokens that occur: (rows, beam, n) -> bool (rows, beam, vocab)."""
     rows, beam, n = tf.unstack(tf.shape(ids))
-    # (rows, beam, n) -> (rows * beam * n, 1), places in a table (rows * beam, vocab)
+    # (rows, beam, n) -> (rows * beam * n, 1), indices into (rows * beam * vocab,)
     table = tf.range(rows * beam)[:, None] * vocab + tf.reshape(ids, [-1, n])
-    places = tf.reshape(table, [-1, 1])
-    # Scattered as float32, which every device can.
+    indices = tf.reshape(table, [-1, 1])
+    # Every device can scatter float32, but not bool.
     counts = tf.scatter_nd(
-        places, tf.ones_like(places[:, 0], tf.float32), [rows * beam * vocab]
+        indices, tf.ones_like(indices[:, 0], tf.float32), [rows * beam * vocab]
     )
     return tf.reshape(counts > 0, [rows, beam, vocab])

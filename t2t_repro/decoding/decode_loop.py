@@ -1,4 +1,4 @@
-"""Decodes a batch of sentences until all are done; finished ones leave it earlier.
+"""Decodes a batch of sentences, which leave the batch when they are done.
 
 A `Method` defines the step: a beam search algorithm, or sampling.
 """
@@ -11,7 +11,7 @@ from t2t_repro.decoding.candidates import NEVER
 from t2t_repro.decoding.decoder import PAD_ID, State, StepwiseDecoder
 
 NO_HYPOTHESIS = -1e7
-"""The score of a place without a hypothesis; finite, so that JSON can hold it."""
+"""Score of a missing hypothesis; finite, so that JSON can represent it."""
 
 Rows: TypeAlias = Any
 """A nested structure of tensors (rows, ...), one row for each sentence in the batch."""
@@ -23,10 +23,10 @@ class BeamSearchResult(NamedTuple):
     Attributes:
         ids: int32 (batch, beam, length), ending in EOS unless cut at the limit, padded
             with PAD.
-        scores: float32 (batch, beam). In beam search log probability / length penalty;
-            the first `nbest` are final, the others the best met until then. In
-            sampling the log probability. A place without a hypothesis has the score
-            -1e7 and PAD ids only.
+        scores: float32 (batch, beam). In beam search, log probability / length penalty;
+            the first `nbest` hypotheses are final, and a longer search might replace
+            the others. In sampling, the log probability. A missing hypothesis has the
+            score -1e7 and only PAD ids.
     """
 
     ids: tf.Tensor
@@ -50,7 +50,7 @@ class Progress(NamedTuple):
 
 
 class Method(Protocol):
-    """A way to extend hypotheses; `inputs` are its inputs for each sentence."""
+    """Interface of search algorithms; `inputs` are their inputs for each sentence."""
 
     def start(self, state: State, inputs: Rows, width: int | tf.Tensor) -> Progress:
         """Returns the empty hypotheses; at limit 0 they are the result.
@@ -75,7 +75,7 @@ class Method(Protocol):
     def results(self, sentences: Rows) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns ids, int32 (rows, beam, width), and scores, float32 (rows, beam).
 
-        The score is -inf where the beam has no hypothesis.
+        A missing hypothesis has the score -inf.
         """
         ...
 
@@ -100,7 +100,7 @@ class _Batch(NamedTuple):
     Attributes:
         progress: Progress of the sentences still in the batch.
         inputs: Inputs of the same sentences.
-        places: int32 (rows,), their indices among all sentences.
+        places: int32 (rows,), the indices of these sentences among all sentences.
         ids: int32 (batch, beam, width), the results.
         scores: float32 (batch, beam), the results.
     """
@@ -124,10 +124,10 @@ def decode_batch(
     Args:
         search: From `beam_search` or `sampling_search`.
         decoder: Computes the logits of the next tokens.
-        state: State of the decoder before the first step. It has as many
-            hypotheses per sentence as the search.
-        compact_at: Finished sentences leave the batch when they are this share of it;
-            None keeps them, because XLA and some decoders need a constant size.
+        state: State of the decoder before the first step, for the number of hypotheses
+            per sentence of the search.
+        compact_at: Finished sentences leave the batch when they are this fraction of
+            it. None keeps them, because XLA and some decoders need a constant size.
         width: Static length of the result, at least that of any hypothesis, for XLA;
             None: the number of steps taken.
     """
@@ -154,7 +154,7 @@ def decode_batch(
         batch = batch._replace(progress=progress)
         return (batch if compact_at is None else _compact(method, decoder, batch),)
 
-    # Sentences of limit 0 have their result already.
+    # Sentences with limit 0 are done before the first step.
     ids, scores = method.results(progress.sentences)
     batch = _Batch(progress, inputs, tf.range(tf.shape(scores)[0]), ids, scores)
     if compact_at is None:
@@ -186,10 +186,10 @@ def decode_batch(
 
 
 def _compact(method: Method, decoder: StepwiseDecoder, batch: _Batch) -> _Batch:
-    """Writes the results, and keeps the sentences that are not done."""
+    """Writes the results, and removes the sentences that are done."""
     progress = batch.progress
-    # The results of those that stay are written too, and overwritten later.
-    place = batch.places[:, None]
+    # Results of sentences that are not done are overwritten later.
+    indices = batch.places[:, None]
     ids, scores = method.results(progress.sentences)
     keep = tf.cast(tf.where(method.is_open(progress.sentences))[:, 0], tf.int32)
     return _Batch(
@@ -199,18 +199,18 @@ def _compact(method: Method, decoder: StepwiseDecoder, batch: _Batch) -> _Batch:
         ),
         inputs=_gather(batch.inputs, keep),
         places=tf.gather(batch.places, keep),
-        ids=tf.tensor_scatter_nd_update(batch.ids, place, ids),
-        scores=tf.tensor_scatter_nd_update(batch.scores, place, scores),
+        ids=tf.tensor_scatter_nd_update(batch.ids, indices, ids),
+        scores=tf.tensor_scatter_nd_update(batch.scores, indices, scores),
     )
 
 
 def _gather(rows: Rows, keep: tf.Tensor) -> Rows:
-    """Keeps the rows of some sentences, int32 (kept,)."""
+    """Keeps the rows with the indices `keep`, int32 (kept,)."""
     return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), rows)
 
 
 def _shapes(progress: Progress) -> Progress:
-    """Returns what stays known of the shapes while steps pass and sentences leave."""
+    """Returns the shapes, with None for sizes that steps or compaction may change."""
     return Progress(
         length=tf.TensorShape([]),
         searching=tf.TensorShape([]),

@@ -10,32 +10,32 @@ EOS_ID = 1
 """Ends a hypothesis."""
 
 State: TypeAlias = Any
-"""A nested structure of tensors that only the decoder itself looks into."""
+"""A nested structure of tensors; only the decoder depends on its contents."""
 
 
 class StepwiseDecoder(Protocol):
-    """The step function of a model, cached in a state that the search passes on.
+    """The step function of a model, with a state that the search passes on.
 
-    Every tensor of the state keeps its rank through the search; its dimensions may
-    change (a cache may grow, sentences may leave), so they are unknown statically.
+    Every tensor of the state keeps its rank during the search. Its dimensions may
+    change (a cache grows, sentences leave), so they are unknown statically.
     """
 
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
-        """Scores the tokens that may follow.
+        """Computes the logits of the next tokens.
 
         Args:
-            ids: int32 (batch, beam), the token that each hypothesis ends in; PAD at
+            ids: int32 (batch, beam), the last token of each hypothesis; PAD at
                 index 0.
             index: int32 (), the position of `ids`, counted from 0.
-            state: the last step's, through `select_beams` if hypotheses moved and
-                through `select_sentences` if sentences left.
+            state: State after the previous step, passed through `select_beams` if
+                hypotheses moved and through `select_sentences` if sentences left.
 
         Returns:
-            logits: float (batch, beam, vocab), the vocabulary's size known statically
-                where possible.
-            state: with this position added.
+            logits: float (batch, beam, vocab), with a static size of the vocabulary
+                if possible.
+            state: State after this step.
         """
         ...
 
@@ -43,9 +43,9 @@ class StepwiseDecoder(Protocol):
         """Reorders the hypotheses within each sentence.
 
         Args:
-            state: as returned by `step`.
-            parents: int32 (batch, beam), the old hypothesis that each new one
-                continues; several may continue the same one.
+            state: The state, from `step`.
+            parents: int32 (batch, beam), the index of the old hypothesis that each new
+                hypothesis continues; several may have the same parent.
         """
         ...
 
@@ -53,7 +53,7 @@ class StepwiseDecoder(Protocol):
         """Drops the sentences whose search is over.
 
         Args:
-            state: as returned by `step` or `select_beams`.
+            state: The state, from `step` or `select_beams`.
             keep: int32 (kept,), ascending indices into the batch; `kept` may be 0.
         """
         ...

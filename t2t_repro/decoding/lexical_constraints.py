@@ -1,7 +1,7 @@
-"""Progress of each hypothesis with its terms (lexical constraints).
+"""Tracks which terms (lexical constraints) each hypothesis contains.
 
 A term is a sequence of tokens that must appear in the output as whole words. A
-hypothesis that has begun one may leave it again; then it has to begin anew.
+hypothesis that leaves a term before its end must start the term again.
 """
 
 from typing import NamedTuple
@@ -14,8 +14,8 @@ class Terms(NamedTuple):
 
     Attributes:
         ids: int32 (batch, terms, length), each term 0-padded; all 0 for none.
-        joins_next: bool (vocab,), tokens that end inside of a word.
-        joins_last: bool (vocab,), tokens that begin inside of a word.
+        joins_next: bool (vocab,), whether a token ends inside of a word.
+        joins_last: bool (vocab,), whether a token begins inside of a word.
     """
 
     ids: tf.Tensor
@@ -24,17 +24,19 @@ class Terms(NamedTuple):
 
 
 class TermState(NamedTuple):
-    """Progress of hypotheses with their terms; `n` of a sentence, `terms` for each.
+    """Progress of the n hypotheses or candidates of each sentence with its terms.
 
     Attributes:
-        met: bool (rows, n, terms), terms in the hypothesis; True for padding.
-        current: int32 (rows, n), the number of the term that it ends in; terms: none.
-        place: int32 (rows, n), how many tokens of that it has.
+        met: bool (rows, n, terms), whether the term is in the hypothesis; True for
+            padding.
+        current: int32 (rows, n), the index of the term at the end of the hypothesis, or
+            `terms` if it ends in no term.
+        matched: int32 (rows, n), number of tokens of the current term so far.
     """
 
     met: tf.Tensor
     current: tf.Tensor
-    place: tf.Tensor
+    matched: tf.Tensor
 
 
 def begin(ids: tf.Tensor, n: int) -> TermState:
@@ -44,42 +46,46 @@ def begin(ids: tf.Tensor, n: int) -> TermState:
     return TermState(
         met=tf.tile(met, [1, n, 1]),
         current=tf.fill([rows, n], terms),
-        place=tf.zeros([rows, n], tf.int32),
+        matched=tf.zeros([rows, n], tf.int32),
     )
 
 
 def lengths_of(ids: tf.Tensor) -> tf.Tensor:
-    """Returns the tokens of each term: int32 (rows, terms)."""
+    """Returns the number of tokens of each term: int32 (rows, terms)."""
     return tf.math.count_nonzero(ids, axis=2, dtype=tf.int32)
 
 
 def met_if_it_ended(state: TermState, ids: tf.Tensor) -> tf.Tensor:
-    """Returns the terms that are met if nothing joins the last token's word."""
-    terms = tf.range(tf.shape(ids)[1])
-    is_current = tf.equal(state.current[:, :, None], terms)
-    whole = tf.equal(state.place[:, :, None], lengths_of(ids)[:, None])
-    return state.met | (is_current & whole)
+    """Returns whether each term is met if the last word is complete.
 
-
-def covered(state: TermState, ids: tf.Tensor) -> tf.Tensor:
-    """Returns how many tokens of terms hypotheses have: int32 (rows, n)."""
-    have = tf.where(state.met, lengths_of(ids)[:, None], 0)
-    return tf.reduce_sum(have, axis=2) + state.place
-
-
-def next_tokens(state: TermState, ids: tf.Tensor) -> tf.Tensor:
-    """Returns what brings each term forward: int32 (rows, n, terms), 0: nothing does.
-
-    It is the next token of the term that a hypothesis is in, the first of the others.
+    The result is bool (rows, n, terms).
     """
     terms = tf.range(tf.shape(ids)[1])
     is_current = tf.equal(state.current[:, :, None], terms)
-    place = tf.where(is_current, state.place[:, :, None], 0)
-    # One more column, for a complete term.
+    complete = tf.equal(state.matched[:, :, None], lengths_of(ids)[:, None])
+    return state.met | (is_current & complete)
+
+
+def covered(state: TermState, ids: tf.Tensor) -> tf.Tensor:
+    """Returns the number of term tokens in each hypothesis: int32 (rows, n)."""
+    of_met = tf.where(state.met, lengths_of(ids)[:, None], 0)
+    return tf.reduce_sum(of_met, axis=2) + state.matched
+
+
+def next_tokens(state: TermState, ids: tf.Tensor) -> tf.Tensor:
+    """Returns the next token of each term: int32 (rows, n, terms).
+
+    For the current term it is the token after those already matched, for other terms
+    the first token. It is 0 for complete terms.
+    """
+    terms = tf.range(tf.shape(ids)[1])
+    is_current = tf.equal(state.current[:, :, None], terms)
+    matched = tf.where(is_current, state.matched[:, :, None], 0)
+    # The added column is read for a complete term.
     padded = tf.pad(ids, [[0, 0], [0, 0], [0, 1]])
-    n = tf.shape(place)[1]
-    found = tf.gather(tf.tile(padded[:, None], [1, n, 1, 1]), place, batch_dims=3)
-    return tf.where(state.met, 0, found)
+    n = tf.shape(matched)[1]
+    tokens = tf.gather(tf.tile(padded[:, None], [1, n, 1, 1]), matched, batch_dims=3)
+    return tf.where(state.met, 0, tokens)
 
 
 def advance(
@@ -88,10 +94,10 @@ def advance(
     """Returns the state after one more token.
 
     Args:
-        state: before it.
-        terms: of these sentences.
-        last: int32 (rows, n), the last tokens before it; 0 at the beginning.
-        tokens: int32 (rows, n), the tokens that were added.
+        state: State before the token.
+        terms: Terms of these sentences.
+        last: int32 (rows, n), the previous token; 0 at the beginning.
+        tokens: int32 (rows, n), the added token.
     """
     numbers = tf.range(tf.shape(terms.ids)[1])
     is_current = tf.equal(state.current[:, :, None], numbers)
@@ -99,14 +105,15 @@ def advance(
     met = tf.where(joined[:, :, None], state.met, met_if_it_ended(state, terms.ids))
     matching = tf.equal(next_tokens(state, terms.ids), tokens[:, :, None])
     matching &= ~met & tf.not_equal(tokens, 0)[:, :, None]
-    goes_on = tf.reduce_any(matching & is_current & (state.place > 0)[:, :, None], 2)
-    firsts = tf.equal(terms.ids[:, None, :, 0], tokens[:, :, None])
-    starts = firsts & ~met & ~joined[:, :, None]
-    first = tf.argmax(tf.cast(starts, tf.int32), axis=2, output_type=tf.int32)
-    starts_one = tf.reduce_any(starts, axis=2)
-    begun = tf.where(starts_one, first, tf.shape(terms.ids)[1])
+    continues = matching & is_current & (state.matched > 0)[:, :, None]
+    continues = tf.reduce_any(continues, axis=2)
+    is_first = tf.equal(terms.ids[:, None, :, 0], tokens[:, :, None])
+    starts = is_first & ~met & ~joined[:, :, None]
+    index = tf.argmax(tf.cast(starts, tf.int32), axis=2, output_type=tf.int32)
+    starts_any = tf.reduce_any(starts, axis=2)
+    started = tf.where(starts_any, index, tf.shape(terms.ids)[1])
     return TermState(
         met=met,
-        current=tf.where(goes_on, state.current, begun),
-        place=tf.where(goes_on, state.place + 1, tf.cast(starts_one, tf.int32)),
+        current=tf.where(continues, state.current, started),
+        matched=tf.where(continues, state.matched + 1, tf.cast(starts_any, tf.int32)),
     )

@@ -7,19 +7,19 @@ from t2t_repro.decoding.config import Sampling
 
 
 def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tensor:
-    """Draws from softmax(logits / temperature), or from the head of it.
+    """Draws from softmax(logits / temperature), or from its most probable tokens.
 
-    Inverse transform sampling: the token at which the cumulative probability passes
-    the uniform number. Sums are float32: probabilities below 1e-6 are met only roughly.
-    `top_k` draws among the k most probable tokens (Fan et al. 2018, arXiv:1805.04833,
-    section 5.2), of equally probable ones among the lower ids. `top_p` draws among the
-    most probable whose probabilities, after temperature and top_k, first sum up to p
-    (Holtzman et al. 2020, arXiv:1904.09751, section 3.1); without top_k it sorts the
-    vocabulary.
+    Inverse transform sampling selects the token at which the cumulative probability
+    exceeds the uniform number. Sums are float32, so probabilities below 1e-6 are only
+    approximate. `top_k` draws from the k most probable tokens (Fan et al. 2018,
+    arXiv:1805.04833, section 5.2); ties are broken by the lower id. `top_p` draws from
+    the fewest most probable tokens whose probabilities, after temperature and top_k,
+    sum up to p (Holtzman et al. 2020, arXiv:1904.09751, section 3.1); without top_k it
+    sorts the vocabulary.
 
     Args:
-        logits: float32 (rows, vocab), -inf for tokens that are never drawn, unless all
-            are.
+        logits: float32 (rows, vocab). Tokens with -inf are not drawn, unless all have
+            -inf.
         uniforms: float32 (rows,), from [0, 1).
         settings: Temperature, top_k and top_p.
 
@@ -38,15 +38,16 @@ def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tenso
 
 
 def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
-    """Picks a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
+    """Selects a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
 
-    Rows need not sum up to 1. A column of probability 0 is never picked, not even
-    where a device adds in parallel and the sums do not quite ascend.
+    Rows need not sum up to 1. A column with probability 0 is never selected, even if a
+    device adds in parallel, so that cumulative sums may decrease.
     """
     possible = probabilities > 0
     sums = tf.where(possible, tf.cumsum(probabilities, axis=1), 0.0)
     passed = uniforms[:, None] * tf.reduce_max(sums, axis=1, keepdims=True)
-    # The first such column; argmax of booleans does not promise which of equals.
+    # argmin of the column numbers gives the first such column; argmax of booleans does
+    # not define which one it returns.
     columns = tf.range(tf.shape(sums)[1])
     order = tf.where(sums > passed, tf.cast(columns, tf.float32), float("inf"))
     return tf.argmin(order, axis=1, output_type=tf.int32)
@@ -63,8 +64,8 @@ def sentence_uniforms(
     Args:
         seed: int32 (2,).
         keys: int32 (batch,).
-        limits: int32 (batch,), the steps of each sentence.
-        samples: hypotheses per sentence.
+        limits: int32 (batch,), number of steps of each sentence.
+        samples: Hypotheses per sentence.
 
     Returns:
         float32 (batch, samples, steps) from [0, 1), 0 after the sentence's limit.
@@ -79,7 +80,7 @@ def sentence_uniforms(
         )
         return tf.pad(numbers, [[0, 0], [0, steps - limit]])
 
-    # map_fn cannot stack nothing, so an empty batch gets a sentence.
+    # A sentence is added and removed again, because map_fn fails for an empty batch.
     keys, limits = tf.pad(keys, [[0, 1]]), tf.pad(limits, [[0, 1]])
     shape = tf.TensorSpec([samples, None], tf.float32)
     return tf.map_fn(of_sentence, (keys, limits), fn_output_signature=shape)[:-1]

@@ -16,7 +16,7 @@ from t2t_repro.decoding.decode_loop import Progress, Search
 from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
-# Multiplies the hash of a sentence at each token; odd, so that no token is lost.
+# Base of the polynomial hash of a sentence; odd, so that every token matters.
 _HASH_BASE = 0x5851F42D4C957F2D
 _LARGEST_KEY = 2**31 - 1
 
@@ -29,16 +29,15 @@ def sampling_search(
 ) -> Search:
     """Returns the sampler for a batch of sentences, for `decode_batch`.
 
-    Constraints come first, then temperature, top_k and top_p, each applied to the
-    tokens that the one before has left. The score is always the plain log probability
-    under the model: temperature 1, the whole vocabulary, EOS included, no length
-    penalty.
+    Constraints, temperature, top_k and top_p are applied in this order. The score is
+    always the log probability under the model: temperature 1, the whole vocabulary, EOS
+    included, without length penalty.
 
     Args:
         config: Settings, of which `sampling` and `nbest` are used.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
-        keys: int32 (batch,), identify the sentences: the same seed, key and limit give
-            the same random numbers.
+        keys: int32 (batch,), identify the sentences: equal seeds, keys and limits give
+            equal random numbers.
         constraints: Constraints on the hypotheses.
     """
     settings, constraints = config.sampling or Sampling(), constraints or Constraints()
@@ -53,15 +52,15 @@ def sampling_search(
 
 
 def sentence_keys(inputs: tf.Tensor) -> tf.Tensor:
-    """Hashes sentences, int32 (batch, source): int32 (batch,), at least 0.
+    """Hashes sentences, int32 (batch, source), to int32 (batch,), at least 0.
 
-    Padding changes nothing.
+    Padding does not change the hash.
     """
     base = tf.fill([tf.shape(inputs)[1]], tf.constant(_HASH_BASE, tf.int64))
-    # Products wrap around at 64 bits; padding adds nothing.
+    # Powers wrap around at 64 bits; padding adds 0.
     powers = tf.math.cumprod(base)
     sums = tf.reduce_sum(tf.cast(inputs, tf.int64) * powers, axis=1)
-    # The upper bits: the lower ones of a product depend on few bits of its factors.
+    # Keeps the upper bits; the lower bits of a product depend on few bits of a factor.
     return tf.cast(tf.bitwise.right_shift(sums, 33) & _LARGEST_KEY, tf.int32)
 
 
@@ -71,7 +70,7 @@ class SamplingInputs(NamedTuple):
     Attributes:
         limits: int32 (rows,), the maximum number of tokens, EOS included.
         sentence_constraints: The constraints of each sentence.
-        uniforms: float32 (rows, samples, steps), one random number a draw.
+        uniforms: float32 (rows, samples, steps), one random number per draw.
     """
 
     limits: tf.Tensor
@@ -83,9 +82,9 @@ class Samples(NamedTuple):
     """The hypotheses of the sentences still in the batch.
 
     Attributes:
-        last_ids: int32 (rows, samples), PAD behind the end.
+        last_ids: int32 (rows, samples), PAD after the end.
         unfinished: bool (rows, samples).
-        log_probs: float32 (rows, samples); -inf if nothing was left to draw.
+        log_probs: float32 (rows, samples); -inf if every token was forbidden.
         hypotheses: int32 (rows, samples, width).
     """
 
@@ -115,7 +114,7 @@ class Sampler:
             log_probs=tf.zeros(places),
             hypotheses=tf.fill([*places, width], PAD_ID),
         )
-        return Progress(tf.constant(0), _sentences_of(unfinished), samples, state)
+        return Progress(tf.constant(0), _count_sentences(unfinished), samples, state)
 
     def step(
         self, decoder: StepwiseDecoder, progress: Progress, inputs: SamplingInputs
@@ -133,15 +132,15 @@ class Sampler:
             & tf.not_equal(log_probs, NEVER)
             & (length < inputs.limits)[:, None]
         )
-        here = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(samples.hypotheses)[2]), progress.length)
         return Progress(
             length=length,
-            searching=_sentences_of(unfinished),
+            searching=_count_sentences(unfinished),
             sentences=Samples(
                 last_ids=ids,
                 unfinished=unfinished,
                 log_probs=log_probs,
-                hypotheses=tf.where(here, ids[:, :, None], samples.hypotheses),
+                hypotheses=tf.where(is_added, ids[:, :, None], samples.hypotheses),
             ),
             state=state,
         )
@@ -177,12 +176,12 @@ class Sampler:
         flat = tf.reshape(allowed, [-1, vocab])
         drawn = draw(flat, tf.reshape(uniforms, [-1]), self.settings)
         chosen = tf.gather(flat, drawn, batch_dims=1)
-        normaliser = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
+        normalizer = tf.reduce_logsumexp(tf.reshape(logits, [-1, vocab]), axis=1)
         # (rows * samples,) -> (rows, samples)
         shape = tf.shape(uniforms)
-        return tf.reshape(drawn, shape), tf.reshape(chosen - normaliser, shape)
+        return tf.reshape(drawn, shape), tf.reshape(chosen - normalizer, shape)
 
 
-def _sentences_of(unfinished: tf.Tensor) -> tf.Tensor:
+def _count_sentences(unfinished: tf.Tensor) -> tf.Tensor:
     """Counts the sentences with unfinished hypotheses: int32 ()."""
     return tf.math.count_nonzero(tf.reduce_any(unfinished, axis=1), dtype=tf.int32)

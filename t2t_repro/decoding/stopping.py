@@ -2,9 +2,9 @@
 
 For alpha >= 0 the rule is exact. A hypothesis of log probability p <= 0 can only lose
 probability as it grows, and its penalty at any length is at most the penalty at the
-sentence's limit, so no score that it can still reach exceeds p / penalty(limit). When
-the worst of the wanted finished hypotheses is at least that good for the best p, the
-wanted hypotheses are final.
+sentence's limit, so no score that it can still reach exceeds p / penalty(limit). If the
+worst of the `nbest` best finished hypotheses scores at least that for the largest p,
+these hypotheses are final.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ def length_penalty(length: Any, alpha: float) -> Any:
     Paper section 6.1 after Wu et al. 2016 (arXiv:1609.08144), equation 14.
 
     Args:
-        length: generated tokens, EOS counted: a number, an array, or a tensor, which
-            gives float32 of its shape.
-        alpha: 0 for plain log probabilities; larger ones favour long translations.
+        length: Number of tokens, EOS included: a number, an array, or a tensor, for
+            which the result is float32.
+        alpha: 0 for plain log probabilities; larger values favor long translations.
     """
     if tf.is_tensor(length):
         length = tf.cast(length, tf.float32)
@@ -30,7 +30,7 @@ def length_penalty(length: Any, alpha: float) -> Any:
 def power_penalty(length: Any, alpha: float) -> Any:
     """Computes length^alpha, the divisor in Marian's and Transformers' search.
 
-    Args and returns as `length_penalty`.
+    The arguments and the result are those of `length_penalty`.
     """
     if tf.is_tensor(length):
         length = tf.cast(length, tf.float32)
@@ -44,7 +44,7 @@ class SearchStatus(NamedTuple):
         length: int32 (), tokens generated so far.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
         log_probs: float32 (batch, beam), of the unfinished hypotheses, best first.
-        scores: float32 (batch, beam), of the finished ones, normalised, best first.
+        scores: float32 (batch, beam), of the finished ones, normalized, best first.
     """
 
     length: tf.Tensor
@@ -75,7 +75,7 @@ def batch_done_tensor2tensor(
     results; for n-best the worst finished score of the whole batch is compared
     (beam_search.py:_is_not_finished), so its n-best is several times slower.
 
-    Args and returns as `sentences_done`; all elements are equal.
+    The arguments and the result are those of `sentences_done`; all elements are equal.
     """
     length, limits, log_probs, scores = status
     reachable = log_probs[:, 0] / penalties

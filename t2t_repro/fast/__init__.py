@@ -1,8 +1,9 @@
 """Optimized implementations of functions in `layers`, `models` and `decoding`.
 
 `install` lets the functions marked as `dispatched` run their optimized implementation,
-for the whole process; commands call it when they start. Some have one for each kind of
-device. Each has a test that compares it with its reference implementation.
+for the whole process; commands call it when they start. Some functions have a different
+one for each kind of device. A test compares each optimized implementation with the
+reference implementation.
 """
 
 import os
@@ -13,7 +14,7 @@ from t2t_repro.system.dispatch import Dispatch
 from t2t_repro.system.errors import UserError
 
 FAST = "T2T_REPRO_FAST"
-"""The environment variable that, set to 0, leaves the reference implementations."""
+"""Environment variable; 0 disables all optimized implementations."""
 
 
 NAMES = (
@@ -28,9 +29,9 @@ class Kernel(NamedTuple):
     """An optimized implementation.
 
     Attributes:
-        name: what ``install(without=...)`` calls it; several functions may share it.
-        function: the function that it replaces.
-        implementation: the function that runs instead of the reference.
+        name: Name for ``install(without=...)``; several functions may share it.
+        function: The dispatched function with the reference implementation.
+        implementation: The function that runs instead of the reference.
     """
 
     name: str
@@ -74,8 +75,8 @@ def kernels(device: str) -> list[Kernel]:
         Kernel("kv_cache", generate.decoder_of, cached_decoder.KVCacheDecoder),
     ]
     if device == "GPU":
-        # `prepacked_weights` copies matrices for the cache of a processor, and `top_k`
-        # avoids a slow kernel of the CPU: on a GPU they would only add reads.
+        # `prepacked_weights` copies matrices for the cache of a CPU, and `top_k`
+        # avoids a slow CPU kernel. On a GPU they would only add memory reads.
         normalize = normalization.normalize_by_reductions
         return [
             *on_both,
@@ -99,16 +100,16 @@ def kernels(device: str) -> list[Kernel]:
 def install(device: str | None = None, without: Collection[str] = ()) -> None:
     """Lets functions run their optimized implementation.
 
-    With ``T2T_REPRO_FAST=0`` in the environment, and with another backend than
+    With ``T2T_REPRO_FAST=0`` in the environment, or with a Keras backend other than
     TensorFlow, every function runs its reference implementation.
 
     Args:
-        device: the device, "CPU" or "GPU", that they are optimized for; None: a GPU if
-            TensorFlow finds one.
-        without: names of implementations that are not installed.
+        device: Device that the implementations are optimized for, "CPU" or "GPU";
+            None: "GPU" if TensorFlow finds one.
+        without: Names of implementations that are not installed.
 
     Raises:
-        UserError: a name of `without` is unknown.
+        UserError: A name in `without` is unknown.
     """
     import keras
 
@@ -133,12 +134,12 @@ def install(device: str | None = None, without: Collection[str] = ()) -> None:
 
 def uninstall() -> None:
     """Lets every function run its reference implementation."""
-    for kernel in kernels("CPU"):  # Every function that has another one anywhere.
+    for kernel in kernels("CPU"):  # Includes every function of the GPU's list.
         kernel.function.implementation = kernel.function.reference
 
 
 def is_installed() -> bool:
-    """Whether any function runs an optimized implementation."""
+    """Returns whether any function runs an optimized implementation."""
     return any(
         kernel.function.implementation is not kernel.function.reference
         for kernel in kernels("CPU")

@@ -1,7 +1,8 @@
-"""Attention to a short memory, folded into the projections that read it.
+"""Cross-attention to a short memory that is multiplied into the projections.
 
-``(x W_Q) K^T = x (W_Q K^T)`` and ``(A V) W_O = A (V W_O)``: for a short memory that
-many steps read these two are smaller than W_Q and W_O.
+``(x W_Q) K^T = x (W_Q K^T)`` and ``(A V) W_O = A (V W_O)``. If the memory is short,
+``W_Q K^T`` and ``V W_O`` are smaller than W_Q and W_O, so each decoding step reads less
+memory.
 """
 
 import tensorflow as tf
@@ -13,15 +14,16 @@ from t2t_repro.layers.attention import MultiHeadAttention
 def fold(
     attention: MultiHeadAttention, keys: tf.Tensor, values: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Multiplies keys by the queries' projection, and values by the output's.
+    """Multiplies keys by the query projection, and values by the output projection.
 
     Args:
-        attention: whose projections.
+        attention: The layer with the projections.
         keys: float (batch, heads, sources, d_k), from `project_memory`.
-        values: float (batch, heads, sources, d_v).
+        values: float (batch, heads, sources, d_v), from `project_memory`.
 
     Returns:
-        float (batch, d_model, heads * sources) and (batch, heads * sources, d_model).
+        Folded keys, float (batch, d_model, heads * sources), and folded values, float
+        (batch, heads * sources, d_model).
     """
     heads, d_k, d_v = attention.num_heads, attention.d_k, attention.d_v
     query = ops.cast(attention.query.kernel, keys.dtype) * d_k**-0.5
@@ -43,15 +45,15 @@ def attend(
     bias: tf.Tensor,
     beam: int,
 ) -> tf.Tensor:
-    """Attends to a memory that was folded; the same as unfolded, but for rounding.
+    """Attends to a folded memory; equal to the layer up to rounding.
 
     Args:
-        attention: that it was folded for.
+        attention: The layer that the memory was folded for.
         x: float (batch * beam, d_model), not projected.
         keys: float (batch, d_model, heads * sources), from `fold`.
-        values: float (batch, heads * sources, d_model).
+        values: float (batch, heads * sources, d_model), from `fold`.
         bias: float32 (batch, 1, 1, sources), added to the logits.
-        beam: hypotheses per sentence.
+        beam: Hypotheses per sentence.
 
     Returns:
         float (batch * beam, d_model).
@@ -65,7 +67,7 @@ def attend(
 
 
 def biased_softmax(logits: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """Computes softmax(logits + bias) in float32, in the dtype of the logits."""
+    """Computes softmax(logits + bias) in float32; returns the dtype of the logits."""
     if logits.shape[-1] == 1:
         return ops.ones_like(logits)
     weights = tf.nn.softmax(ops.cast(logits, "float32") + bias)

@@ -1,7 +1,7 @@
-"""The decoder one step at a time, with as little work for each as is known.
+"""Optimized cached decoder.
 
-Keys and values stay where they were written (`columns`), queries, keys and values of a
-step are one product, and products of few rows are prepacked (`small_batch_matmul`).
+It writes keys and values into a KV cache in place (`kv_cache`), uses a fused QKV
+projection, and prepacks the weights of small matmuls (`small_batch_matmul`).
 """
 
 import copy
@@ -18,8 +18,8 @@ from t2t_repro.fast.flat_attention import (
     flatten_tokens,
     is_quantized,
     merge_heads,
-    softmax_of_any_width,
     split_heads,
+    width_independent_softmax,
 )
 from t2t_repro.fast.kv_cache import KVCacheSlots, KVCacheState, LayerKVCache
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack
@@ -34,12 +34,12 @@ from t2t_repro.models.transformer import Transformer
 
 
 class KVCacheDecoder:
-    """Replaces `CachedDecoder`: other states, the same logits.
+    """Replaces `CachedDecoder`, with different states and the same logits.
 
     Args:
-        model: the model, already built.
-        beam_size: hypotheses per sentence.
-        matmuls: the matmuls of its steps; None: by the layers' own weights.
+        model: The model, already built.
+        beam_size: Hypotheses per sentence.
+        matmuls: Matmuls of a step; None: matmuls with the layers' own weights.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class KVCacheDecoder:
         self.beam_size = beam_size
         self.vocab_size = model.vocab_size
         attention = model.decoder.layer_0.self_attention
-        self._columns = KVCacheSlots(
+        self._slots = KVCacheSlots(
             beam_size,
             attention.num_heads,
             getattr(attention, "radius", 0),
@@ -61,8 +61,8 @@ class KVCacheDecoder:
         """Returns the state before the first step, for int32 (batch, source)."""
         encoder_output, mask = self.model.encode(inputs)
         bias = (1.0 - tf.cast(mask[:, None], tf.float32)) * MASKED
-        # For each hypothesis: with one for all oneDNN adds it within the product, which
-        # for so small a one takes twice as long.
+        # Repeated for each hypothesis: oneDNN would fuse the addition of a broadcast
+        # bias with the matmul, which takes twice as long for such small matrices.
         bias = tf.repeat(bias, self.beam_size, axis=2)
         batch = tf.shape(inputs)[0]
         caches = []
@@ -74,13 +74,13 @@ class KVCacheDecoder:
                 for d in (attention.d_k, attention.d_v)
             )
             caches.append(LayerKVCache(no_keys, no_values, keys, values))
-        return self._columns.first(tuple(caches), bias)
+        return self._slots.initial_state(tuple(caches), bias)
 
     def prepacked(self, sentences: tf.Tensor) -> Self:
-        """Returns the same decoder with weights prepacked for the steps of one search.
+        """Returns a copy of the decoder with prepacked weights for one search.
 
         Args:
-            sentences: int32 (), the largest number of sentences of a step.
+            sentences: int32 (), the largest number of sentences in a step.
         """
         decoder = copy.copy(self)
         decoder._matmuls = prepack(
@@ -93,16 +93,19 @@ class KVCacheDecoder:
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: KVCacheState
     ) -> tuple[tf.Tensor, KVCacheState]:
-        """Reads one symbol per hypothesis and scores the next; see `CachedDecoder`."""
-        state, place = self._columns.entered(state, index)
-        distances = self._columns.distances(state, index)
+        """Computes the logits after one more token per hypothesis.
+
+        Arguments and results are those of `StepwiseDecoder.step`.
+        """
+        state, position = self._slots.begin_step(state, index)
+        distances = self._slots.distances(state, index)
         ids = tf.ensure_shape(ids, [None, self.beam_size])
-        # Layers take rows as well as sentences: (batch * beam, d_model)
+        # (batch, beam, d_model) -> (batch * beam, d_model)
         x = flatten_tokens(self.model.step_input(ids, tf.reshape(index, [1])))
         caches = []
         layers = self.model.decoder.layers_in_order()
         for layer, cache in zip(layers, state.layers, strict=True):
-            x, cache = self._layer_step(layer, x, cache, state, place, distances)
+            x, cache = self._layer_step(layer, x, cache, state, position, distances)
             caches.append(cache)
         x = self.model.decoder.finish(x)
         logits = self._matmuls.logits(x, self.model.softmax_table)
@@ -116,18 +119,18 @@ class KVCacheDecoder:
         x: tf.Tensor,
         cache: LayerKVCache,
         state: KVCacheState,
-        place: tf.Tensor,
+        position: tf.Tensor,
         distances: tf.Tensor | None,
     ) -> tuple[tf.Tensor, LayerKVCache]:
-        """Applies a layer to one symbol of each hypothesis, (batch * beam, d_model)."""
-        attention, columns = layer.self_attention, self._columns
+        """Applies a layer to one token of each hypothesis, (batch * beam, d_model)."""
+        attention, slots = layer.self_attention, self._slots
         bias = state.self_bias[:, None]
 
         def self_attend(y: tf.Tensor) -> tf.Tensor:
             nonlocal cache
-            query, keys, values = self._project_all(attention, y)
-            keys = columns.written(cache.self_keys, keys, place)
-            values = columns.written(cache.self_values, values, place)
+            query, keys, values = self._project_qkv(attention, y)
+            keys = slots.write(cache.self_keys, keys, position)
+            values = slots.write(cache.self_values, values, position)
             cache = cache._replace(self_keys=keys, self_values=values)
             if distances is None:
                 return self._attend(attention, query, keys, values, bias)
@@ -156,35 +159,34 @@ class KVCacheDecoder:
         cache: LayerKVCache,
         bias: tf.Tensor,
     ) -> tf.Tensor:
-        """Computes cross-attention: float (batch * beam, d_model) of such rows."""
+        """Computes cross-attention: float (batch * beam, d_model) to the same shape."""
         query = self._matmuls(y, attention.query) * attention.d_k**-0.5
         query = split_heads(attention, query, self.beam_size)
         keys, values = cache.cross_keys, cache.cross_values
         return self._attend(attention, query, keys, values, bias)
 
-    def _project_all(
+    def _project_qkv(
         self, attention: MultiHeadAttention, x: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Projects queries, keys and values of self-attention by one matmul.
+        """Computes the fused QKV projection of self-attention.
 
         Args:
-            attention: whose projections.
+            attention: The layer with the projections.
             x: float (batch * beam, d_model).
 
         Returns:
-            queries, float (batch, heads, beam, d_k), multiplied by d_k^-0.5; keys,
+            Queries, float (batch, heads, beam, d_k), multiplied by d_k^-0.5; keys,
             float (batch, heads, beam, d_k); values, float (batch, heads, beam, d_v).
         """
-        joined = self._matmuls(x, attention.query, attention.key, attention.value)
+        qkv = self._matmuls(x, attention.query, attention.key, attention.value)
         heads, d_k, length = attention.num_heads, attention.d_k, self.beam_size
         if d_k == attention.d_v:
-            split = ops.reshape(joined, (-1, length, 3, heads, d_k))
+            split = ops.reshape(qkv, (-1, length, 3, heads, d_k))
             query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
         else:
             ends = [heads * d_k, 2 * heads * d_k]
             query, key, value = (
-                split_heads(attention, rows, length)
-                for rows in ops.split(joined, ends, 1)
+                split_heads(attention, rows, length) for rows in ops.split(qkv, ends, 1)
             )
         return query * d_k**-0.5, key, value
 
@@ -196,22 +198,28 @@ class KVCacheDecoder:
         values: tf.Tensor,
         bias: tf.Tensor,
     ) -> tf.Tensor:
-        """Attends with a bias on the logits: float (batch * beam, d_model)."""
+        """Computes attention with a bias on the logits: float (batch * beam, d_model).
+
+        The output projection is included.
+        """
         logits = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
         if is_quantized(attention):
-            weights = softmax_of_any_width(logits + bias)
+            weights = width_independent_softmax(logits + bias)
         else:
             weights = biased_softmax(logits, bias)
         rows = merge_heads(attention, ops.matmul(weights, values))
         return self._matmuls(rows, attention.output_projection)
 
     def select_beams(self, state: KVCacheState, parents: tf.Tensor) -> KVCacheState:
-        """Gives hypothesis k the past of ``parents[:, k]``, int32 (batch, beam)."""
+        """Lets hypothesis k continue hypothesis ``parents[:, k]``.
+
+        Only the bias is reordered, not the cache. `parents` is int32 (batch, beam).
+        """
         self_bias = tf.gather(state.self_bias, parents, batch_dims=1)
         return state._replace(self_bias=self_bias)
 
     def select_sentences(self, state: KVCacheState, keep: tf.Tensor) -> KVCacheState:
-        """Keeps the sentences of some rows, int32 (kept,)."""
+        """Keeps the sentences with the indices `keep`, int32 (kept,)."""
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, keep), state)
 
 
@@ -222,7 +230,7 @@ def generate_prepacked(
     *args: Any,
     **kwargs: Any,
 ) -> BeamSearchResult:
-    """Replaces `generate.generate`: the weights of all steps are prepacked."""
+    """Replaces `generate.generate`; prepacks the decoders' weights first."""
     sentences = tf.shape(inputs)[0]
     decoders = decoder.decoders if isinstance(decoder, EnsembleDecoder) else [decoder]
     prepacked = [
@@ -236,7 +244,7 @@ def generate_prepacked(
 def matmuls_of_a_step(
     model: Transformer,
 ) -> Iterator[tuple[Dense | TokenEmbedding, ...]]:
-    """Yields the layers of a step's matmuls, those that share their rows together."""
+    """Yields the layers of each matmul of a step; Q, K and V share one matmul."""
     for layer in model.decoder.layers_in_order():
         attention, cross = layer.self_attention, layer.cross_attention
         network = layer.feed_forward

@@ -1,4 +1,4 @@
-"""The search for a sentence alone, compiled by XLA."""
+"""Beam search for single sentences, compiled by XLA."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -7,47 +7,54 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast.cached_decoder import generate_prepacked
-from t2t_repro.fast.static_decoder import StaticDecoder, halves_of_a_step
+from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
 from t2t_repro.models.generate import as_one
 from t2t_repro.models.transformer import Transformer
 
-# Every length of the source would be compiled by itself; padded, those of a class are
-# one. Attention reads places for all steps at each, so that there may not be many.
-_LENGTH_STEP = 16
-_MOST_STEPS = 256
+# XLA compiles one program per source length, so lengths are padded to a multiple of
+# this number.
+_LENGTH_MULTIPLE = 16
+
+# Every step attends to the cache slots of all steps, which is slow for long outputs.
+_MAX_STEPS = 256
 
 
 class CompiledSearch:
-    """Finds what `Translator.translate_ids` finds, for one sentence at a time.
+    """Replaces `Translator.translate_ids` for single sentences.
 
-    It holds a second copy of the decoder's large matrices, of their values when it was
-    made.
+    It copies the decoder's large matrices when it is created, and ignores later changes
+    of the weights.
 
     Args:
-        models: already built; several translate as one.
-        search: how translations are found: beam search by its own rules.
+        models: Models, already built; several form an ensemble.
+        search: Settings of the beam search.
 
     Raises:
-        ValueError: the search is another one.
+        ValueError: The settings select sampling or `tensor2tensor_rules`.
     """
 
     def __init__(self, models: Sequence[Transformer], search: DecodingConfig) -> None:
         if search.sampling or search.tensor2tensor_rules:
-            raise ValueError("only beam search by its own rules is compiled")
+            raise ValueError(
+                "CompiledSearch supports neither sampling nor tensor2tensor_rules; "
+                "search without it"
+            )
         self._models = models
         self._search = search
-        self._halves = [halves_of_a_step(model) for model in models]
+        self._matmuls = [split_step_weights(model) for model in models]
         self._compiled: dict[int, tf.types.experimental.ConcreteFunction] = {}
         self._lock = Lock()
 
     def is_for(self, inputs: tf.Tensor) -> bool:
-        """Whether the compiled search can take this batch, int32 (batch, source)."""
+        """Returns whether it supports a batch, int32 (batch, source)."""
         sentences, source = inputs.shape
-        return sentences == 1 and self._search.longest(_padded(source)) <= _MOST_STEPS
+        if sentences != 1:
+            return False
+        return self._search.longest(_padded_length(source)) <= _MAX_STEPS
 
     def __call__(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds what `Translator.translate_ids` finds, for int32 (1, source)."""
-        source = _padded(inputs.shape[1])
+        """Translates a sentence, int32 (1, source), to ids and scores."""
+        source = _padded_length(inputs.shape[1])
         padding = source - inputs.shape[1]
         with self._lock:  # Only one thread compiles; the others wait.
             if source not in self._compiled:
@@ -57,19 +64,19 @@ class CompiledSearch:
     def _function(self, source: int) -> tf.types.experimental.ConcreteFunction:
         width = self._search.longest(source)
         decoders = [
-            StaticDecoder(model, self._search.hypotheses, width, halves)
-            for model, halves in zip(self._models, self._halves, strict=True)
+            StaticDecoder(model, self._search.hypotheses, width, matmuls)
+            for model, matmuls in zip(self._models, self._matmuls, strict=True)
         ]
         decoder = as_one(decoders)
 
         @tf.function(autograph=False, jit_compile=True)
-        def found(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def translate(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             result = generate_prepacked(self._search, decoder, inputs, width=width)
             return result.ids, result.scores
 
-        return found.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
+        return translate.get_concrete_function(tf.TensorSpec([1, source], tf.int32))
 
 
-def _padded(source: int) -> int:
-    """Returns the length that a source of this length is padded to."""
-    return -(-source // _LENGTH_STEP) * _LENGTH_STEP
+def _padded_length(source: int) -> int:
+    """Rounds a source length up to the next length that is compiled."""
+    return -(-source // _LENGTH_MULTIPLE) * _LENGTH_MULTIPLE

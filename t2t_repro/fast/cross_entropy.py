@@ -1,6 +1,7 @@
-"""The smoothed cross entropy with its gradient written out.
+"""Label-smoothed cross entropy with an explicit gradient.
 
-The gradient is the softmax minus the distribution that is asked for.
+The gradient with respect to the logits is the softmax minus the smoothed target
+distribution.
 """
 
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from t2t_repro.fast.flat_attention import flatten_tokens
 from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
-# From logits (rows, V), labels (rows,) and what a symbol is asked for at least and the
-# label more: log(sum(exp(logits))), and the function from a gradient to the logits'.
+# Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
+# token except the label, and the difference `weight` between the label's and `low`.
+# Results: log(sum(exp(z))), (rows,), and a function from the upstream gradient to z's.
 _Form = Callable[[tf.Tensor, tf.Tensor, float, float], tuple[tf.Tensor, object]]
 
 
@@ -21,10 +23,10 @@ def smoothed_cross_entropy(
 ) -> tf.Tensor:
     """Replaces `label_smoothing.smoothed_cross_entropy` on a CPU.
 
-    It keeps the softmax, which the loss has computed already; in XLA, which passes over
-    memory once more to divide, what is divided for it.
+    It keeps the softmax of the loss for the gradient. Under XLA it keeps the
+    exponentials instead: normalizing them would be one more pass over memory.
     """
-    form = _exponentials_kept if in_xla() else _softmax_kept
+    form = _keep_exponentials if in_xla() else _keep_softmax
     return _cross_entropy(logits, targets, label_smoothing, form)
 
 
@@ -33,10 +35,11 @@ def by_comparison(
 ) -> tf.Tensor:
     """Replaces `label_smoothing.smoothed_cross_entropy` on a GPU.
 
-    Each element of the gradient is a function of its logit: read once and written
-    once, where a softmax that is kept and a scatter would go through memory again.
+    It recomputes the softmax for the gradient and compares ids with the label, so each
+    logit is read once and each element of the gradient is written once. A stored
+    softmax and a scatter would pass over memory again.
     """
-    return _cross_entropy(logits, targets, label_smoothing, _softmax_again)
+    return _cross_entropy(logits, targets, label_smoothing, _recompute_softmax)
 
 
 def _cross_entropy(
@@ -51,43 +54,43 @@ def _cross_entropy(
     @tf.custom_gradient
     def cross_entropy(z: tf.Tensor) -> tuple[tf.Tensor, object]:
         log_sum, gradient = form(z, flat, low, weight)
-        chosen = tf.gather(z, flat, axis=1, batch_dims=1)
-        loss = log_sum - weight * chosen - low * tf.reduce_sum(z, axis=1)
+        of_label = tf.gather(z, flat, axis=1, batch_dims=1)
+        loss = log_sum - weight * of_label - low * tf.reduce_sum(z, axis=1)
         return loss - entropy, gradient
 
     return tf.reshape(cross_entropy(flatten_tokens(logits)), tf.shape(targets))
 
 
-def _softmax_kept(
+def _keep_softmax(
     z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
 ) -> tuple[tf.Tensor, object]:
     # oneDNN's softmax takes a third of the time of the cross-entropy kernels. Its
-    # largest entry is at least 1 / V, so its logarithm is exact where that of the
-    # label's own entry may be that of 0.
+    # largest entry is at least 1 / V; the label's own entry may underflow to 0.
     softmax = tf.nn.softmax(z)
     log_sum = tf.reduce_max(z, axis=1) - tf.math.log(tf.reduce_max(softmax, axis=1))
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
         dense = (softmax - low) * upstream[:, None]
-        places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
-        return tf.tensor_scatter_nd_sub(dense, places, weight * upstream)
+        indices = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
+        return tf.tensor_scatter_nd_sub(dense, indices, weight * upstream)
 
     return log_sum, gradient
 
 
-def _softmax_again(
+def _recompute_softmax(
     z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
 ) -> tuple[tf.Tensor, object]:
     log_sum = tf.reduce_logsumexp(z, axis=1)
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
         softmax = tf.exp(z - log_sum[:, None])
-        return (softmax - _asked(z, labels, low, weight)) * upstream[:, None]
+        expected = _target_distribution(z, labels, low, weight)
+        return (softmax - expected) * upstream[:, None]
 
     return log_sum, gradient
 
 
-def _exponentials_kept(
+def _keep_exponentials(
     z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
 ) -> tuple[tf.Tensor, object]:
     largest = tf.reduce_max(z, axis=1)
@@ -96,12 +99,15 @@ def _exponentials_kept(
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
         softmax = exponentials / total[:, None]
-        return (softmax - _asked(z, labels, low, weight)) * upstream[:, None]
+        expected = _target_distribution(z, labels, low, weight)
+        return (softmax - expected) * upstream[:, None]
 
     return largest + tf.math.log(total), gradient
 
 
-def _asked(z: tf.Tensor, labels: tf.Tensor, low: float, weight: float) -> tf.Tensor:
-    """Returns the distribution that is asked for, like z, by comparison."""
+def _target_distribution(
+    z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
+) -> tf.Tensor:
+    """Returns the smoothed target distribution, with the shape of z."""
     is_label = tf.equal(labels[:, None], tf.range(z.shape[1]))
     return tf.where(is_label, low + weight, low)

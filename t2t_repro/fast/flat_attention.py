@@ -1,9 +1,7 @@
-"""Positions as the rows of a matrix.
+"""Attention on flattened tokens, (batch * length, channels).
 
-Of all parts of a layer only attention knows which positions make a sentence; the others
-treat each position alike. A stack lays the sentences of a batch one after the other,
-once, and its layers hand on matrices: fewer operations in a graph, so that it starts
-sooner, and nothing else changes.
+All other parts of a layer treat each token separately. A stack flattens its batch only
+once, so that its graph has fewer operations and starts faster. Results do not change.
 """
 
 import tensorflow as tf
@@ -13,12 +11,12 @@ from t2t_repro.layers.functional import linear
 
 
 def flatten_tokens(x: tf.Tensor) -> tf.Tensor:
-    """Lays positions one after the other: (..., channels) -> (rows, channels)."""
+    """Flattens all axes but the last: (..., channels) -> (rows, channels)."""
     return x if len(x.shape) == 2 else tf.reshape(x, [-1, x.shape[-1]])
 
 
 def unflatten_tokens(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    """Undoes `flatten_tokens` for what was computed of the rows."""
+    """Restores the leading axes of x in rows computed from ``flatten_tokens(x)``."""
     if len(x.shape) == 2:
         return rows
     shape = tf.shape(x)
@@ -30,20 +28,20 @@ def unflatten_tokens(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
 def split_heads(
     attention: MultiHeadAttention, rows: tf.Tensor, length: tf.Tensor | int
 ) -> tf.Tensor:
-    """(batch * length, heads * d) -> (batch, heads, length, d)."""
+    """Splits rows: (batch * length, heads * d) -> (batch, heads, length, d)."""
     heads = attention.num_heads
     x = tf.reshape(rows, [-1, length, heads, rows.shape[-1] // heads])
     return tf.transpose(x, [0, 2, 1, 3])
 
 
 def merge_heads(attention: MultiHeadAttention, heads: tf.Tensor) -> tf.Tensor:
-    """(batch, heads, length, d_v) -> (batch * length, heads * d_v)."""
+    """Merges heads: (batch, heads, length, d_v) -> (batch * length, heads * d_v)."""
     rows = tf.transpose(heads, [0, 2, 1, 3])
     return tf.reshape(rows, [-1, attention.num_heads * attention.d_v])
 
 
 def is_quantized(attention: MultiHeadAttention) -> bool:
-    """Whether the matmul after the attention rounds its rows, or is observed."""
+    """Returns whether the output projection is quantized, or is being calibrated."""
     return attention.output_projection.matmul is not linear
 
 
@@ -55,15 +53,15 @@ def attend(
     mask: tf.Tensor | None,
     training: bool | None,
 ) -> tf.Tensor:
-    """Does what calling the layer does.
+    """Applies an attention layer to flattened tokens.
 
     Args:
-        attention: the layer.
+        attention: The layer.
         x: float (batch * targets, d_model).
         memory: float (batch * sources, d_model).
         lengths: int32 () each, targets and sources.
         mask: bool, broadcast to (batch, heads, targets, sources), or None.
-        training: whether attention weights are dropped.
+        training: Whether dropout is applied to the attention weights.
 
     Returns:
         float (batch * targets, d_model).
@@ -73,7 +71,8 @@ def attend(
     query = split_heads(attention, query, targets)
     key = split_heads(attention, attention.key(memory), sources)
     value = split_heads(attention, attention.value(memory), sources)
-    # A projection with a bias that is fused with the residual sum rounds differently.
+    # On flattened tokens TensorFlow fuses the output projection's bias with the
+    # residual sum, which rounds differently. `attend` projects unflattened tokens.
     if type(attention) is not MultiHeadAttention or attention.use_bias:
         return flatten_tokens(
             attention.attend(query, key, value, mask, training=training)
@@ -82,7 +81,7 @@ def attend(
         logits = tf.matmul(query, key, transpose_b=True)
         if mask is not None:
             logits += (1.0 - tf.cast(mask, tf.float32)) * MASKED
-        weights = softmax_of_any_width(logits)
+        weights = width_independent_softmax(logits)
     else:
         weights = attention.drop(
             attention.attention_weights(query, key, mask), training=training
@@ -91,17 +90,17 @@ def attend(
     return attention.output_projection(merge_heads(attention, heads))
 
 
-def softmax_of_any_width(logits: tf.Tensor) -> tf.Tensor:
-    """Computes the same softmax, bit for bit, however much is hidden beside it.
+def width_independent_softmax(logits: tf.Tensor) -> tf.Tensor:
+    """Computes a softmax whose bits do not depend on the number of masked columns.
 
-    Sums in float32 depend on the number of columns in their last bit. Where a row is
-    rounded to 8 bits next, some value lies so near to the middle of two steps that it
-    goes the other way, and then others after it. Float64, rounded once, is the same.
+    The last bit of a float32 sum depends on the number of columns. If the result is
+    then quantized, that bit can change an int8 value and everything computed from it.
+    Sums in float64, rounded to float32, avoid these differences.
 
     Args:
-        logits: float32 (..., columns), what is hidden far below the others.
+        logits: float32 (..., columns); masked columns are far below the others.
 
     Returns:
-        Like the logits.
+        float32 (..., columns).
     """
     return tf.cast(tf.nn.softmax(tf.cast(logits, tf.float64)), tf.float32)

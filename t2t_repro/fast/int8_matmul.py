@@ -1,9 +1,9 @@
-"""The product of whole numbers of 8 bits, on a CPU that has instructions for it.
+"""int8 matmuls of oneDNN, on CPUs with VNNI.
 
-It is the operation into which TensorFlow's optimizer joins such products for oneDNN.
-The public ones know one scale for a whole matrix, and keep the layout that oneDNN gives
-a matrix only where it is a constant of the graph, of which TensorFlow makes many
-copies; to lay it out anew takes longer than the product of a few rows.
+`_QuantizedMatMul` is an internal operation, which TensorFlow's optimizer uses for fused
+int8 matmuls. The public operations have only one scale per matrix, and convert the
+matrix to oneDNN's layout at every call, which takes longer than a matmul of a few rows.
+They keep the layout only of constants, of which TensorFlow makes many copies.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import tensorflow as tf
 
-INT8_MAX = 127  # Of the signed range; -128 has no opposite.
+INT8_MAX = 127  # The range is symmetric: -128 is not used.
 UINT8_MAX = 255
 
 _Attribute: TypeAlias = tf.compat.v1.AttrValue
@@ -22,32 +22,33 @@ def int8_matmul(
     rows: tf.Tensor,
     codes: tf.Tensor,
     bias: tf.Tensor,
-    most_row: float,
-    most_weights: tf.Tensor,
-    most: float | None = None,
+    row_max: float,
+    weight_max: tf.Tensor,
+    output_max: float | None = None,
 ) -> tf.Tensor:
-    """Multiplies whole numbers that stand for others, in a graph.
+    """Multiplies quantized rows by a quantized matrix; works only in a graph.
 
-    The sums are exact where `unsupported_reason` has nothing to say.
+    The sums are exact if `unsupported_reason` returns None.
 
     Args:
         rows: quint8 (rows, channels).
-        codes: qint8 (units, channels), the same at every call of the graph.
-        bias: float32 (units,), added.
-        most_row: what UINT8_MAX stands for.
-        most_weights: float32 (units,), what INT8_MAX stands for in each column.
-        most: what MOST_ROW stands for in a rectified result; None: it is not rectified.
+        codes: qint8 (units, channels), with the same values at every call of the graph.
+        bias: float32 (units,), added to the product.
+        row_max: Value that UINT8_MAX represents in the rows.
+        weight_max: float32 (units,), value that INT8_MAX represents in each column.
+        output_max: Applies ReLU; UINT8_MAX represents this value in the result, and
+            larger values are clipped. None: no ReLU.
 
     Returns:
-        float32 (rows, units), or, rectified, quint8: what is more than `most` is cut.
+        float32 (rows, units); with `output_max` quint8 (rows, units).
     """
-    numbers = [bias, 0.0, most_row, -most_weights, most_weights]
+    numbers = [bias, 0.0, row_max, -weight_max, weight_max]
     steps, outputs = [b"BiasAdd", b"Dequantize"], [tf.float32]
-    if most is not None:
-        numbers += [0.0, most]
+    if output_max is not None:
+        numbers += [0.0, output_max]
         steps = [b"BiasAdd", b"Relu", b"Requantize"]
-        outputs = [tf.quint8, tf.float32, tf.float32]  # The latter two are its bounds.
-    # The operation does not look whether they are of the types that it takes.
+        outputs = [tf.quint8, tf.float32, tf.float32]  # The result, its min and max.
+    # The operation does not check the dtypes of its inputs.
     tensors = [rows, codes]
     tensors += [tf.convert_to_tensor(each, tf.float32) for each in numbers]
     operation = tf.compat.v1.get_default_graph().create_op(
@@ -71,27 +72,27 @@ def int8_matmul(
 
 
 def unsupported_reason() -> str | None:
-    """Says why this machine cannot compute products in 8 bits; None: it can.
+    """Returns the reason why this machine cannot compute int8 matmuls, or None.
 
-    The largest sums are tried: instructions older than VNNI add pairs of products up in
-    16 bits and cut what is larger.
+    It computes the largest possible sums: older instructions than VNNI add pairs of
+    products in 16 bits, which saturates.
     """
     if tf.config.list_physical_devices("GPU"):
-        return "TensorFlow has no 8-bit products for a GPU"
+        return "TensorFlow has no int8 matmuls for GPUs"
     try:
         exact = bool(tf.function(is_exact, autograph=False)())
     except (tf.errors.OpError, ValueError):
-        return "this TensorFlow has no 8-bit products (oneDNN's, on x86-64)"
-    return None if exact else "this processor has no instructions for it (VNNI)"
+        return "this TensorFlow has no int8 matmuls; oneDNN on x86-64 has them"
+    return None if exact else "this processor has no instructions for int8 (VNNI)"
 
 
 def is_exact() -> tf.Tensor:
-    """Tries the largest sums of 8-bit products, in a graph: bool ()."""
+    """Computes in a graph whether the largest possible sums are exact: bool ()."""
     channels, units = 64, 16
     codes = tf.bitcast(tf.fill([units, channels], np.int8(INT8_MAX)), tf.qint8)
     rows = tf.bitcast(tf.fill([2, channels], np.uint8(UINT8_MAX)), tf.quint8)
-    bias, most = tf.zeros([units]), tf.fill([units], float(INT8_MAX))
-    sums = int8_matmul(rows, codes, bias, UINT8_MAX, most)
+    bias, weight_max = tf.zeros([units]), tf.fill([units], float(INT8_MAX))
+    sums = int8_matmul(rows, codes, bias, UINT8_MAX, weight_max)
     return tf.reduce_all(tf.equal(sums, float(channels * UINT8_MAX * INT8_MAX)))
 
 

@@ -1,7 +1,7 @@
-"""The halves of a micro-batch side by side, on half of a CPU's cores each.
+"""Computes the two halves of a micro-batch in parallel, each on half of the CPU cores.
 
-Where all cores divide every operation they wait for each other after each of them;
-two lanes wait for each other once.
+If all cores share each operation, they synchronize after every operation. The two
+lanes synchronize only once.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ def sum_in_lanes(
     targets: tf.Tensor,
     seeds: tf.Tensor,
 ) -> Sums:
-    """Stands in for `halves.sum_over_halves`: calls `compute` for each half.
+    """Replaces `halves.sum_over_halves`: calls `compute` for each half.
 
-    Neither call needs the other's result, so TensorFlow runs them at the same time.
+    The calls do not depend on each other, so TensorFlow runs them in parallel.
     """
     split = (tf.split(side, HALVES) for side in (inputs, targets))
     lanes = [compute(*lane) for lane in zip(*split, tf.unstack(seeds), strict=True)]
@@ -32,9 +32,9 @@ def sum_in_lanes(
 
 
 def divide_cores() -> None:
-    """Gives each lane its share of the cores, if there are lanes.
+    """Limits each operation to one lane's cores, if `sum_in_lanes` is installed.
 
-    Only before TensorFlow has computed anything; later it does nothing.
+    TensorFlow allows it only before its first computation; later calls are ignored.
     """
     if sum_over_halves.implementation is sum_in_lanes:
         with contextlib.suppress(RuntimeError):

@@ -1,12 +1,12 @@
-"""Restricted self-attention at a cost that grows with its neighbourhood.
+"""Local self-attention in time proportional to length * r.
 
 Paper section 4: "self-attention could be restricted to considering only a neighborhood
-of size r in the input sequence centered around the respective output position". Here a
-radius says how far a position sees on either side, so that r is 2 * radius + 1.
+of size r in the input sequence centered around the respective output position". Each
+position attends to `radius` positions on either side, so r is 2 * radius + 1.
 
-Queries go in blocks of r. A block sees the keys of its own places and `radius` more on
-either side, 2 * r - 1 at most, and a mask hides those beyond each query's own
-neighbourhood: the work is proportional to length * r, not to the square of the length.
+Queries are divided into blocks of r. The window of a block contains the keys of the
+same positions and of `radius` more on either side, at most 2 * r - 1 keys. A mask hides
+the keys outside of each query's radius.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from keras import ops
 
 from t2t_repro.layers.attention import MASKED
 from t2t_repro.layers.functional import Tensor
-from t2t_repro.layers.local_attention import attend_locally as formula
+from t2t_repro.layers.local_attention import attend_locally as dispatched_attention
 
 
 class Windows(NamedTuple):
-    """How a sequence is cut for one radius.
+    """Sizes of the query blocks and key windows of a sequence.
 
     Attributes:
-        radius: how far a position sees.
-        size: r, the queries of a block.
-        width: keys of a block's window.
+        radius: Positions that a query attends to on either side.
+        size: r, the number of queries in a block.
+        width: Number of keys in a window.
         length: int (), positions of the sequence.
-        blocks: int (), of queries; the last one is filled up.
+        blocks: int (), number of blocks; the last one is padded.
     """
 
     radius: int
@@ -39,7 +39,7 @@ class Windows(NamedTuple):
 
 
 def windows_of(length: Tensor | int, radius: int) -> Windows:
-    """Cuts a sequence of some length (int ()) for a radius of at least 1."""
+    """Computes the sizes for a length, int (), and a radius of at least 1."""
     size = 2 * radius + 1
     return Windows(radius, size, size + 2 * radius, length, (length + size - 1) // size)
 
@@ -55,7 +55,8 @@ def attend_locally(
     """Replaces `layers.local_attention.attend_locally`."""
     for_all_heads = mask is None or (len(mask.shape) == 4 and mask.shape[1] == 1)
     if query.shape[2] == 1 or not for_all_heads:
-        return formula.reference(query, key, value, mask, radius, drop)
+        reference = dispatched_attention.reference
+        return reference(query, key, value, mask, radius, drop)
     bias = None if mask is None else (1.0 - ops.cast(mask, "float32")) * MASKED
     windows = windows_of(ops.shape(query)[2], radius)
     weights = drop(nearby_weights(query, key, bias, windows))
@@ -65,10 +66,16 @@ def attend_locally(
 def nearby_weights(
     query: Tensor, key: Tensor, bias: Tensor | None, windows: Windows
 ) -> Tensor:
-    """Computes softmax(Q K^T + bias) in each query's neighbourhood.
+    """Computes softmax(Q K^T + bias) within the radius of each query.
 
-    The bias, float32 (batch or 1, 1, length or 1, length) or None, hides more. Returns
-    float (batch, heads, blocks, size, width).
+    Args:
+        query: float (batch, heads, length, d_k), multiplied by d_k^-0.5.
+        key: float (batch, heads, length, d_k).
+        bias: float32 (batch or 1, 1, length or 1, length), masks more keys; or None.
+        windows: The sizes.
+
+    Returns:
+        float (batch, heads, blocks, size, width).
     """
     # (batch, heads, blocks, size, d) x (batch, heads, blocks, width, d)
     logits = ops.einsum(
@@ -80,68 +87,79 @@ def nearby_weights(
 
 
 def nearby_values(weights: Tensor, value: Tensor, windows: Windows) -> Tensor:
-    """Adds up float (batch, heads, length, d_v) by such weights, to the same shape."""
-    return joined_blocks(ops.matmul(weights, key_windows(value, windows)), windows)
+    """Computes the weighted sums of values: float (batch, heads, length, d_v).
+
+    Args:
+        weights: float (batch, heads, blocks, size, width), from `nearby_weights`.
+        value: float (batch, heads, length, d_v).
+        windows: The sizes.
+    """
+    return join_blocks(ops.matmul(weights, key_windows(value, windows)), windows)
 
 
 def query_blocks(query: Tensor, windows: Windows) -> Tensor:
-    """(batch, heads, length, d) -> (batch, heads, blocks, size, d), with zeros."""
+    """Divides queries, (batch, heads, length, d), into zero-padded blocks.
+
+    Returns float (batch, heads, blocks, size, d).
+    """
     batch, heads, length, depth = ops.shape(query)
-    behind = windows.blocks * windows.size - length
-    filled = ops.pad(query, [[0, 0], [0, 0], [0, behind], [0, 0]])
+    padding = windows.blocks * windows.size - length
+    padded = ops.pad(query, [[0, 0], [0, 0], [0, padding], [0, 0]])
     # (batch, heads, blocks * size, d) -> (batch, heads, blocks, size, d)
     shape = (batch, heads, windows.blocks, windows.size, depth)
-    return ops.reshape(filled, shape)
+    return ops.reshape(padded, shape)
 
 
 def key_windows(key: Tensor, windows: Windows) -> Tensor:
-    """Gives each block the keys in reach: (batch, heads, blocks, width, d)."""
+    """Returns the keys of each block's window: (batch, heads, blocks, width, d)."""
     radius, size = windows.radius, windows.size
-    behind = windows.blocks * size - windows.length + radius
-    padded = ops.pad(key, [[0, 0], [0, 0], [radius, behind], [0, 0]])
-    return ops.take(padded, _places(windows), axis=2)
+    padding = windows.blocks * size - windows.length + radius
+    padded = ops.pad(key, [[0, 0], [0, 0], [radius, padding], [0, 0]])
+    return ops.take(padded, _padded_positions(windows), axis=2)
 
 
 def window_bias(bias: Tensor | None, windows: Windows) -> Tensor:
-    """Hides what a query does not see of its window.
+    """Computes the bias on the logits of the windows.
 
-    Returns float32 (batch or 1, 1, blocks, size, width).
+    It masks keys outside of a query's radius or of the sequence, and adds `bias`,
+    float32 (batch or 1, 1, length or 1, length). Returns float32 (batch or 1, 1,
+    blocks, size, width).
     """
     query = np.arange(windows.size)[:, None] + windows.radius
     near = np.abs(np.arange(windows.width) - query) <= windows.radius
     hidden = np.where(near, 0.0, MASKED).astype("float32")
-    places = _places(windows) - windows.radius
-    beyond = ops.logical_or(places < 0, places >= windows.length)
+    positions = _padded_positions(windows) - windows.radius
+    beyond = ops.logical_or(positions < 0, positions >= windows.length)
     # (blocks, 1, width) + (size, width) -> (blocks, size, width)
-    found = ops.expand_dims(ops.cast(beyond, "float32") * MASKED, 1) + hidden
+    radius_bias = ops.expand_dims(ops.cast(beyond, "float32") * MASKED, 1) + hidden
     if bias is None:
-        return found[None, None]
+        return radius_bias[None, None]
     own = ops.cast(bias, "float32")
-    inside = ops.clip(places, 0, windows.length - 1)
+    inside = ops.clip(positions, 0, windows.length - 1)
     if bias.shape[2] == 1:
         # (rows, 1, length) -> (rows, 1, blocks, width) -> (rows, 1, blocks, 1, width)
-        return ops.expand_dims(ops.take(own[:, :, 0], inside, axis=2), 3) + found
+        return ops.expand_dims(ops.take(own[:, :, 0], inside, axis=2), 3) + radius_bias
     first = ops.arange(windows.blocks, dtype="int32")[:, None] * windows.size
     queries = first + np.arange(windows.size, dtype="int32")
     queries = ops.minimum(queries, windows.length - 1)
-    # (blocks, size, 1) + (blocks, 1, width): places in a flattened row of the bias
+    # (blocks, size, 1) + (blocks, 1, width): indices into the flattened bias
     pairs = ops.expand_dims(queries * windows.length, 2) + ops.expand_dims(inside, 1)
     flat = ops.reshape(own, (ops.shape(own)[0], 1, windows.length * windows.length))
-    return ops.take(flat, pairs, axis=2) + found
+    return ops.take(flat, pairs, axis=2) + radius_bias
 
 
-def joined_blocks(blocks: Tensor, windows: Windows) -> Tensor:
-    """Undoes `query_blocks`: (batch, heads, length, d)."""
+def join_blocks(blocks: Tensor, windows: Windows) -> Tensor:
+    """Reverses `query_blocks`: returns float (batch, heads, length, d)."""
     batch, heads, count, size, depth = ops.shape(blocks)
     # (batch, heads, blocks, size, d) -> (batch, heads, blocks * size, d)
     joined = ops.reshape(blocks, (batch, heads, count * size, depth))
     return joined[:, :, : windows.length]
 
 
-def _places(windows: Windows) -> Tensor:
-    """Returns where each window's keys lie among the padded ones.
+def _padded_positions(windows: Windows) -> Tensor:
+    """Returns the padded position of each window's keys: int32 (blocks, width).
 
-    int32 (blocks, width); place p holds the key of position p - radius.
+    The padded position of a key is its position plus `radius`.
     """
     first = ops.arange(windows.blocks, dtype="int32") * windows.size
     return ops.expand_dims(first, 1) + np.arange(windows.width, dtype="int32")

@@ -1,19 +1,18 @@
-"""How the process keeps memory between the steps of a computation."""
+"""Keeps freed memory in the process between training steps."""
 
 import ctypes
 
-_TRIM_THRESHOLD = -1  # The numbers of glibc's malloc.h.
+_TRIM_THRESHOLD = -1  # Constants of glibc's malloc.h.
 _MMAP_MAX = -4
 
 
 def keep_freed_memory() -> None:
-    """Lets the process keep what TensorFlow frees, for the next step to use again.
+    """Configures glibc to reuse the memory that TensorFlow frees.
 
-    A training step on the CPU allocates and frees the same hundreds of megabytes
-    every time. glibc gives large blocks back at once, and the kernel hands out zeroed
-    pages again: a twentieth of the processor's time, more in a virtual machine. The
-    price is that the process holds its peak until it ends. Nothing happens where the
-    C library is another one.
+    Each training step on a CPU allocates and frees the same hundreds of megabytes. By
+    default glibc returns large blocks to the kernel, and zeroing the new pages takes a
+    twentieth of the CPU time, more in a virtual machine. In return the process keeps
+    its peak memory until it ends. Other C libraries are not changed.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

@@ -1,4 +1,4 @@
-"""Layer normalisation with a short backward pass."""
+"""Layer normalization with an explicit gradient."""
 
 from keras import ops
 
@@ -7,17 +7,17 @@ from t2t_repro.layers.functional import Tensor
 
 
 def normalize(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """Replaces `functional.normalize` on a CPU, with its gradient written out."""
+    """Replaces `functional.normalize` on a CPU; its gradient uses matmuls."""
     return _with_gradient(x, scale, bias, epsilon, by_reductions=False)
 
 
 def normalize_by_reductions(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
-    """Replaces `functional.normalize` on a GPU.
+    """Replaces `functional.normalize` on a GPU; its gradient uses reductions.
 
-    A product with one column is fast on a CPU; on a GPU it is a kernel of its own, to
-    which its operands have to be written. A reduction is computed with what it reads.
+    On a GPU a matmul is a separate kernel that reads its operands from memory. A
+    reduction is fused with the operations that compute its operands.
     """
     return _with_gradient(x, scale, bias, epsilon, by_reductions=True)
 
@@ -25,10 +25,10 @@ def normalize_by_reductions(
 def normalize_in_float64(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
-    """Replaces `functional.normalize` in a quantized model.
+    """Replaces `functional.normalize` in a quantized model; means are float64.
 
-    In float32 the last bit of a mean depends on the other rows of the batch, and a row
-    that is rounded to int8 next must not (see `softmax_of_any_width`).
+    In float32 the last bit of a mean depends on the number of rows in the batch, which
+    can change an int8 value computed from it (see `width_independent_softmax`).
     """
 
     def mean(x: Tensor) -> Tensor:
@@ -42,31 +42,31 @@ def normalize_in_float64(
 def _with_gradient(
     x: Tensor, scale: Tensor, bias: Tensor, epsilon: float, by_reductions: bool
 ) -> Tensor:
-    """Computes layer_norm(x), with its gradient written out.
+    """Computes layer_norm(x), with an explicit gradient.
 
-    Differentiating the formula step by step makes some twenty passes over memory;
-    with the normalised value kept, the gradient takes six.
+    Automatic differentiation makes some twenty passes over memory. This gradient keeps
+    the normalized value and makes six.
 
     Args:
         x: float32 (..., channels).
         scale: float32 (channels,).
         bias: float32 (channels,).
-        epsilon: added to the variance.
-        by_reductions: whether the gradient's means are reductions, not products.
+        epsilon: Added to the variance.
+        by_reductions: Computes the gradient's means by reductions instead of matmuls.
 
     Returns:
-        Like ``x``.
+        float32 (..., channels).
     """
 
     @ops.custom_gradient
-    def normalized(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
+    def layer_norm(x: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, object]:
         centred = x - ops.mean(x, axis=1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=1, keepdims=True)
         inverse = ops.rsqrt(variance + epsilon)
         normal = centred * inverse
 
         def means(*tensors: Tensor) -> list[Tensor]:
-            """Averages tensors times the scale over channels: (rows, 1) each."""
+            """Computes the mean of each ``tensor * scale`` over channels: (rows, 1)."""
             if by_reductions:
                 return [ops.mean(y * scale, axis=1, keepdims=True) for y in tensors]
             column = ops.expand_dims(scale, 1) / x.shape[1]
@@ -81,4 +81,4 @@ def _with_gradient(
 
         return normal * scale + bias, gradient
 
-    return unflatten_tokens(x, normalized(flatten_tokens(x), scale, bias))
+    return unflatten_tokens(x, layer_norm(flatten_tokens(x), scale, bias))

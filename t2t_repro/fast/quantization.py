@@ -1,13 +1,13 @@
 """int8 quantization of a model's matmuls, on a CPU (see `int8_matmul`).
 
-``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``, where a are the rows in
-uint8, ``x = (a - zero) * step``, and Q is the matrix in int8, each column with its own
-scale. The zero point and ``step`` come from the range of x: constants found once on
-real text (`RangeObserver`), so that a row's product depends only on the row. The sums
-are integers and exact.
+``x W`` is computed as ``(a Q - zero * sum(Q)) * step * scale``: a are the rows in
+uint8, ``x = (a - zero) * step``, and Q is the matrix in int8 with one scale per column.
+The zero point and ``step`` follow from the activation range of x, which is measured
+once on real text (`RangeObserver`), so the result of a row depends only on the row. The
+sums are integers and exact.
 
-Between the two matmuls of a feed-forward network with ReLU, values stay in uint8, in
-the range of the second matmul.
+Between the two matmuls of a feed-forward network with ReLU, activations stay in uint8,
+in the activation range of the second matmul.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,17 +35,17 @@ Array = npt.NDArray[np.float32]
 
 
 class ActivationRange(NamedTuple):
-    """Range of a matmul's input activations; values outside are clipped."""
+    """Range of a matmul's input activations; values outside of it are clipped."""
 
     low: float
     high: float
 
 
 def matmul_groups(model: Transformer) -> dict[str, tuple[Dense | TokenEmbedding, ...]]:
-    """Returns the layers of all large matmuls of a built model.
+    """Returns the layers of each large matmul of a built model.
 
-    Layers that the same rows are multiplied by are a group. Its name is the path of its
-    first matrix in the model.
+    Layers with the same input share a matmul. The name of a matmul is the path, in the
+    model, of its first layer's matrix.
     """
     groups: list[tuple[Dense | TokenEmbedding, ...]] = []
     for stack in (model.encoder, model.decoder):
@@ -77,8 +77,8 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
     """Returns the weights of a group's matmul.
 
     Returns:
-        The matrices side by side, float32 (channels, units), and the biases, float32
-        (units,). A `TokenEmbedding` adds its bias itself.
+        The concatenated matrices, float32 (channels, units), and biases, float32
+        (units,). The bias of a `TokenEmbedding`, which adds it itself, is 0.
     """
     matrices, biases = [], []
     for layer in group:
@@ -93,7 +93,7 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
 def _share_matmul(
     group: Sequence[Dense | TokenEmbedding], whole: Callable[[tf.Tensor], tf.Tensor]
 ) -> None:
-    """Lets each layer of a group compute its columns of one matmul."""
+    """Replaces the matmul of each layer of a group by its columns of `whole`."""
     start = 0
     for layer in group:
         end = start + _matrix_of(layer).shape[1]
@@ -102,16 +102,16 @@ def _share_matmul(
 
 
 class QuantizedMatmul:
-    """A matrix in int8, and the matmul with it.
+    """Matmul with an int8 matrix.
 
     Args:
         matrix: float32 (channels, units).
         bias: float32 (units,), added to the product.
-        bounds: range of the rows; None: nothing is multiplied by the matrix.
+        bounds: Activation range of the rows; None if only `lookup` is used.
 
     Attributes:
-        codes: qint8 (units, channels), the matrix column by column.
-        high: the largest value of the rows.
+        codes: qint8 (units, channels), the transposed quantized matrix.
+        high: Upper end of the activation range.
     """
 
     def __init__(
@@ -120,9 +120,9 @@ class QuantizedMatmul:
         bias: Array | float = 0.0,
         bounds: ActivationRange | None = None,
     ) -> None:
-        most = np.abs(matrix).max(axis=0)
-        self._most = np.where(most == 0, 1, most).astype(np.float32)
-        self._scale = self._most / INT8_MAX
+        largest = np.abs(matrix).max(axis=0)
+        self._max = np.where(largest == 0, 1, largest).astype(np.float32)
+        self._scale = self._max / INT8_MAX
         codes = np.rint(matrix / self._scale).astype(np.int8)
         self.codes = tf.Variable(
             tf.bitcast(np.ascontiguousarray(codes.T), tf.qint8),
@@ -135,19 +135,19 @@ class QuantizedMatmul:
         zero = self._zero * self._step * self._scale
         sums = codes.sum(axis=0, dtype=np.int64)
         self._bias = np.asarray(bias - zero * sums, np.float32)
-        # In a function, so that several graphs of an export have one copy.
-        self._columns = tf.function(self._of_columns, autograph=False)
+        # A tf.function lets the graphs of an export share one copy of both tensors.
+        self._constants = tf.function(self._bias_and_max, autograph=False)
 
     def __call__(self, x: tf.Tensor, high: float | None = None) -> tf.Tensor:
-        """Multiplies rows.
+        """Multiplies rows by the matrix.
 
         Args:
             x: float32 (rows, channels); or quint8, from a call with `high`.
-            high: the value that the largest uint8 of a rectified product stands for;
-                larger values are clipped. None: the product is not rectified.
+            high: Applies ReLU and quantizes the result; the largest uint8 represents
+                this value, and larger values are clipped. None: float32, no ReLU.
 
         Returns:
-            The product, float32 (rows, units); rectified, quint8 (rows, units).
+            float32 (rows, units); with `high` quint8 (rows, units).
         """
         if x.dtype != tf.quint8:
             x, _, _ = tf.raw_ops.QuantizeV2(
@@ -158,18 +158,23 @@ class QuantizedMatmul:
                 mode="MIN_COMBINED",
                 round_mode="HALF_AWAY_FROM_ZERO",
             )
-        bias, most = self._columns()
-        most_row = UINT8_MAX * self._step
-        return int8_matmul(x, self.codes.value(), bias, most_row, most, high)
+        bias, weight_max = self._constants()
+        row_max = UINT8_MAX * self._step
+        return int8_matmul(x, self.codes.value(), bias, row_max, weight_max, high)
 
-    def _of_columns(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns bias and largest weight of each, float32 (units,)."""
-        return tf.constant(self._bias), tf.constant(self._most)
+    def _bias_and_max(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the bias and the largest weight of each column: float32 (units,)."""
+        return tf.constant(self._bias), tf.constant(self._max)
 
     def lookup(self, table: object, ids: tf.Tensor) -> tf.Tensor:
-        """Returns columns of the matrix, for int32 (...): float32 (..., channels).
+        """Replaces `TokenEmbedding.lookup`: returns columns of the int8 matrix.
 
-        It replaces `TokenEmbedding.lookup`, whose table is not read.
+        Args:
+            table: The embedding table, which is not read.
+            ids: int32 (...).
+
+        Returns:
+            float32 (..., channels).
         """
         codes = tf.bitcast(tf.gather(self.codes.value(), ids), tf.int8)
         return tf.cast(codes, tf.float32) * tf.gather(self._scale, ids)[..., None]
@@ -177,7 +182,7 @@ class QuantizedMatmul:
 
 @dataclass(frozen=True)
 class QuantizedFeedForward:
-    """A feed-forward network whose hidden values are uint8, never float32."""
+    """Feed-forward network with hidden activations in uint8."""
 
     hidden: QuantizedMatmul
     output: QuantizedMatmul
@@ -189,14 +194,14 @@ class QuantizedFeedForward:
 
 
 def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) -> None:
-    """Lets the layers of a built model compute their matmuls in int8.
+    """Makes the layers of a built model compute their matmuls in int8.
 
-    Embedding tables are kept in int8, too. Graphs that were traced before stay as they
-    are.
+    Embedding lookups also read int8 tables. Graphs that were traced before do not
+    change.
 
     Args:
-        model: its weights are taken as they are now.
-        bounds: the range of each of its `matmul_groups`, by name.
+        model: The model; its current weights are quantized.
+        bounds: Activation range of each group of `matmul_groups`, by name.
     """
     matmuls: dict[keras.layers.Layer, QuantizedMatmul] = {}
     for name, group in matmul_groups(model).items():
@@ -218,7 +223,7 @@ def quantize_model(model: Transformer, bounds: Mapping[str, ActivationRange]) ->
 
 
 def is_quantized(model: Transformer) -> bool:
-    """Whether a model's matmuls are computed in int8."""
+    """Returns whether a model's matmuls are computed in int8."""
     return _quantized_matmul(model.softmax_table) is not None
 
 
@@ -226,7 +231,7 @@ def graph_variables(model: Transformer) -> tuple[list[tf.Variable], list[tf.Vari
     """Returns the variables that the graphs of a model read.
 
     Returns:
-        The weights that are not replaced by int8 matrices, and these matrices.
+        The weights that int8 matrices do not replace, and the int8 matrices.
     """
     replaced: set[str] = set()
     matmuls: dict[QuantizedMatmul, None] = {}
@@ -246,58 +251,62 @@ def _quantized_matmul(layer: keras.layers.Layer) -> QuantizedMatmul | None:
 
 
 class RangeObserver:
-    """Observes the range of each matmul's rows, position by position, in a context.
+    """Context manager that records the activations' range in each matmul of a model.
+
+    It records the minimum and maximum of each row, that is of each token.
 
     Args:
-        model: already built; in the context its matmuls are observed.
+        model: The model, already built.
     """
 
     def __init__(self, model: Transformer) -> None:
         self._model = model
         self._groups = matmul_groups(model)
-        self._seen: dict[str, list[Array]] = {name: [] for name in self._groups}
+        self._extremes: dict[str, list[Array]] = {name: [] for name in self._groups}
 
     def __enter__(self) -> Self:
-        """Replaces the matmuls by ones that are observed, in float32."""
+        """Replaces the matmuls by observed float32 matmuls."""
         for name, group in self._groups.items():
-            _share_matmul(group, self._observed(name))
+            _share_matmul(group, self._observed_matmul(name))
         for norm in _norms(self._model):
             norm.normalize = normalize_in_float64
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Gives the layers their own matmuls again."""
+        """Restores the layers' own matmuls."""
         for layer in chain.from_iterable(self._groups.values()):
             del layer.matmul
         for norm in _norms(self._model):
             del norm.normalize
 
     def bounds(self, share: float) -> dict[str, ActivationRange]:
-        """Returns the ranges that hold all values of this share of the positions.
+        """Returns the activation range of each matmul.
 
-        Zero is within each. A matmul that was not computed has the range 0 to 1.
+        Its ends are quantiles: all values of a token are below the upper end for
+        `share` of the tokens, and above the lower end for `share` of them. It includes
+        0. A matmul that was not computed has the range 0 to 1.
         """
-        found = {}
-        for name, seen in self._seen.items():
-            lows, highs = np.concatenate(seen, axis=1) if seen else np.zeros((2, 1))
+        ranges = {}
+        for name, rows in self._extremes.items():
+            lows, highs = np.concatenate(rows, axis=1) if rows else np.zeros((2, 1))
             low = min(0.0, float(np.quantile(lows, 1 - share, method="lower")))
             high = max(0.0, float(np.quantile(highs, share, method="higher")))
-            found[name] = ActivationRange(low, high if high > low else low + 1.0)
-        return found
+            ranges[name] = ActivationRange(low, high if high > low else low + 1.0)
+        return ranges
 
-    def _observed(self, name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    def _observed_matmul(self, name: str) -> Callable[[tf.Tensor], tf.Tensor]:
         matrix, bias = _weights(self._groups[name])
-        seen = self._seen[name]
+        rows = self._extremes[name]
 
-        def note(lows: Array, highs: Array) -> None:
-            seen.append(np.stack([lows, highs]))
+        def record(lows: Array, highs: Array) -> None:
+            rows.append(np.stack([lows, highs]))
 
-        def product(x: tf.Tensor) -> tf.Tensor:
+        def matmul(x: tf.Tensor) -> tf.Tensor:
             ends = [tf.reduce_min(x, axis=1), tf.reduce_max(x, axis=1)]
-            with tf.control_dependencies([tf.numpy_function(note, ends, [])]):
+            with tf.control_dependencies([tf.numpy_function(record, ends, [])]):
                 return tf.matmul(x, matrix) + bias
 
-        return product
+        return matmul
 
 
 def _norms(model: Transformer) -> list[LayerNormalization]:

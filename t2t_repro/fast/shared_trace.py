@@ -1,4 +1,4 @@
-"""The layers of a stack, traced as one."""
+"""Traces the layers of a stack as one function."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -27,18 +27,18 @@ def apply_layers_once_traced(
 ) -> Tensor:
     """Replaces `functional.apply_layers` inside a TensorFlow graph.
 
-    Python builds a graph operation by operation, which for layers that are alike takes
-    as many times as long as there are layers. Here it is the first layer that is
-    called, with the weights of each, in one function. TensorFlow puts the function in
-    place of its calls before it optimizes the graph, so a step takes no longer.
+    Python builds a graph operation by operation, so the time to trace equal layers
+    grows with their number. This function traces only the first layer, and calls the
+    trace with the weights of each layer. TensorFlow inlines the calls before it
+    optimizes the graph, so steps are equally fast.
 
-    What the layers would draw from generators of their own, and masks that tensors
-    carry, are lost that way: then they are called one by one.
+    The reference runs instead if layers draw dropout masks without a seed, or if an
+    input carries a Keras mask: a shared trace would lose both.
 
-    The layers of a quantized model are called one by one, too, though on rows, because
-    each has its own int8 matrices. So are layers that XLA compiles: shapes go from the
-    function's forward part to its backward part, which makes all its arguments
-    constants for XLA, the weights too, and so a program that serves one call.
+    Two kinds of layers are called separately, on flattened tokens. Quantized layers
+    have different int8 matrices. Layers compiled by XLA would be compiled again at
+    every call, because the function passes shapes to its gradient, so that XLA treats
+    all its arguments as constants, weights included.
     """
     first, seed = layers[0], given_seed()
     draws = seed is None and context.get("training")
@@ -54,11 +54,12 @@ def apply_layers_once_traced(
 
     @tf.function(autograph=False)
     def apply(rows: Tensor, weights: list[Tensor], seed: Tensor | None) -> Tensor:
-        given = nullcontext() if seed is None else dropout_seed(seed)
-        with keras.StatelessScope(zip(first.weights, weights, strict=True)), given:
+        seeded = nullcontext() if seed is None else dropout_seed(seed)
+        with keras.StatelessScope(zip(first.weights, weights, strict=True)), seeded:
             return on_rows(first, rows)
 
-    # Masks of dropout are those of the layers themselves, called one by one.
+    # A layer's seed depends on its path. Replacing the first layer's path by that of
+    # each layer gives the same dropout masks as separate calls.
     salt = salt_of(first.path)
     for layer in layers:
         weights = [ops.cast(v, v.dtype) for v in layer.weights]
@@ -70,7 +71,7 @@ def apply_layers_once_traced(
 
 
 class _OnRows:
-    """Applies a layer to rows, with what all layers of the stack are called with."""
+    """Applies a layer to flattened tokens, with the arguments of the whole stack."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class _OnRows:
 
 
 def _with_heads(mask: Tensor | None) -> Tensor | None:
-    """Gives a mask of rank 3 the axis of heads."""
+    """Adds an axis for the heads to a mask of rank 3."""
     if mask is None or len(mask.shape) != 3:
         return mask
     return ops.expand_dims(mask, 1)

@@ -1,17 +1,16 @@
-"""Fast matrix products for a few rows on a CPU.
+"""Fast matmuls of a few rows on a CPU.
 
-A step of a search has a row for each hypothesis. A product of few rows reads the
-matrix where it lies, which is slow in two cases:
+A decoding step has one row per hypothesis. A matmul of few rows reads the matrix in
+place, without repacking it, which is slow in two cases:
 
-- Up to 32 rows take as long as the matrix takes to be read, by one core. As two
-  products of half of the matrix each, which depend on nothing of each other, they are
-  computed on two cores; the halves are views, not copies.
-- With more rows, those places of a column that lie 2^n apart have few lines of the
-  processor's cache between them and drive each other out of it. In a copy whose rows
-  are a line longer they do not. It is made once, before the first step.
+- With up to 32 rows, one core reads the matrix, and reading takes most of the time. Two
+  independent matmuls of half of the matrix run on two cores. The halves are views, not
+  copies.
+- With more rows, the elements of a column conflict in the processor's cache if the
+  length of a row is a multiple of 128 elements. A copy of the matrix with rows longer
+  by one cache line avoids that. It is made once, before the first step.
 
-Matrices that are multiplied by the same rows are laid side by side, once, for one
-product.
+Matrices that are multiplied by the same rows are concatenated for one matmul.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,40 +27,40 @@ from t2t_repro.layers.functional import linear as reference_linear
 from t2t_repro.layers.functional import tied_logits as reference_logits
 from t2t_repro.system.dispatch import dispatched
 
-# To begin an operation on another core takes about as long as to read half a MiB.
-# A matrix of less than 3 MiB in float32 is left whole.
-_LEAST_WEIGHTS = 3 * 2**18
+# Matrices of less than 3 MiB in float32 are not divided: starting an operation on
+# another core takes about the time of reading half a MiB.
+_MIN_WEIGHTS = 3 * 2**18
 
-# With more rows a core has more to do in computing than in reading.
-_MOST_ROWS = 32
+# With more rows, computing takes longer than reading the matrix.
+_MAX_ROWS = 32
 
-# A line of the cache, in float32.
-_LONGER = 16
+# One cache line, in float32 elements.
+_CACHE_LINE = 16
 
-# Rows of a multiple of so many float32 are made longer: eight lines, so that a column
-# lies in eight of the 64 sets of a first-level cache, or in fewer.
-_ALIASING = 128
+# Rows whose length is a multiple of this number of float32 elements (8 cache lines) are
+# padded: their columns would use at most 8 of the 64 sets of a first-level cache.
+_CONFLICT_STRIDE = 128
 
-_Product = Callable[[Tensor], Tensor]
+_Matmul = Callable[[Tensor], Tensor]
 _Group = tuple[Dense | TokenEmbedding, ...]
 
 
 @dataclass(frozen=True)
 class SharedMatmul:
-    """Replaces the `matmul` of a layer by its part of a matmul that layers share.
+    """Replaces the `matmul` of a layer by its columns of a shared matmul.
 
     Attributes:
-        whole: maps float (rows, channels) to (rows, units of all the layers).
-        columns: those of the layer; None: it is the only one.
+        whole: Maps float (rows, channels) to (rows, units of all layers).
+        columns: The layer's columns; None if it is the only layer.
     """
 
-    whole: _Product
+    whole: _Matmul
     columns: slice | None = None
 
     def __call__(
         self, x: Tensor, weights: object = None, bias: object = None
     ) -> Tensor:
-        """Maps float (..., channels) to (..., units); `whole` has its own weights."""
+        """Maps float (..., channels) to (..., units); ignores the layer's weights."""
         rows = self.whole(flatten_tokens(x))
         if self.columns is not None:
             rows = rows[:, self.columns]
@@ -72,32 +71,32 @@ class StepMatmuls:
     """Computes the matmuls of a decoding step, some of them with prepacked weights.
 
     Args:
-        prepacked: the prepacked matmuls, without biases, by the layers they replace.
+        prepacked: Matmuls with prepacked weights, without biases, by layers.
     """
 
-    def __init__(self, prepacked: Mapping[_Group, _Product] | None = None) -> None:
+    def __init__(self, prepacked: Mapping[_Group, _Matmul] | None = None) -> None:
         self._prepacked = prepacked or {}
 
     def __call__(self, x: Tensor, *layers: Dense) -> Tensor:
-        """Applies layers to the same rows.
+        """Applies one or several layers to the same rows.
 
         Args:
             x: float (rows, channels).
-            *layers: one or several, all of them with biases or none.
+            *layers: The layers; either all have a bias or none.
 
         Returns:
-            float (rows, units), the units of all layers side by side.
+            float (rows, units), the concatenated outputs of the layers.
         """
-        product = self._prepacked.get(layers)
-        if product is None:
+        matmul = self._prepacked.get(layers)
+        if matmul is None:
             shared = layers[0].matmul
             if isinstance(shared, SharedMatmul):
                 return shared.whole(x)
             if len(layers) == 1:
                 return layers[0](x)
             # Concatenating the kernels at every call would take longer.
-            product = _by_parts([ops.cast(each.kernel, x.dtype) for each in layers])
-        y = product(x)
+            matmul = _by_columns([ops.cast(each.kernel, x.dtype) for each in layers])
+        y = matmul(x)
         if not layers[0].use_bias:
             return y
         biases = [ops.cast(each.bias, x.dtype) for each in layers]
@@ -111,78 +110,79 @@ class StepMatmuls:
         return self(hidden, network.output_projection)
 
     def logits(self, x: Tensor, table: TokenEmbedding) -> Tensor:
-        """Multiplies float (rows, d_model) by a table: (rows, V)."""
-        product = self._prepacked.get((table,))
-        if product is None:
+        """Computes the logits of float (rows, d_model): (rows, V)."""
+        matmul = self._prepacked.get((table,))
+        if matmul is None:
             return table(x, reverse=True)
-        y = product(ops.cast(x, table.compute_dtype))
+        y = matmul(ops.cast(x, table.compute_dtype))
         return y if table.bias is None else ops.add(y, ops.cast(table.bias, y.dtype))
 
 
 def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
-    """Copies weights for the steps of a search on a CPU, once before the first step.
+    """Prepacks weights for the steps of a search on a CPU, before the first step.
 
     Args:
-        groups: layers that the same rows are multiplied by; a `TokenEmbedding` is a
-            group of its own. Layers with another `matmul` are skipped.
-        rows: int32 (), the largest number of rows of a step.
-        dtype: of the products.
+        groups: Layers that share a matmul, because they have the same input. A
+            `TokenEmbedding` is the only layer of its group. Layers whose `matmul` was
+            replaced are skipped.
+        rows: int32 (), the largest number of rows in a step.
+        dtype: Dtype of the matmuls.
     """
-    groups = _own_weights(groups)
+    groups = _with_own_weights(groups)
     if not groups:
         return StepMatmuls()
-    given = [_weights(group, dtype) for group in groups]
+    weights = [_weights(group, dtype) for group in groups]
     are_tables = [isinstance(group[0], TokenEmbedding) for group in groups]
-    both = list(zip(given, are_tables, strict=True))
+    both = list(zip(weights, are_tables, strict=True))
 
     def copies() -> list[Tensor]:
         return [
-            _longer(ops.transpose(each) if is_table else each)
+            _pad_rows(ops.transpose(each) if is_table else each)
             for each, is_table in both
         ]
 
     def no_copies() -> list[Tensor]:
-        # With so few rows a large table is only read in halves.
+        # Up to _MAX_ROWS rows, only the halves of a large table are read.
         return [
             ops.transpose(each if _is_small(each) else each[:0]) if is_table else each
             for each, is_table in both
         ]
 
-    long = ops.cond(ops.convert_to_tensor(rows) > _MOST_ROWS, copies, no_copies)
-    products = [
-        (_with_table if is_table else _with_kernel)(each, copy)
-        for (each, is_table), copy in zip(both, long, strict=True)
+    padded = ops.cond(ops.convert_to_tensor(rows) > _MAX_ROWS, copies, no_copies)
+    matmuls = [
+        (_by_table if is_table else _by_kernel)(each, copy)
+        for (each, is_table), copy in zip(both, padded, strict=True)
     ]
-    return StepMatmuls(dict(zip(groups, products, strict=True)))
+    return StepMatmuls(dict(zip(groups, matmuls, strict=True)))
 
 
 def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
-    """Copies weights, with their values now, for small matmuls that XLA compiles.
+    """Copies the current weights for small matmuls that XLA compiles.
 
-    XLA divides such a product among the cores itself. It reads two matrices of half
-    the columns sooner than one of all, and a transposed one slowest.
+    XLA divides these matmuls among the cores itself. It reads two matrices of half the
+    columns faster than one matrix, and reads a transposed matrix slowest.
 
     Args:
-        groups: as those of `prepack`.
-        dtype: of the products.
+        groups: Layers that share a matmul, as for `prepack`.
+        dtype: Dtype of the matmuls.
     """
     prepacked = {}
-    for group in _own_weights(groups):
+    for group in _with_own_weights(groups):
         is_table = isinstance(group[0], TokenEmbedding)
         weights = _weights(group, dtype)
         if is_table or len(group) > 1 or not _is_small(weights):
-            parts = _in_columns(ops.transpose(weights) if is_table else weights)
-            prepacked[group] = _by_parts(parts)
+            halves = _split_columns(ops.transpose(weights) if is_table else weights)
+            prepacked[group] = _by_columns(halves)
     return StepMatmuls(prepacked)
 
 
-def _own_weights(groups: Sequence[_Group]) -> list[_Group]:
-    """Returns the groups whose layers multiply by their own weights."""
+def _with_own_weights(groups: Sequence[_Group]) -> list[_Group]:
+    """Returns the groups whose layers use the reference matmul with their weights."""
     return [g for g in groups if g[0].matmul in (reference_linear, reference_logits)]
 
 
 def _weights(group: _Group, dtype: str) -> Tensor:
-    """Returns the kernels side by side, (channels, units), or the table, (V, d)."""
+    """Returns the concatenated kernels, (channels, units), or the table, (V, d)."""
     weights = [
         ops.cast(each.table if isinstance(each, TokenEmbedding) else each.kernel, dtype)
         for each in group
@@ -191,14 +191,14 @@ def _weights(group: _Group, dtype: str) -> Tensor:
 
 
 def linear(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Replaces `functional.linear`: one matmul for all positions of a batch."""
+    """Replaces `functional.linear`: one matmul for all tokens of a batch."""
     rows = flatten_tokens(x)
     y = matmul(rows, ops.cast(kernel, rows.dtype))
     return unflatten_tokens(x, y if bias is None else ops.add(y, bias))
 
 
 def tied_logits(x: Tensor, table: Tensor) -> Tensor:
-    """Replaces `functional.tied_logits`: one matmul for all positions of a batch."""
+    """Replaces `functional.tied_logits`: one matmul for all tokens of a batch."""
     rows = flatten_tokens(x)
     y = matmul(rows, ops.cast(table, rows.dtype), transposed=True)
     return unflatten_tokens(x, y)
@@ -206,19 +206,22 @@ def tied_logits(x: Tensor, table: Tensor) -> Tensor:
 
 @dispatched
 def matmul(x: Tensor, matrix: Tensor, transposed: bool = False) -> Tensor:
-    """``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
+    """Computes ``x W`` or ``x W^T``: float (rows, channels) to (rows, units)."""
     return ops.matmul(x, ops.transpose(matrix) if transposed else matrix)
 
 
-def _longer(matrix: Tensor) -> Tensor:
-    """Makes the rows of float (channels, units) a line longer where that helps."""
-    if not _is_aliasing(matrix.shape[1]):
+def _pad_rows(matrix: Tensor) -> Tensor:
+    """Pads rows of float (channels, units) by a cache line, if columns conflict."""
+    if not _has_conflicts(matrix.shape[1]):
         return matrix
-    return ops.pad(matrix, [[0, 0], [0, _LONGER]])
+    return ops.pad(matrix, [[0, 0], [0, _CACHE_LINE]])
 
 
-def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
-    """Takes float (channels, units), and the same as `prepacked` copied it."""
+def _by_kernel(kernel: Tensor, padded: Tensor) -> _Matmul:
+    """Returns the matmul with a kernel, float (channels, units).
+
+    `padded` is its copy with padded rows, from `prepack`.
+    """
     middle = [kernel.shape[0] // 2]
     halves = ops.split(kernel, middle, 0)
 
@@ -226,61 +229,64 @@ def _with_kernel(kernel: Tensor, long: Tensor) -> _Product:
         first, second = map(ops.matmul, ops.split(x, middle, 1), halves)
         return first + second
 
-    return _product_of(kernel, divided, long, kernel.shape[1])
+    return _matmul_for_any_rows(kernel, divided, padded, kernel.shape[1])
 
 
-def _with_table(table: Tensor, long: Tensor) -> _Product:
-    """Takes float (units, channels), and (channels, units) as `prepacked` copied it."""
+def _by_table(table: Tensor, padded: Tensor) -> _Matmul:
+    """Returns the matmul with a transposed table, float (units, channels).
+
+    `padded` is its transposed copy with padded rows, from `prepack`.
+    """
     halves = ops.split(table, [table.shape[0] // 2], 0)
 
     def divided(x: Tensor) -> Tensor:
         products = [ops.matmul(x, ops.transpose(half)) for half in halves]
         return ops.concatenate(products, 1)
 
-    return _product_of(table, divided, long, table.shape[0])
+    return _matmul_for_any_rows(table, divided, padded, table.shape[0])
 
 
-def _in_columns(matrix: Tensor) -> list[Tensor]:
+def _split_columns(matrix: Tensor) -> list[Tensor]:
     """Divides a large matrix, float (channels, units), into two of half the units."""
     if _is_small(matrix):
         return [matrix]
     return list(ops.split(matrix, [matrix.shape[1] // 2], 1))
 
 
-def _by_parts(parts: list[Tensor]) -> _Product:
-    """Multiplies by matrices that stand side by side."""
+def _by_columns(matrices: list[Tensor]) -> _Matmul:
+    """Returns the matmul with matrices that are concatenated along their columns."""
 
-    def product(x: Tensor) -> Tensor:
-        products = [matmul(x, part) for part in parts]
-        return products[0] if len(parts) == 1 else ops.concatenate(products, 1)
+    def concatenated(x: Tensor) -> Tensor:
+        products = [matmul(x, matrix) for matrix in matrices]
+        return products[0] if len(matrices) == 1 else ops.concatenate(products, 1)
 
-    return product
+    return concatenated
 
 
-def _product_of(
-    matrix: Tensor, divided: _Product, long: Tensor, units: int
-) -> _Product:
-    """Divides a product of few rows with a large matrix, and no other."""
+def _matmul_for_any_rows(
+    matrix: Tensor, divided: _Matmul, padded: Tensor, units: int
+) -> _Matmul:
+    """Returns the matmul, which is divided if rows are few and the matrix is large."""
 
     def whole(x: Tensor) -> Tensor:
-        product = ops.matmul(x, long)
-        if _is_aliasing(units):
-            product = product[:, :units]
-        # TensorFlow knows no width of what is longer or not; a reshape tells it.
-        return ops.reshape(product, (-1, units))
+        y = ops.matmul(x, padded)
+        if _has_conflicts(units):
+            y = y[:, :units]
+        # The width of `padded` is unknown statically after ops.cond.
+        return ops.reshape(y, (-1, units))
 
-    def product(x: Tensor) -> Tensor:
-        few = ops.shape(x)[0] <= _MOST_ROWS
+    def chosen(x: Tensor) -> Tensor:
+        few = ops.shape(x)[0] <= _MAX_ROWS
         return ops.cond(few, lambda: divided(x), lambda: whole(x))
 
-    return whole if _is_small(matrix) else product
+    return whole if _is_small(matrix) else chosen
 
 
-def _is_aliasing(units: int) -> bool:
-    """Tells whether the places of a column are in each other's way in the cache."""
-    return units % _ALIASING == 0
+def _has_conflicts(units: int) -> bool:
+    """Returns whether the elements of a column conflict in the processor's cache."""
+    return units % _CONFLICT_STRIDE == 0
 
 
 def _is_small(matrix: Tensor) -> bool:
     rows, columns = matrix.shape
-    return bool(rows * columns < _LEAST_WEIGHTS)
+    return bool(rows * columns < _MIN_WEIGHTS)

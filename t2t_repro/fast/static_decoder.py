@@ -1,4 +1,4 @@
-"""A cached decoder whose state never changes its shape, for XLA to compile."""
+"""Cached decoder with a state of constant shape, as XLA needs."""
 
 from typing import Self
 
@@ -13,30 +13,29 @@ from t2t_repro.models.transformer import Transformer
 
 
 class StaticDecoder(KVCacheDecoder):
-    """One step of the decoder at a time, for a sentence alone.
+    """`KVCacheDecoder` for single sentences, in a function that XLA compiles.
 
-    A step of one sentence is many small operations, each of which TensorFlow has to
-    begin; compiled, they are few. What is left is reading the weights, on all cores.
-
-    It is a `KVCacheDecoder`, to be called in a function that XLA compiles.
+    With one sentence, a step consists of many small operations, and starting them takes
+    TensorFlow most of the time. XLA fuses them; reading the weights, on all cores, then
+    takes most of the time.
 
     Args:
-        model: the model, already built.
-        beam_size: hypotheses per sentence.
-        width: the most steps.
-        halves: the matmuls of its steps, from `halves_of_a_step`.
+        model: The model, already built.
+        beam_size: Hypotheses per sentence.
+        width: Maximum number of steps.
+        matmuls: Matmuls of a step, from `split_step_weights`.
     """
 
     def __init__(
-        self, model: Transformer, beam_size: int, width: int, halves: StepMatmuls
+        self, model: Transformer, beam_size: int, width: int, matmuls: StepMatmuls
     ) -> None:
-        super().__init__(model, beam_size, halves)
-        self._columns = FixedKVCacheSlots(**vars(self._columns), width=width)
+        super().__init__(model, beam_size, matmuls)
+        self._slots = FixedKVCacheSlots(**vars(self._slots), width=width)
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
-        """Runs the encoder, and folds its output into every layer's projections.
+        """Runs the encoder, and folds a short output into each layer's projections.
 
-        The length of the inputs, int32 (batch, source), is static.
+        The inputs are int32 (batch, source), with a static length.
         """
         state = super().start(inputs)
         caches = []
@@ -51,7 +50,7 @@ class StaticDecoder(KVCacheDecoder):
         return state._replace(layers=tuple(caches))
 
     def prepacked(self, sentences: tf.Tensor) -> Self:
-        """Returns itself: the halves serve any number of sentences."""
+        """Returns the decoder itself: its matmuls suit any number of sentences."""
         return self
 
     def _cross_attend(
@@ -67,11 +66,11 @@ class StaticDecoder(KVCacheDecoder):
         return super()._cross_attend(attention, y, cache, bias)
 
 
-def halves_of_a_step(model: Transformer) -> StepMatmuls:
-    """Copies the weights of a decoder's step, as fast matmuls read them."""
+def split_step_weights(model: Transformer) -> StepMatmuls:
+    """Copies the decoder's weights in a layout that XLA's matmuls read fast."""
     return split_weights([*matmuls_of_a_step(model)], model.compute_dtype)
 
 
 def _is_foldable(source: int, attention: MultiHeadAttention) -> bool:
-    """Whether folded matrices are smaller than the projections, which have no bias."""
+    """Returns whether folding is possible (no bias) and makes the matrices smaller."""
     return not attention.query.use_bias and source < min(attention.d_k, attention.d_v)

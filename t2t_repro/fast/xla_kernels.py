@@ -1,4 +1,4 @@
-"""Forms that XLA computes sooner on a CPU."""
+"""Matmul and random numbers in forms that are faster under XLA on a CPU."""
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
@@ -10,52 +10,52 @@ from t2t_repro.layers.functional import Shape
 
 
 def in_xla() -> bool:
-    """Whether XLA will compile what is traced now."""
+    """Returns whether XLA will compile the graph that is being traced."""
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
 
 
 def matmul(x: tf.Tensor, matrix: tf.Tensor, transposed: bool = False) -> tf.Tensor:
-    """Replaces `small_batch_matmul.matmul`, with an explicit matrix gradient.
+    """Replaces `small_batch_matmul.matmul`; avoids a transposed left operand.
 
-    That gradient is a product whose left operand is transposed. XLA's library gathers
-    such an operand element by element, and the product takes up to 1.7 times as long.
+    The gradient of the matrix is a matmul with a transposed left operand. XLA's library
+    gathers such an operand element by element, which is up to 1.7 times slower.
     """
     if not in_xla():
         return small_batch_matmul.matmul.reference(x, matrix, transposed)
 
     @tf.custom_gradient
-    def multiplied(x: tf.Tensor, matrix: tf.Tensor) -> tuple[tf.Tensor, object]:
+    def multiply(x: tf.Tensor, matrix: tf.Tensor) -> tuple[tf.Tensor, object]:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             by_x = small_batch_matmul.matmul.reference(upstream, matrix, not transposed)
             sides = (upstream, x) if transposed else (x, upstream)
-            return by_x, _across_rows(*sides)
+            return by_x, _transposed_matmul(*sides)
 
         return small_batch_matmul.matmul.reference(x, matrix, transposed), gradient
 
-    return multiplied(x, matrix)
+    return multiply(x, matrix)
 
 
 def uniform(shape: Shape, seed: tf.Tensor) -> tf.Tensor:
-    """Replaces `seeded_dropout.uniform`: other numbers, just as good.
+    """Replaces `seeded_dropout.uniform`; draws other numbers, by Threefry.
 
-    XLA draws TensorFlow's own (Philox) in 2.7 times TensorFlow's time, Threefry's in
-    0.8 times. Outside XLA, TensorFlow has no Threefry.
+    Under XLA, Philox takes 2.7 times and Threefry 0.8 times the time of TensorFlow's
+    Philox. TensorFlow supports Threefry only under XLA.
     """
     if not in_xla():
         return seeded_dropout.uniform.reference(shape, seed)
     return tf.random.stateless_uniform(shape, seed, alg="threefry")
 
 
-def _across_rows(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+def _transposed_matmul(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
     """Computes ``left^T right``: float (rows, a) and (rows, b) to (a, b).
 
-    The narrower side is the one that is copied to be transposed.
+    It copies and transposes the narrower operand.
     """
     if left.shape[1] <= right.shape[1]:
-        return tf.matmul(_as_written(tf.transpose(left)), right)
-    return tf.transpose(_as_written(tf.matmul(_as_written(tf.transpose(right)), left)))
+        return tf.matmul(_barrier(tf.transpose(left)), right)
+    return tf.transpose(_barrier(tf.matmul(_barrier(tf.transpose(right)), left)))
 
 
-def _as_written(x: tf.Tensor) -> tf.Tensor:
-    """Keeps XLA from taking a transposition into a product, or out of it."""
+def _barrier(x: tf.Tensor) -> tf.Tensor:
+    """Prevents XLA from fusing a transposition with a matmul."""
     return xla.optimization_barrier(x)[0]

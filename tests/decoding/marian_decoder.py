@@ -1,7 +1,7 @@
-"""A plain Transformer with the weights of a Marian model, as a search's decoder.
+"""A plain Transformer with the weights of a Marian model, for the step of a search.
 
-Every step computes the whole hypothesis again: slow, and short enough to be checked by
-eye. Ids are in this project's order: PAD 0, EOS 1, the rest as in Marian's vocabulary.
+Every step computes the whole hypothesis again, which is slow but easy to check. Ids
+are in this project's order: PAD 0, EOS 1, then the order of Marian's vocabulary.
 """
 
 from pathlib import Path
@@ -22,12 +22,13 @@ ACTIVATIONS = {
 
 
 class MarianDecoder:
-    """Post-norm Transformer with biases; `programs` says whose positions and epsilon.
+    """Post-norm Transformer with biases.
 
     Args:
-        folder: Marian's files of a model.
-        activation: of the feed-forward layers.
-        program: "marian" or "transformers".
+        folder: Directory with Marian's files of a model.
+        activation: Activation of the feed-forward layers, a key of `ACTIVATIONS`.
+        program: Program whose position encoding and epsilon are used, "marian" or
+            "transformers".
     """
 
     def __init__(self, folder: Path, activation: str, program: str = "marian") -> None:
@@ -75,16 +76,16 @@ class MarianDecoder:
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
-        """Scores the next symbols."""
+        """Computes the logits of the next tokens."""
         past = tf.concat([state["ids"], ids[:, :, None]], axis=2)
         rows, beam, length = tf.unstack(tf.shape(past))
         memory = tf.repeat(state["memory"], beam, axis=0)
-        seen = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
+        source_mask = tf.repeat(state["mask"], beam, axis=0)[:, None, None]
         x = self._embedded(1, tf.reshape(past, [rows * beam, length]))
         causal = tf.linalg.band_part(tf.ones([length, length], tf.bool), -1, 0)
         for layer in self._layers("decoder"):
             x = self._attend(f"{layer}_self", x, x, causal)
-            x = self._attend(f"{layer}_context", x, memory, seen)
+            x = self._attend(f"{layer}_context", x, memory, source_mask)
             x = self._feed_forward(layer, x)
         logits = tf.matmul(x[:, -1], self._tables[1], transpose_b=True) + self._bias
         logits = tf.reshape(logits, [rows, beam, self._tables[1].shape[0]])
@@ -97,13 +98,13 @@ class MarianDecoder:
         return {name: tf.gather(value, keep) for name, value in state.items()}
 
     def _layers(self, side: str) -> list[str]:
-        """The beginnings of the names of a side's layers, in order."""
-        found = {
+        """Returns the name prefixes of a side's layers, in order."""
+        prefixes = {
             name.rsplit("_ffn_W1", 1)[0]
             for name in self._weights
             if name.startswith(f"{side}_l") and name.endswith("_ffn_W1")
         }
-        return sorted(found)
+        return sorted(prefixes)
 
     def _embedded(self, side: int, ids: tf.Tensor) -> tf.Tensor:
         table = self._tables[side]
@@ -120,14 +121,15 @@ class MarianDecoder:
     def _attend(
         self, name: str, x: tf.Tensor, memory: tf.Tensor, mask: tf.Tensor
     ) -> tf.Tensor:
-        """Residual attention; mask broadcasts to (rows, heads, queries, keys)."""
+        """Computes residual attention; mask: bool (rows, heads, queries, keys)."""
 
         def heads(letter: str, values: tf.Tensor) -> tf.Tensor:
-            found = self._dense(f"{name}_W{letter}", f"{name}_b{letter}", values)
-            rows, length, depth = found.shape[0], tf.shape(found)[1], found.shape[2]
-            rows = tf.shape(found)[0] if rows is None else rows
+            projected = self._dense(f"{name}_W{letter}", f"{name}_b{letter}", values)
+            rows, _, depth = projected.shape
+            rows = tf.shape(projected)[0] if rows is None else rows
+            length = tf.shape(projected)[1]
             shape = [rows, length, self._heads, depth // self._heads]
-            return tf.transpose(tf.reshape(found, shape), [0, 2, 1, 3])
+            return tf.transpose(tf.reshape(projected, shape), [0, 2, 1, 3])
 
         query, key, value = heads("q", x), heads("k", memory), heads("v", memory)
         weights = tf.matmul(query, key, transpose_b=True) / query.shape[-1] ** 0.5
@@ -155,9 +157,12 @@ class MarianDecoder:
 
 
 class _Order:
-    """A vocabulary in both orders.
+    """A vocabulary in our order and in Marian's.
 
-    `theirs` are Marian's ids of ours from 1 on, `ours` the ids of ours by Marian's.
+    Attributes:
+        pieces: Pieces in our order.
+        theirs: Marian's ids in our order, from our id 1 on.
+        ours: Our ids, by Marian's ids.
     """
 
     def __init__(self, table: dict[str, int]) -> None:
@@ -169,11 +174,11 @@ class _Order:
 
 
 def _order(path: Path) -> _Order:
-    """Reads a vocabulary; BaseLoader takes `no` and `1` for text."""
+    """Reads a vocabulary; BaseLoader reads `no` and `1` as text."""
     entries: dict[str, Any] = yaml.load(path.read_text("utf-8"), yaml.BaseLoader)
     return _Order({piece: int(number) for piece, number in entries.items()})
 
 
 def _with_padding(table: tf.Tensor) -> tf.Tensor:
-    """Puts a row of zeros before a table."""
+    """Adds a row of zeros, for PAD, before a table."""
     return tf.concat([tf.zeros_like(table[:1]), table], axis=0)

@@ -1,9 +1,9 @@
-"""Marian's, Transformers' and OpenNMT-tf's beam search of one sentence, plainly.
+"""Marian's, Transformers' and OpenNMT-tf's beam searches in plain Python.
 
-Written after Marian's translator/beam_search.cpp and history.h, Transformers'
-generation/utils.py and OpenNMT-tf's utils/decoding.py, one hypothesis after the other.
-Of equally good continuations that of the earlier hypothesis, then the lower id, comes
-first, which no program promises; of finished hypotheses the one that ended earlier.
+Sources: Marian's translator/beam_search.cpp and history.h, Transformers'
+generation/utils.py and OpenNMT-tf's utils/decoding.py. Ties between continuations are
+broken by the earlier hypothesis, then by the lower id, which no program guarantees.
+Ties between finished hypotheses are broken by the one that ended earlier.
 """
 
 import itertools
@@ -16,11 +16,11 @@ from tests.decoding.toy_decoders import EOS, PAD
 
 Ids = tuple[int, ...]
 LogProbs = Callable[[Ids], np.ndarray]
-"""Of the next symbol after a hypothesis: float64 (vocab,)."""
+"""Computes log probabilities of the token after a hypothesis: float64 (vocab,)."""
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis."""
+    """A hypothesis and its score."""
 
     score: float
     ids: Ids
@@ -30,15 +30,15 @@ class Hypothesis(NamedTuple):
 def best_first(
     hypotheses: list[Hypothesis], margins: list[float] | None = None
 ) -> list[Hypothesis]:
-    """Sorts by score; of equal ones the earlier stays first.
+    """Sorts by score; ties keep their order.
 
-    `margins` gets the differences of neighbours that are no ties.
+    Score differences between neighbors, except for ties, are appended to `margins`.
     """
-    found = sorted(hypotheses, key=lambda each: -each.score)
+    ordered = sorted(hypotheses, key=lambda each: -each.score)
     if margins is not None:
-        pairs = itertools.pairwise(each.score for each in found)
+        pairs = itertools.pairwise(each.score for each in ordered)
         margins += [gap for one, other in pairs if (gap := one - other) > 0]
-    return found
+    return ordered
 
 
 def candidates(
@@ -47,14 +47,15 @@ def candidates(
     never: Ids,
     margins: list[float] | None = None,
 ) -> list[Hypothesis]:
-    """Every continuation of a beam, best first; the score is the log probability."""
-    found = []
+    """Returns the continuations of a beam, best first, scored by log probability."""
+    continuations = []
     for hypothesis in beam:
-        for symbol, log_prob in enumerate(log_probs(hypothesis.ids)):
-            if symbol not in (PAD, *never):
+        for token, log_prob in enumerate(log_probs(hypothesis.ids)):
+            if token not in (PAD, *never):
                 total = hypothesis.log_prob + float(log_prob)
-                found.append(Hypothesis(total, (*hypothesis.ids, symbol), total))
-    return best_first(found, margins)
+                ids = (*hypothesis.ids, token)
+                continuations.append(Hypothesis(total, ids, total))
+    return best_first(continuations, margins)
 
 
 def marian(
@@ -66,7 +67,7 @@ def marian(
     never: Ids = (),
     margins: list[float] | None = None,
 ) -> list[Hypothesis]:
-    """Returns all results, best first; ids end in EOS unless cut."""
+    """Returns all results, best first; ids end in EOS unless cut at the limit."""
     beam, results = [Hypothesis(0.0, (), 0.0)], []
     places = beam_size
     for length in range(1, limit + 1):
@@ -96,7 +97,7 @@ def transformers(
     beam, results = [Hypothesis(0.0, (), 0.0)], []
     for length in range(1, limit + 1):
         best = candidates(log_probs, beam, never, margins)[: 2 * beam_size]
-        if length == limit:  # Forced, and the forced symbol is certain.
+        if length == limit:  # EOS is forced, with probability 1.
             best = [Hypothesis(h.score, (*h.ids, EOS), h.log_prob) for h in beam]
         for _, ids, log_prob in best[:beam_size]:
             if ids[-1] == EOS:
@@ -118,9 +119,9 @@ def transformers(
 def opennmt(
     log_probs: LogProbs, limit: int, beam_size: int, penalty: float, never: Ids = ()
 ) -> list[Hypothesis]:
-    """Returns the beam at the end; ids end in EOS unless cut."""
+    """Returns the final beam; ids end in EOS unless cut at the limit."""
     beam = [Hypothesis(0.0, (), 0.0)]
-    # OpenNMT-tf keeps them by place, and ended hypotheses may change theirs.
+    # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
     compared = [0.0]
 
     def divisor(length: int) -> float:
@@ -129,18 +130,18 @@ def opennmt(
     for _ in range(limit):
         if all(EOS in each.ids for each in beam):
             break
-        found: list[tuple[float, Ids, float, bool]] = []
+        extended: list[tuple[float, Ids, float, bool]] = []
         for place, (_, ids, own) in enumerate(beam):
             if EOS in ids:
                 score = compared[place] / divisor(len(ids) + 1)
-                found.append((score, ids, own, True))
+                extended.append((score, ids, own, True))
                 continue
-            for symbol, log_prob in enumerate(log_probs(ids)):
-                if symbol not in (PAD, *never):
+            for token, log_prob in enumerate(log_probs(ids)):
+                if token not in (PAD, *never):
                     total = own + float(log_prob)
                     score = total / divisor(len(ids) + 1)
-                    found.append((score, (*ids, symbol), total, False))
-        best = sorted(found, key=lambda each: -each[0])[:beam_size]
+                    extended.append((score, (*ids, token), total, False))
+        best = sorted(extended, key=lambda each: -each[0])[:beam_size]
         beam = [Hypothesis(p / divisor(len(ids)), ids, p) for _, ids, p, _ in best]
         compared = [
             compared[place] if had_ended else total

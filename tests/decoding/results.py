@@ -1,4 +1,4 @@
-"""Results of a search in plain Python."""
+"""Runs searches, and converts their results to plain Python."""
 
 import numpy as np
 import tensorflow as tf
@@ -51,7 +51,7 @@ def with_limits(
     limits: tf.Tensor,
     **settings: object,
 ) -> BeamSearchResult:
-    """Searches as `generate` does, with limits of our choice."""
+    """Runs a beam search as `generate` does, but with other limits."""
     return beam_search(
         decoder,
         decoder.start(sources, search.beam_size),
@@ -63,12 +63,14 @@ def with_limits(
 
 
 def hypothesis(row: tf.Tensor) -> tuple[int, ...]:
-    """Returns the ids of a hypothesis without the padding behind it."""
+    """Returns the ids of a hypothesis without padding."""
     return tuple(np.trim_zeros(np.asarray(row), "b").tolist())
 
 
-def found(result: BeamSearchResult) -> list[tuple[int, tuple[int, ...], float]]:
-    """Lists the places that are filled: sentence, ids, score."""
+def all_hypotheses(
+    result: BeamSearchResult,
+) -> list[tuple[int, tuple[int, ...], float]]:
+    """Lists the sentence, ids and score of each hypothesis that is not missing."""
     filled = np.argwhere(result.scores.numpy() > -1e6)
     return [
         (row, hypothesis(result.ids[row, place]), float(result.scores[row, place]))

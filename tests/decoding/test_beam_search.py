@@ -1,4 +1,4 @@
-"""Beam search against exhaustive search, a greedy loop and itself."""
+"""Beam search equals exhaustive search and a greedy loop."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
-from tests.decoding.results import beam_search, found, hypothesis
+from tests.decoding.results import all_hypotheses, beam_search, hypothesis
 from tests.decoding.toy_decoders import (
     EOS,
     LARGER,
@@ -28,7 +28,7 @@ def traced(
     nbest: int = 1,
     compact_at: float | None = 0.25,
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns the search traced once for all batch sizes and limits."""
+    """Returns a search that is traced once for all batch sizes and limits."""
 
     def search(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
         return beam_search(
@@ -44,25 +44,25 @@ def traced(
     return tf.function(search, input_signature=[sources, limits])
 
 
-def test_a_wide_beam_finds_what_exhaustive_search_finds() -> None:
+def test_wide_beam_equals_exhaustive_search() -> None:
     sources = SMALL.sources(len(LIMITS))
-    # 3 symbols but PAD and EOS make at most 3^4 unfinished hypotheses.
+    # 3 tokens other than PAD and EOS form at most 3^4 unfinished hypotheses.
     result = traced(SMALL, beam_size=81, nbest=4)(sources, LIMITS)
     for row, (source, limit) in enumerate(zip(sources, LIMITS, strict=True)):
-        for place, (score, ids) in enumerate(SMALL.exhaustive(source, limit, 0.6)[:4]):
-            assert hypothesis(result.ids[row, place]) == ids
-            np.testing.assert_allclose(result.scores[row, place], score, atol=1e-5)
+        for rank, (score, ids) in enumerate(SMALL.exhaustive(source, limit, 0.6)[:4]):
+            assert hypothesis(result.ids[row, rank]) == ids
+            np.testing.assert_allclose(result.scores[row, rank], score, atol=1e-5)
 
 
-def test_places_that_no_hypothesis_can_fill_are_empty() -> None:
+def test_missing_hypotheses_are_padding() -> None:
     result = traced(SMALL, beam_size=81, nbest=4)(SMALL.sources(1), [2])
-    # Within two symbols there are EOS alone and three symbols before EOS.
+    # A limit of 2 allows only EOS, and EOS after one of three tokens.
     assert np.all(result.scores[0, :4] > -1e6)
     np.testing.assert_array_equal(result.scores[0, 4:], np.full(77, -1e7))
     np.testing.assert_array_equal(result.ids[0, 4:], np.zeros([77, 2]))
 
 
-def test_the_best_does_not_change_when_more_are_wanted() -> None:
+def test_best_hypothesis_does_not_depend_on_nbest() -> None:
     sources = LARGER.sources(32)
     limits = [10] * 32
     one = traced(LARGER, beam_size=4)(sources, limits)
@@ -73,16 +73,16 @@ def test_the_best_does_not_change_when_more_are_wanted() -> None:
     assert np.all(np.diff(four.scores) <= 0)
 
 
-def test_every_score_is_the_hypothesis_own_log_probability_over_its_penalty() -> None:
+def test_score_is_log_probability_over_length_penalty() -> None:
     sources = LARGER.sources(6)
     result = traced(LARGER, beam_size=4, nbest=4)(sources, [7] * 6)
-    assert len(found(result)) > 6
-    for row, ids, score in found(result):
+    assert len(all_hypotheses(result)) > 6
+    for row, ids, score in all_hypotheses(result):
         expected = LARGER.score(sources[row], ids, 0.6)
         np.testing.assert_allclose(score, expected, atol=1e-5)
 
 
-def test_beam_one_is_greedy_search() -> None:
+def test_beam_size_one_is_greedy_search() -> None:
     sources = LARGER.sources(16, seed=5)
     limits = [9, 1, 4, 9] * 4
     result = traced(LARGER, beam_size=1)(sources, limits)
@@ -93,23 +93,23 @@ def test_beam_one_is_greedy_search() -> None:
         np.testing.assert_allclose(result.scores[row, 0], expected, atol=1e-5)
 
 
-def test_neighbours_and_batch_size_change_nothing() -> None:
+def test_results_do_not_depend_on_the_batch() -> None:
     sources = LARGER.sources(24, seed=6)
     limits = np.random.default_rng(6).integers(1, 12, size=24).astype("int32")
     search = traced(LARGER, beam_size=4)
     together = search(sources, limits)
     order = np.random.default_rng(0).permutation(24)
     shuffled = search(sources[order], limits[order])
-    for place, row in enumerate(order):
+    for rank, row in enumerate(order):
         alone = search(sources[row : row + 1], limits[row : row + 1])
-        for other in (alone.ids[0], shuffled.ids[place]):
+        for other in (alone.ids[0], shuffled.ids[rank]):
             for beam in range(4):
                 assert hypothesis(other[beam]) == hypothesis(together.ids[row, beam])
         np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)
 
 
 @pytest.mark.parametrize("compact_at", [None, 0.01, 1.0])
-def test_sentences_that_leave_early_or_late_have_the_same_results(
+def test_compaction_does_not_change_the_results(
     compact_at: float | None,
 ) -> None:
     sources = LARGER.sources(24, seed=6)
@@ -120,7 +120,7 @@ def test_sentences_that_leave_early_or_late_have_the_same_results(
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
 
-def test_pad_is_never_produced_however_probable() -> None:
+def test_never_produces_pad() -> None:
     tables = np.random.default_rng(3).normal(size=(6, 9, 9)).astype("float32")
     tables[:, :, PAD] = 5.0
     result = beam_search(
@@ -129,16 +129,14 @@ def test_pad_is_never_produced_however_probable() -> None:
         DecodingConfig(3, alpha=0.6, nbest=3),
         limits=tf.constant([8] * 6),
     )
-    assert len(found(result)) >= 6
-    for _, ids, _ in found(result):
+    assert len(all_hypotheses(result)) >= 6
+    for _, ids, _ in all_hypotheses(result):
         assert ids
         assert PAD not in ids
 
 
-def test_each_limit_holds_and_an_unfinished_hypothesis_is_scored_at_its_length() -> (
-    None
-):
-    # Symbol 2 follows with probability 1 - 1e-9 or so; EOS is out of reach.
+def test_scores_a_hypothesis_that_is_cut_at_its_limit() -> None:
+    # Token 2 is always the most probable, and EOS is very improbable.
     table = np.full([4, 4], -30.0, "float32")
     table[:, 2], table[:, 3] = 2.0, 1.0
     limits = [1, 4, 0, 7]
@@ -154,15 +152,15 @@ def test_each_limit_holds_and_an_unfinished_hypothesis_is_scored_at_its_length()
     np.testing.assert_allclose(result.scores[:, 0], expected, rtol=1e-5, atol=1e-7)
 
 
-def test_an_empty_batch_has_an_empty_result() -> None:
+def test_empty_batch_has_an_empty_result() -> None:
     result = traced(LARGER, beam_size=4)(np.zeros([0, 6], "float32"), [])
     assert result.ids.shape == (0, 4, 0)
     assert result.scores.shape == (0, 4)
 
 
-def test_eos_is_kept_and_only_pad_follows() -> None:
+def test_only_pad_follows_eos() -> None:
     result = traced(LARGER, beam_size=4, nbest=4)(LARGER.sources(8), [20] * 8)
-    ended = [ids for _, ids, _ in found(result) if len(ids) < 20]
+    ended = [ids for _, ids, _ in all_hypotheses(result) if len(ids) < 20]
     assert len(ended) >= 8
     for ids in ended:
         assert ids.index(EOS) == len(ids) - 1

@@ -13,7 +13,7 @@ from tests.decoding.results import beam_search
 from tests.decoding.toy_decoders import MemoryDecoder, TableDecoder
 
 # From tensor2tensor 1.15.7's utils/beam_search.py:beam_search, run with TF 1.15.5 on
-# random tables of logits; key: beam, longest, alpha, and stop_early or not.
+# random tables of logits. A key gives beam size, limit, alpha and stop_early.
 VECTORS = golden.load(
     Path(__file__).parents[1] / "data" / "golden" / "beam_search_only.npz"
 )
@@ -21,7 +21,7 @@ CASES = [name.removesuffix("/ids") for name in VECTORS if name.endswith("/ids")]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tensor2tensors_rules_give_its_hypotheses_and_scores(case: str) -> None:
+def test_tensor2tensor_rules_equal_tensor2tensor(case: str) -> None:
     beam, length, alpha, stop = case.split("_")
     beam_size = int(beam.removeprefix("beam"))
     tables = VECTORS["tables"]
@@ -36,13 +36,13 @@ def test_tensor2tensors_rules_give_its_hypotheses_and_scores(case: str) -> None:
         ),
         limits=tf.fill([len(tables)], int(length.removeprefix("len"))),
     )
-    # Its ids begin with the start symbol.
+    # tensor2tensor's ids begin with the start token.
     np.testing.assert_array_equal(result.ids, VECTORS[f"{case}/ids"][:, :, 1:])
     np.testing.assert_allclose(result.scores, VECTORS[f"{case}/scores"], atol=1e-4)
 
 
 class Searcher(tf.Module):
-    """The smallest thing that can be exported."""
+    """A minimal module to export."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Searcher(tf.Module):
         return result._asdict()
 
 
-def test_an_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None:
+def test_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None:
     searcher = Searcher()
     tf.saved_model.save(searcher, str(tmp_path / "export"))
     loaded = tf.saved_model.load(str(tmp_path / "export"))
@@ -77,7 +77,7 @@ def test_an_exported_module_searches_batches_of_any_size(tmp_path: Path) -> None
         np.testing.assert_array_equal(result["scores"], expected["scores"])
 
 
-def test_xla_compiles_the_search_when_the_sizes_are_fixed() -> None:
+def test_xla_compiles_the_search_with_fixed_sizes() -> None:
     tables = tf.constant(VECTORS["tables"])
 
     def search(tables: tf.Tensor) -> BeamSearchResult:

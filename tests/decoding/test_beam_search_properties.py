@@ -1,4 +1,4 @@
-"""Beam search against exhaustive search, on whatever toy is drawn."""
+"""Beam search equals exhaustive search for random sources."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.decoding.decode_loop import BeamSearchResult
 from tests import properties
-from tests.decoding.results import beam_search, found, hypothesis
+from tests.decoding.results import all_hypotheses, beam_search, hypothesis
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, SMALL, MemoryDecoder
 
 NUMBERS = st.floats(-3, 3, width=32, allow_subnormal=False)
@@ -34,14 +34,14 @@ def search_of(decoder: MemoryDecoder, beam_size: int, nbest: int):
     return tf.function(search, input_signature=[sources, limits])
 
 
-# 3 symbols but PAD and EOS make at most 3^3 unfinished hypotheses.
+# 3 tokens other than PAD and EOS form at most 3^3 unfinished hypotheses.
 WIDE = search_of(SMALL, beam_size=27, nbest=3)
 NARROW = search_of(LARGER, beam_size=3, nbest=3)
 
 
 @properties.checked
 @given(sources=SOURCES, limit=st.integers(1, 4))
-def test_a_wide_beam_finds_the_best_there_are(sources, limit):
+def test_wide_beam_finds_the_best_hypotheses(sources, limit):
     result = WIDE(sources, [limit] * len(sources))
     for row, source in enumerate(sources):
         best = SMALL.exhaustive(source, limit, 0.6)[:3]
@@ -53,13 +53,13 @@ def test_a_wide_beam_finds_the_best_there_are(sources, limit):
 
 @properties.checked
 @given(sources=SOURCES, data=st.data())
-def test_every_result_is_well_formed_and_worth_its_score(sources, data):
+def test_results_are_well_formed_and_have_correct_scores(sources, data):
     rows = len(sources)
     numbers = st.lists(st.integers(1, 9), min_size=rows, max_size=rows)
     limits = data.draw(numbers, label="limits")
     result = NARROW(sources, limits)
     assert np.all(np.diff(result.scores) <= 0)
-    for row, ids, score in found(result):
+    for row, ids, score in all_hypotheses(result):
         assert 1 <= len(ids) <= limits[row]
         assert PAD not in ids
         assert EOS not in ids[:-1]

@@ -1,4 +1,4 @@
-"""The settings of decoding, and the call that applies them."""
+"""The decoding settings, and their use in `generate`."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ INPUTS = tf.constant([[5, 6, 7, 1], [5, 1, 0, 0]])
 
 
 @pytest.mark.parametrize("nbest", [0, 4])
-def test_a_list_holds_at_most_what_the_beam_does(nbest):
+def test_rejects_nbest_outside_of_the_beam(nbest):
     with pytest.raises(ValueError, match=f"nbest is {nbest}, must be 1 to 3"):
         DecodingConfig(beam_size=3, nbest=nbest)
 
@@ -26,7 +26,7 @@ def test_a_list_holds_at_most_what_the_beam_does(nbest):
         ({"sampling": Sampling(), "nbest": 0}, "nbest is 0"),
     ],
 )
-def test_a_setting_out_of_range_is_named(settings, message):
+def test_rejects_settings_out_of_range(settings, message):
     with pytest.raises(ValueError, match=message):
         DecodingConfig(**settings)
 
@@ -41,38 +41,38 @@ def test_a_setting_out_of_range_is_named(settings, message):
         ({"top_p": 1.5}, "top_p is 1.5"),
     ],
 )
-def test_a_setting_of_sampling_out_of_range_is_named(settings, message):
+def test_rejects_sampling_settings_out_of_range(settings, message):
     with pytest.raises(ValueError, match=message):
         Sampling(**settings)
 
 
-def test_samples_are_as_many_as_one_likes():
+def test_number_of_samples_is_nbest():
     search = DecodingConfig(beam_size=3, nbest=7, sampling=Sampling())
     assert (search.hypotheses, search.scoring.alpha) == (7, 0.0)
     assert DecodingConfig(beam_size=3, alpha=0.5).hypotheses == 3
     assert DecodingConfig(alpha=0.5).scoring.alpha == 0.5
 
 
-def test_tensor2tensor_draws_nothing():
-    with pytest.raises(ValueError, match="requires beam search"):
+def test_rejects_tensor2tensor_rules_with_sampling():
+    with pytest.raises(ValueError, match="cannot be combined with sampling"):
         DecodingConfig(sampling=Sampling(), tensor2tensor_rules=True)
 
 
 @pytest.mark.parametrize("sampling", [None, Sampling()])
-def test_an_output_ends_at_its_own_input_length_and_the_extra(sampling, monkeypatch):
+def test_limit_is_input_length_plus_extra_length(sampling, monkeypatch):
     searches = []
 
-    def recorded(search, *_):
+    def record(search, *_):
         searches.append(search)
 
-    class Starting:
+    class StubDecoder:
         def start(self, inputs):
             return ()
 
-    monkeypatch.setattr(generate_module, "decode_batch", recorded)
-    generate(DecodingConfig(extra_length=2, sampling=sampling), Starting(), INPUTS)
+    monkeypatch.setattr(generate_module, "decode_batch", record)
+    generate(DecodingConfig(extra_length=2, sampling=sampling), StubDecoder(), INPUTS)
     config = DecodingConfig(min_length=3, no_repeat_ngram=2, sampling=sampling)
-    generate(config, Starting(), INPUTS, prefixes=INPUTS)
+    generate(config, StubDecoder(), INPUTS, prefixes=INPUTS)
     first, second = searches
     assert first.limits.numpy().tolist() == [6, 4]
     assert first.method.constraints is None or first.method.constraints.only_tokens
@@ -82,13 +82,13 @@ def test_an_output_ends_at_its_own_input_length_and_the_extra(sampling, monkeypa
     assert constraints.prefixes is INPUTS
 
 
-def test_keys_tell_sentences_apart_whatever_their_padding():
+def test_keys_depend_on_the_sentence_but_not_on_padding():
     generator = np.random.default_rng(1)
     rows = generator.integers(1, 100, (1000, 6), np.int32)
     rows[::2, 4:] = 0
     keys = sentence_keys(tf.constant(rows)).numpy()
     assert keys.min() >= 0
-    # Of 1,000 keys of 31 bits two are equal once in 4,000 times.
+    # 1,000 random keys of 31 bits collide with probability 1 / 4,000.
     assert len(set(keys)) == len({tuple(row) for row in rows.tolist()}) == 1000
     padded = np.pad(rows, ((0, 0), (0, 5)))
     assert sentence_keys(tf.constant(padded)).numpy().tolist() == keys.tolist()

@@ -1,4 +1,4 @@
-"""Beam search that must produce terms, against exhaustive search."""
+"""Beam search with lexical constraints equals exhaustive search."""
 
 from functools import cache
 
@@ -15,26 +15,29 @@ from tests.decoding.toy_decoders import EOS, LARGER, SMALL, MemoryDecoder
 Ids = tuple[int, ...]
 
 
-def terms_of(asked: list[list[Ids]], vocab: int, joins=(), joined=()) -> Terms:
-    """Terms as tensors; `joins` end inside of a word, `joined` begin inside of one."""
-    count = max(len(terms) for terms in asked)
-    length = max((len(term) for terms in asked for term in terms), default=1)
-    ids = np.zeros((len(asked), count, length), np.int32)
-    for row, terms in zip(ids, asked, strict=True):
-        for place, term in zip(row, terms, strict=False):
-            place[: len(term)] = term
+def terms_of(terms_of_rows: list[list[Ids]], vocab: int, joins=(), joined=()) -> Terms:
+    """Returns `Terms` of the rows.
+
+    Tokens in `joins` end inside of a word, and tokens in `joined` begin inside of one.
+    """
+    count = max(len(terms) for terms in terms_of_rows)
+    length = max((len(term) for terms in terms_of_rows for term in terms), default=1)
+    ids = np.zeros((len(terms_of_rows), count, length), np.int32)
+    for row, terms in zip(ids, terms_of_rows, strict=True):
+        for padded, term in zip(row, terms, strict=False):
+            padded[: len(term)] = term
     flags = [[n in which for n in range(vocab)] for which in (joins, joined)]
     return Terms(tf.constant(ids), *map(tf.constant, flags))
 
 
 @cache
 def traced(decoder: MemoryDecoder, search: DecodingConfig):
-    """Returns the search traced once for all sentences and terms."""
+    """Returns a search that is traced once for all sentences and terms."""
     marks = tf.TensorSpec([decoder.vocab_size], tf.bool)
     terms = Terms(tf.TensorSpec([None, None, None], tf.int32), marks, marks)
 
     def run(sources, terms):
-        # Inputs of one token, so that the limit is one more than the extra length.
+        # The limit of inputs of one token is one more than the extra length.
         limits = tf.fill([tf.shape(sources)[0]], search.longest(1))
         return with_limits(search, decoder, sources, limits, terms=terms)
 
@@ -42,10 +45,10 @@ def traced(decoder: MemoryDecoder, search: DecodingConfig):
     return tf.function(run, input_signature=[sources, terms], autograph=False)
 
 
-def holds(ids: Ids, terms: list[Ids], joins=(), joined=()) -> bool:
-    """Whether all terms stand in a hypothesis as whole words, none over another."""
+def contains_terms(ids: Ids, terms: list[Ids], joins=(), joined=()) -> bool:
+    """Returns whether a hypothesis has all terms as whole words, without overlap."""
 
-    def fits(start: int, term: Ids) -> bool:
+    def matches(start: int, term: Ids) -> bool:
         end = start + len(term)
         if ids[start:end] != term:
             return False
@@ -53,18 +56,18 @@ def holds(ids: Ids, terms: list[Ids], joins=(), joined=()) -> bool:
         opened = before not in joins and term[0] not in joined
         return opened and term[-1] not in joins and after not in joined
 
-    def placed(left: list[Ids], taken: frozenset[int]) -> bool:
-        if not left:
+    def can_place(remaining: list[Ids], used: frozenset[int]) -> bool:
+        if not remaining:
             return True
-        term, *others = left
+        term, *others = remaining
         for start in range(len(ids) - len(term)):
             span = frozenset(range(start, start + len(term)))
-            free = not span & taken and fits(start, term)
-            if free and placed(others, taken | span):
+            free = not span & used and matches(start, term)
+            if free and can_place(others, used | span):
                 return True
         return False
 
-    return placed(terms, frozenset())
+    return can_place(terms, frozenset())
 
 
 CASES = [
@@ -81,8 +84,8 @@ CASES = [
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 @pytest.mark.parametrize(("joins", "joined"), [((), ()), ((), (3,)), ((4,), ())])
-def test_a_wide_beam_finds_the_best_of_all_that_hold_the_terms(alpha, joins, joined):
-    limit, beam = 6, 243  # Of 3 symbols, one less than the limit: 3^5.
+def test_wide_beam_equals_exhaustive_search_with_terms(alpha, joins, joined):
+    limit, beam = 6, 243  # 3 tokens at 5 positions before EOS: 3^5 hypotheses.
     cases = [
         [
             term
@@ -96,18 +99,20 @@ def test_a_wide_beam_finds_the_best_of_all_that_hold_the_terms(alpha, joins, joi
     assert search.longest(1) == limit
     terms = terms_of(cases, SMALL.vocab_size, joins, joined)
     result = traced(SMALL, search)(sources, terms)
-    for row, (source, asked) in enumerate(zip(sources, cases, strict=True)):
+    for row, (source, case) in enumerate(zip(sources, cases, strict=True)):
         every = SMALL.exhaustive(source, limit, alpha)
-        expected = [each for each in every if holds(each[1], asked, joins, joined)][:2]
+        expected = [
+            each for each in every if contains_terms(each[1], case, joins, joined)
+        ][:2]
         for place, (score, ids) in enumerate(expected):
             assert hypothesis(result.ids[row, place]) == ids
             np.testing.assert_allclose(result.scores[row, place], score, atol=1e-5)
 
 
 @pytest.mark.parametrize("algorithm", ["t2t", "opennmt"])
-def test_a_narrow_beam_meets_all_terms_that_have_room(algorithm):
+def test_narrow_beam_produces_all_terms(algorithm):
     generator = np.random.default_rng(3)
-    asked = [
+    terms_of_rows = [
         [
             tuple(generator.integers(2, 12, generator.integers(1, 4)).tolist())
             for _ in range(generator.integers(0, 4))
@@ -117,12 +122,12 @@ def test_a_narrow_beam_meets_all_terms_that_have_room(algorithm):
     sources = LARGER.sources(64)
     search = DecodingConfig(5, 0.6, extra_length=19, algorithm=algorithm)
     assert search.longest(1) == 20
-    terms = terms_of(asked, LARGER.vocab_size)
+    terms = terms_of(terms_of_rows, LARGER.vocab_size)
     result = traced(LARGER, search)(sources, terms)
-    for row, (source, wanted) in enumerate(zip(sources, asked, strict=True)):
+    for row, (source, row_terms) in enumerate(zip(sources, terms_of_rows, strict=True)):
         ids = hypothesis(result.ids[row, 0])
         assert ids[-1] == EOS
-        for term in wanted:
+        for term in row_terms:
             places = range(len(ids) - len(term))
             assert any(ids[n : n + len(term)] == term for n in places)
         score = LARGER.score(source, ids, 0.6)
@@ -133,7 +138,7 @@ def test_a_narrow_beam_meets_all_terms_that_have_room(algorithm):
     "changes",
     [{"min_length": 3}, {"no_repeat_ngram": 2}, {"tensor2tensor_rules": True}],
 )
-def test_what_does_not_go_with_terms_is_refused(changes):
+def test_rejects_settings_that_exclude_terms(changes):
     terms = terms_of([[(2,)]], SMALL.vocab_size)
     search = DecodingConfig(2, extra_length=3, **changes)
     with pytest.raises(ValueError, match="terms cannot be combined"):

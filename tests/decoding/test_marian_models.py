@@ -13,13 +13,13 @@ from tests.decoding.marian_decoder import MarianDecoder
 from tests.decoding.results import hypothesis, with_limits
 
 ACTIVATIONS = {"a_opus": "swish", "b_relu_labels": "relu", "c_gelu_separate": "gelu"}
-# Both limits are those of the vectors' settings; Transformers counts the start symbol.
+# The limits of the expected results; Transformers counts the start token.
 LIMITS = {
     "marian": {"length_factor": 3.0, "extra_length": 0},
     "transformers": {"length_factor": 0.0, "extra_length": 199},
 }
-# Marian translates no blank lines, and Transformers reads special tokens in a text:
-# there the search was given something else.
+# Lines with other inputs: Marian skips blank lines, and Transformers interprets special
+# tokens in a text.
 OTHER_INPUTS = {"marian": (18, 19), "transformers": (37,)}
 SEARCHES = {
     "marian": {
@@ -39,7 +39,7 @@ SEARCHES = {
 
 @cache
 def decoder_of(folder, program):
-    """A model of the vectors with a program's positions and epsilon."""
+    """Returns a model with a program's position encoding and epsilon."""
     return MarianDecoder(folder / "marian", ACTIVATIONS[folder.name], program)
 
 
@@ -48,7 +48,7 @@ def decoder_of(folder, program):
 @pytest.mark.parametrize(
     ("program", "name"), [(p, name) for p, names in SEARCHES.items() for name in names]
 )
-def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name):
+def test_hypotheses_equal_those_of_the_program(shared_dir, case, program, name):
     folder = shared_dir / "marian" / case
     decoder = decoder_of(folder, program)
     expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
@@ -64,27 +64,27 @@ def test_all_hypotheses_are_those_of_the_program(shared_dir, case, program, name
     )
 
     @tf.function(autograph=False)
-    def find(inputs):
+    def run(inputs):
         limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
         return with_limits(search, decoder, inputs, limits)
 
     inputs = decoder.tokenizer.encode(tf.constant(expected["sources"])).to_tensor()
-    found = find(inputs)
+    result = run(inputs)
     ours = decoder.orders[-1].ours
     for n, line in enumerate(expected[name]):
         if n in OTHER_INPUTS[program]:
             continue
         rows = [line["ids"]] if isinstance(line["ids"][0], int) else line["ids"]
-        theirs = [tuple(ours[symbol] for symbol in row) for row in rows]
-        assert [hypothesis(row) for row in found.ids[n]][: len(theirs)] == theirs
+        theirs = [tuple(ours[token] for token in row) for row in rows]
+        assert [hypothesis(row) for row in result.ids[n]][: len(theirs)] == theirs
         scores = line.get("score", line.get("sequences_scores"))
         if scores is not None:
-            np.testing.assert_allclose(found.scores[n], scores, atol=1e-3)
+            np.testing.assert_allclose(result.scores[n], scores, atol=1e-3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", LIMITS)
-def test_a_thousand_lines_are_those_of_the_program(shared_dir, program):
+def test_1000_translations_equal_those_of_the_program(shared_dir, program):
     folder = shared_dir / "marian" / "a_opus"
     decoder = decoder_of(folder, program)
     search = DecodingConfig(4, 0.0, algorithm=program, **LIMITS[program])
@@ -96,12 +96,12 @@ def test_a_thousand_lines_are_those_of_the_program(shared_dir, program):
     def translate(texts):
         inputs = decoder.tokenizer.encode(texts).to_tensor()
         limits = search.longest(tf.math.count_nonzero(inputs, 1, dtype=tf.int32))
-        found = with_limits(search, decoder, inputs, limits)
-        return decoder.tokenizer.target.decode(found.ids[:, 0])
+        result = with_limits(search, decoder, inputs, limits)
+        return decoder.tokenizer.target.decode(result.ids[:, 0])
 
-    found = []
+    translations = []
     for start in range(0, len(lines), 50):
         texts = translate(tf.constant(lines[start : start + 50])).numpy()
-        found += [text.decode() for text in texts]
-    assert len(found) == 1000
-    assert found == expected
+        translations += [text.decode() for text in texts]
+    assert len(translations) == 1000
+    assert translations == expected

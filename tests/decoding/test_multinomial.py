@@ -1,4 +1,4 @@
-"""Draws against NumPy's distributions, and the random numbers of each sentence."""
+"""Draws follow the distributions, and each sentence has its own random numbers."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from t2t_repro.decoding.config import Sampling
 from t2t_repro.decoding.multinomial import draw, sentence_uniforms
 
 LOGITS = np.array([-np.inf, 0.3, 2.1, -1.2, 1.4, -np.inf, 0.9, -0.4, -np.inf])
-# Evenly spread, so that they meet every symbol in proportion to its probability.
+# Evenly spaced numbers, which draw each token in proportion to its probability.
 POINTS = 10_000
 GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype("float32")
 
@@ -16,23 +16,23 @@ GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype("float32")
 def distribution(
     temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
 ) -> np.ndarray:
-    """Returns the probabilities, from the definitions, symbol by symbol."""
+    """Computes the probabilities of all tokens from the definitions."""
     weights = np.exp(LOGITS / temperature)
     best_first = list(np.argsort(-LOGITS, kind="stable"))
     head = best_first[: top_k or None]
     share = weights[head] / weights[head].sum()
-    # The fewest whose probabilities sum up to p.
+    # The fewest tokens whose probabilities sum up to p.
     nucleus = next(n for n in range(1, 99) if share[:n].sum() >= top_p - 1e-9)
-    kept = np.zeros_like(weights)
-    kept[head[:nucleus]] = weights[head[:nucleus]]
-    return kept / kept.sum()
+    truncated = np.zeros_like(weights)
+    truncated[head[:nucleus]] = weights[head[:nucleus]]
+    return truncated / truncated.sum()
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
 @pytest.mark.parametrize(
     ("top_k", "top_p"), [(0, 1.0), (3, 1.0), (0, 0.8), (4, 0.7), (0, 0.01), (50, 1.0)]
 )
-def test_every_symbol_comes_as_often_as_its_probability_says(
+def test_tokens_are_drawn_in_proportion_to_their_probabilities(
     temperature: float, top_k: int, top_p: float
 ) -> None:
     expected = distribution(temperature, top_k, top_p)
@@ -43,24 +43,24 @@ def test_every_symbol_comes_as_often_as_its_probability_says(
         Sampling(temperature, top_k, top_p),
     )
     counts = np.bincount(ids, minlength=9)
-    # Nothing outside the support, and of the rest at most one more or less.
+    # No token outside the support; rounding changes other counts by at most one.
     np.testing.assert_array_equal(counts[expected == 0], 0)
     np.testing.assert_allclose(counts, expected * POINTS, atol=1.01)
 
 
-def test_the_smallest_and_the_largest_number_draw_what_is_possible() -> None:
+def test_extreme_numbers_draw_possible_tokens() -> None:
     logits = tf.constant([LOGITS, LOGITS], tf.float32)
     ids = draw(logits, tf.constant([0.0, 1 - 2.0**-23]), Sampling())
     np.testing.assert_array_equal(ids, [1, 7])
 
 
-def test_of_equals_the_lower_symbols_are_kept() -> None:
+def test_top_k_breaks_ties_by_the_lower_id() -> None:
     ids = draw(tf.zeros([POINTS, 5]), tf.constant(GRID), Sampling(top_k=2))
     np.testing.assert_array_equal(np.bincount(ids), [5000, 5000])
 
 
-def test_a_whole_vocabulary_in_chunks_is_drawn_from_alike() -> None:
-    # 6000 columns: the k largest are found chunk by chunk.
+def test_draws_from_a_large_vocabulary() -> None:
+    # With 6000 columns, top-k is computed in chunks.
     logits = np.random.default_rng(4).normal(size=6000).astype("float32")
     best = np.argsort(-logits)[:40]
     ids = draw(
@@ -72,7 +72,7 @@ def test_a_whole_vocabulary_in_chunks_is_drawn_from_alike() -> None:
     np.testing.assert_allclose(counts, POINTS * weights / weights.sum(), atol=1.01)
 
 
-def test_a_sentence_has_the_same_numbers_wherever_it_stands() -> None:
+def test_random_numbers_do_not_depend_on_the_batch() -> None:
     keys = np.array([7, -3, 7, 2**31 - 1, 0], "int32")
     limits = np.array([4, 9, 4, 2, 0], "int32")
     together = sentence_uniforms([1, 2], keys, limits, 3).numpy()
@@ -85,15 +85,15 @@ def test_a_sentence_has_the_same_numbers_wherever_it_stands() -> None:
         assert not np.any(together[row, :, limits[row] :])
 
 
-def test_an_empty_batch_has_no_numbers() -> None:
-    nothing = tf.zeros([0], tf.int32)
-    numbers = sentence_uniforms([1, 2], nothing, nothing, 3)
+def test_empty_batch_has_empty_random_numbers() -> None:
+    empty = tf.zeros([0], tf.int32)
+    numbers = sentence_uniforms([1, 2], empty, empty, 3)
     assert numbers.shape == (0, 3, 0)
 
 
-# Neighbours along each axis: the next sentence, sample and step; and another seed.
+# Compares neighbors along each axis: sentence, sample, step and seed.
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
-def test_numbers_are_uniform_and_do_not_depend_on_each_other(axis: int) -> None:
+def test_random_numbers_are_uniform_and_independent(axis: int) -> None:
     keys, limits = tf.range(40), tf.fill([40], 10)
     numbers = np.stack(
         [sentence_uniforms([1, seed], keys, limits, 10) for seed in range(4)], axis=-1

@@ -1,4 +1,4 @@
-"""Other programs' beam searches against plain ones, and exhaustive search."""
+"""Other programs' beam searches equal their plain forms and exhaustive search."""
 
 import math
 
@@ -16,10 +16,10 @@ LIMITS = [9, 4, 6, 9, 1, 2, 7, 12, 3, 5, 8, 10]
 NEVER = (3,)
 
 
-def searched(
+def run_search(
     decoder: MemoryDecoder, sources: np.ndarray, search: DecodingConfig, **settings
 ):
-    """Searches within `LIMITS`."""
+    """Runs a search with `LIMITS`."""
 
     @tf.function(autograph=False)
     def run(sources: tf.Tensor, limits: tf.Tensor) -> BeamSearchResult:
@@ -31,7 +31,7 @@ def searched(
 def expected(
     decoder: MemoryDecoder, source: np.ndarray, limit: int, search: DecodingConfig
 ):
-    """What the plain search of that name finds."""
+    """Returns the results of the plain search."""
 
     def log_probs(ids):
         return decoder.log_probs(source, ids)
@@ -67,7 +67,7 @@ def expected(
     ],
 )
 @pytest.mark.parametrize(("beam_size", "nbest"), [(1, 1), (4, 1), (4, 4)])
-def test_it_finds_what_the_plain_search_finds(
+def test_search_equals_the_plain_search(
     algorithm, word_penalty, beam_size, nbest, alpha, never, settings
 ):
     search = DecodingConfig(
@@ -79,26 +79,26 @@ def test_it_finds_what_the_plain_search_finds(
         never=never,
     )
     sources = LARGER.sources(len(LIMITS))
-    result = searched(LARGER, sources, search, **settings)
+    result = run_search(LARGER, sources, search, **settings)
     lengths = set()
     for row, (source, limit) in enumerate(zip(sources, LIMITS, strict=True)):
         plain = expected(LARGER, source, limit, search)[:nbest]
-        for place, (score, ids, _) in enumerate(plain):
-            assert hypothesis(result.ids[row, place]) == ids
-            np.testing.assert_allclose(result.scores[row, place], score, atol=2e-5)
+        for rank, (score, ids, _) in enumerate(plain):
+            assert hypothesis(result.ids[row, rank]) == ids
+            np.testing.assert_allclose(result.scores[row, rank], score, atol=2e-5)
             lengths.add(len(ids))
     assert len(lengths) > 3
 
 
 @pytest.mark.parametrize("algorithm", ["marian", "transformers"])
-def test_a_wide_beam_finds_the_best_of_all(algorithm):
+def test_wide_beam_equals_exhaustive_search(algorithm):
     search = DecodingConfig(81, 0.0, algorithm=algorithm)
     sources = SMALL.sources(len(LIMITS))
     limits = [min(limit, 4) for limit in LIMITS]
     result = with_limits(search, SMALL, sources, tf.constant(limits))
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
         (score, ids), *_ = SMALL.exhaustive(source, limit, 0.0)
-        # What is cut, or whose end is forced, may be better than all that ends.
+        # A hypothesis that is cut, or has a forced EOS, may have the best score.
         best = expected(SMALL, source, limit, search)[0]
         assert hypothesis(result.ids[row, 0]) == best.ids
         assert best.score >= score - 1e-9
@@ -106,7 +106,7 @@ def test_a_wide_beam_finds_the_best_of_all(algorithm):
             assert best.ids == ids
 
 
-def test_what_is_cut_competes_with_what_has_ended():
+def test_cut_hypotheses_compete_with_finished_ones():
     sources = LARGER.sources(64, seed=5)
     search = DecodingConfig(3, 1.0, nbest=3, algorithm="marian")
     result = with_limits(search, LARGER, sources, tf.fill([64], 3))
@@ -119,7 +119,7 @@ def test_what_is_cut_competes_with_what_has_ended():
     assert cut and ended
 
 
-def test_limits_are_a_multiple_of_the_length_and_more():
+def test_limit_is_length_times_factor_plus_extra_length():
     marian = DecodingConfig(length_factor=3.0, extra_length=0, algorithm="marian")
     assert marian.longest(7) == 21
     assert marian.longest(tf.constant([7, 1])).numpy().tolist() == [21, 3]
@@ -127,29 +127,29 @@ def test_limits_are_a_multiple_of_the_length_and_more():
     assert transformers.longest(tf.constant([7])).numpy().tolist() == [199]
     half = DecodingConfig(length_factor=1.1, extra_length=2)
     for length in range(1, 60):
-        numbers = math.ceil(np.float32(length) * np.float32(1.1)) + 2
-        assert half.longest(length) == numbers
-        assert int(half.longest(tf.constant(length))) == numbers
+        limit = math.ceil(np.float32(length) * np.float32(1.1)) + 2
+        assert half.longest(length) == limit
+        assert int(half.longest(tf.constant(length))) == limit
 
 
-def test_scores_and_log_probabilities_are_turned_into_each_other():
+def test_converts_scores_to_log_probabilities_and_back():
     scoring = DecodingConfig(alpha=0.5, algorithm="marian", word_penalty=0.25).scoring
     # (-6 - 0.25 * 4) / 4^0.5
     assert scoring.score(-6.0, 4) == -3.5
     assert scoring.log_prob(-3.5, 4) == -6.0
     assert float(scoring.score(tf.constant(-6.0), tf.constant(4))) == -3.5
-    drawn = DecodingConfig(
+    sampling = DecodingConfig(
         sampling=Sampling(), algorithm="marian", word_penalty=0.25
     ).scoring
-    assert drawn.score(-6.0, 4) == -6.0
+    assert sampling.score(-6.0, 4) == -6.0
 
 
-def test_an_unknown_algorithm_is_refused():
+def test_rejects_an_unknown_algorithm():
     with pytest.raises(ValueError, match=r"algorithm is marina.*opennmt"):
         DecodingConfig(algorithm="marina")
 
 
 @pytest.mark.parametrize("algorithm", ["marian", "transformers", "opennmt"])
-def test_tensor2tensor_rules_are_refused_with_another_algorithm(algorithm):
+def test_rejects_tensor2tensor_rules_with_another_algorithm(algorithm):
     with pytest.raises(ValueError, match=f"requires algorithm t2t, not {algorithm}"):
         DecodingConfig(algorithm=algorithm, tensor2tensor_rules=True)

@@ -1,6 +1,6 @@
-"""Marian's and Transformers' beam search against plain ones, on whatever toy is drawn.
+"""Marian's and Transformers' beam searches equal their plain forms for random sources.
 
-Some symbols are twins, which nothing can tell apart: they make ties at every step.
+Some tokens always have equal probabilities, which causes ties at every step.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ SEARCHES = [
 
 
 class TwinDecoder(MemoryDecoder):
-    """Symbols 5 and 7 are 4 and 6 under another name."""
+    """Decoder in which tokens 5 and 7 are copies of tokens 4 and 6."""
 
     twins = np.array([0, EOS, 2, 3, 4, 4, 6, 6, 8])
 
@@ -54,16 +54,16 @@ class TwinDecoder(MemoryDecoder):
         return tf.gather(logits, self.twins, axis=2), state
 
     def log_probs(self, source, prefix):
-        # Rounded, since a product of matrices may end otherwise in two columns.
-        found = super().log_probs(source, prefix).round(9)[self.twins]
-        return found - np.log(np.exp(found).sum())
+        # Rounded, because a matmul may round two equal columns differently.
+        scores = super().log_probs(source, prefix).round(9)[self.twins]
+        return scores - np.log(np.exp(scores).sum())
 
 
 DECODER = TwinDecoder()
 
 
 @cache
-def searched(number: int):
+def traced_search(number: int):
     """Returns a search that is traced once for all sources and limits."""
     search = SEARCHES[number]
 
@@ -75,11 +75,11 @@ def searched(number: int):
     return tf.function(run, input_signature=[sources, limits], autograph=False)
 
 
-def plainly(number: int, source: np.ndarray, limit: int):
-    """Returns what the plain search finds, and its smallest margin that is no tie."""
+def plain_results(number: int, source: np.ndarray, limit: int):
+    """Returns the results of the plain search, and its smallest nonzero margin."""
     search, margins = SEARCHES[number], [1.0]
     penalty = [search.word_penalty] if search.algorithm == "marian" else []
-    found = getattr(plain_search, search.algorithm)(
+    results = getattr(plain_search, search.algorithm)(
         lambda ids: DECODER.log_probs(source, ids),
         limit,
         search.beam_size,
@@ -88,7 +88,7 @@ def plainly(number: int, source: np.ndarray, limit: int):
         never=search.never,
         margins=margins,
     )
-    return found, min(margins)
+    return results, min(margins)
 
 
 pytestmark = pytest.mark.medium
@@ -98,18 +98,18 @@ compared = {"all": 0, "twins": 0, "early": 0, "cut": 0}
 
 @properties.checked
 @given(SOURCES, st.integers(0, len(SEARCHES) - 1), st.data())
-def check_it_finds_what_the_plain_search_finds(sources, number, data):
+def check_search_equals_the_plain_search(sources, number, data):
     rows = len(sources)
     numbers = st.lists(st.integers(1, 9), min_size=rows, max_size=rows)
     limits = data.draw(numbers, label="limits")
-    result = searched(number)(sources, limits)
+    result = traced_search(number)(sources, limits)
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
-        plain, margin = plainly(number, source, limit)
-        if margin < 1e-5:  # Float32 may turn them.
+        plain, margin = plain_results(number, source, limit)
+        if margin < 1e-5:  # float32 may change their order.
             continue
-        for place, (score, ids, _) in enumerate(plain):
-            assert hypothesis(result.ids[row, place]) == ids
-            np.testing.assert_allclose(result.scores[row, place], score, atol=2e-5)
+        for rank, (score, ids, _) in enumerate(plain):
+            assert hypothesis(result.ids[row, rank]) == ids
+            np.testing.assert_allclose(result.scores[row, rank], score, atol=2e-5)
         scores = [round(each.score, 9) for each in plain]
         compared["all"] += 1
         compared["twins"] += len({*scores}) < len(scores)
@@ -117,7 +117,7 @@ def check_it_finds_what_the_plain_search_finds(sources, number, data):
         compared["cut"] += plain[0].ids[-1] != EOS
 
 
-def test_it_finds_what_the_plain_search_finds():
-    """Also where there are ties, where it ends early, and where it is cut."""
-    check_it_finds_what_the_plain_search_finds()
+def test_search_equals_the_plain_search():
+    """Covers ties, searches that end early, and hypotheses that are cut."""
+    check_search_equals_the_plain_search()
     assert all(number >= 5 for number in compared.values()), compared

@@ -1,4 +1,4 @@
-"""Sampling against the decoder's own probabilities."""
+"""Samples follow the decoder's probabilities."""
 
 from functools import cache
 from pathlib import Path
@@ -13,8 +13,8 @@ from t2t_repro.decoding.decode_loop import BeamSearchResult
 from t2t_repro.hparams import HParams
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
-from tests.decoding.asked import SentenceInputs, tensors
-from tests.decoding.results import found, hypothesis, sample
+from tests.decoding.plain_constraints import PlainConstraints, as_tensors
+from tests.decoding.results import all_hypotheses, hypothesis, sample
 from tests.decoding.toy_decoders import EOS, LARGER, PAD, TableDecoder
 
 SPEC = [
@@ -32,7 +32,7 @@ def traced(
     top_p: float = 1.0,
     seed: int = 3,
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns the sampling traced once for all batches, limits and keys."""
+    """Returns a sampler that is traced once for all batches, limits and keys."""
     settings = Sampling(1.3, top_k, top_p, seed)
 
     def draw(
@@ -51,7 +51,7 @@ def traced(
 
 
 def batch(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draws sources, limits and keys."""
+    """Returns random sources, limits and keys."""
     numbers = np.random.default_rng(6)
     limits = numbers.integers(0, 12, size=size).astype("int32")
     keys = numbers.integers(0, 2**31, size=size).astype("int32")
@@ -65,7 +65,7 @@ def sample_tables(
     constraints: Constraints | None = None,
     **options: float,
 ) -> BeamSearchResult:
-    """Draws from tables of logits, float32 (batch, vocab, vocab)."""
+    """Samples from tables of logits, float32 (batch, vocab, vocab)."""
     rows = len(tables)
     return sample(
         TableDecoder(),
@@ -78,10 +78,10 @@ def sample_tables(
 
 
 @pytest.mark.medium
-def test_translations_come_as_often_as_the_model_says() -> None:
+def test_translations_have_the_probabilities_of_the_model() -> None:
     table = np.random.default_rng(8).normal(size=(4, 4)).astype("float32")
     result = sample_tables(np.stack([table] * 500), 2, samples=8)
-    drawn = [ids for _, ids, _ in found(result)]
+    drawn = [ids for _, ids, _ in all_hypotheses(result)]
     weights = np.exp(table[:, 1:].astype("float64"))
     share = dict(enumerate(weights / weights.sum(axis=1, keepdims=True)))
     expected = {(EOS,): share[0][0]}
@@ -97,13 +97,11 @@ def test_translations_come_as_often_as_the_model_says() -> None:
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (4, 0.9)])
-def test_the_score_is_the_log_probability_under_the_model(
-    top_k: int, top_p: float
-) -> None:
+def test_score_is_the_log_probability_under_the_model(top_k: int, top_p: float) -> None:
     sources, limits, keys = batch(16)
     result = traced(4, top_k=top_k, top_p=top_p)(sources, limits, keys)
-    assert len(found(result)) == 64
-    for row, ids, score in found(result):
+    assert len(all_hypotheses(result)) == 64
+    for row, ids, score in all_hypotheses(result):
         assert len(ids) == limits[row] or EOS in ids
         assert len(ids) <= limits[row]
         assert EOS not in ids[:-1]
@@ -111,7 +109,7 @@ def test_the_score_is_the_log_probability_under_the_model(
         np.testing.assert_allclose(score, expected, atol=2e-5)
 
 
-def test_neighbours_and_places_change_nothing() -> None:
+def test_samples_do_not_depend_on_the_batch() -> None:
     sources, limits, keys = batch(24)
     draw = traced(4)
     together = draw(sources, limits, keys)
@@ -128,7 +126,7 @@ def test_neighbours_and_places_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("compact_at", [None, 0.01, 1.0])
-def test_sentences_that_leave_early_or_late_have_the_same_results(
+def test_compaction_does_not_change_the_results(
     compact_at: float | None,
 ) -> None:
     expected = traced(4)(*batch(24))
@@ -137,7 +135,7 @@ def test_sentences_that_leave_early_or_late_have_the_same_results(
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
 
-def test_another_seed_key_or_sample_gives_another_translation() -> None:
+def test_seed_key_and_sample_number_change_the_translation() -> None:
     sources, _, keys = batch(24)
     limits = np.full(24, 10, "int32")
     draw = traced(4)
@@ -158,29 +156,29 @@ def test_another_seed_key_or_sample_gives_another_translation() -> None:
     assert len(different) > 1
 
 
-def test_the_most_probable_of_one_is_greedy_search() -> None:
+def test_top_k_of_one_is_greedy_search() -> None:
     sources, limits, keys = batch(16)
     result = traced(1, top_k=1)(sources, limits, keys)
     for row, (source, limit) in enumerate(zip(sources, limits, strict=True)):
         assert hypothesis(result.ids[row, 0]) == LARGER.greedy(source, limit)
 
 
-def test_pad_is_never_drawn_however_probable() -> None:
+def test_never_draws_pad() -> None:
     tables = np.random.default_rng(3).normal(size=(50, 6, 6)).astype("float32")
     tables[:, :, PAD] = 8.0
     for options in ({}, {"top_k": 1}, {"top_p": 0.5}):
         result = sample_tables(tables, 8, samples=2, **options)
-        assert len(found(result)) == 100
-        for _, ids, _ in found(result):
+        assert len(all_hypotheses(result)) == 100
+        for _, ids, _ in all_hypotheses(result):
             assert ids
             assert PAD not in ids
 
 
-def test_what_is_asked_holds_for_all_that_is_drawn() -> None:
+def test_samples_meet_their_constraints() -> None:
     draw = np.random.default_rng(9)
-    asked = [
-        SentenceInputs(
-            least=int(draw.integers(0, 9)),
+    constraints = [
+        PlainConstraints(
+            min_length=int(draw.integers(0, 9)),
             prefix=tuple(draw.integers(2, 12, size=draw.integers(0, 4)).tolist()),
             n=2,
         )
@@ -193,16 +191,16 @@ def test_what_is_asked_holds_for_all_that_is_drawn() -> None:
         DecodingConfig(nbest=4, sampling=Sampling(seed=3)),
         limits=tf.fill([24], 10),
         keys=tf.range(24),
-        constraints=tensors(asked, 2),
+        constraints=as_tensors(constraints, 2),
     )
-    assert len(found(result)) == 96
-    for row, ids, score in found(result):
-        assert asked[row].holds(ids)
+    assert len(all_hypotheses(result)) == 96
+    for row, ids, score in all_hypotheses(result):
+        assert constraints[row].allows(ids)
         expected = LARGER.score(sources[row], ids, 0.0)
         np.testing.assert_allclose(score, expected, atol=3e-5)
 
 
-def test_a_prefix_that_ends_is_the_result() -> None:
+def test_prefix_that_ends_in_eos_is_the_result() -> None:
     tables = np.zeros([1, 4, 4], "float32")
     constraints = Constraints(prefixes=tf.constant([[3, EOS]]))
     result = sample_tables(tables, 6, samples=2, constraints=constraints)
@@ -211,10 +209,10 @@ def test_a_prefix_that_ends_is_the_result() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"top_k": 2}, {"top_p": 0.9}])
-def test_where_nothing_may_follow_there_is_no_hypothesis(
+def test_no_hypothesis_if_every_token_is_forbidden(
     options: dict[str, float],
 ) -> None:
-    # Two symbols, none of them twice, and no end before the fifth place; then as asked.
+    # Two tokens, each at most once, cannot fill five positions, but can fill zero.
     constraints = Constraints(min_lengths=tf.constant([5, 0]), no_repeat_ngram=1)
     tables = np.zeros([2, 4, 4], "float32")
     result = sample_tables(tables, 6, constraints=constraints, **options)
@@ -223,27 +221,27 @@ def test_where_nothing_may_follow_there_is_no_hypothesis(
     assert result.scores[1, 0] > -1e6
 
 
-def test_a_limit_of_nothing_gives_the_empty_translation() -> None:
+def test_limit_zero_gives_the_empty_translation() -> None:
     result = sample_tables(np.zeros([2, 4, 4], "float32"), 0, samples=3)
     assert result.ids.shape == (2, 3, 0)
     np.testing.assert_array_equal(result.scores, np.zeros([2, 3]))
 
 
-def test_an_empty_batch_has_an_empty_result() -> None:
+def test_empty_batch_has_an_empty_result() -> None:
     result = traced(4)(np.zeros([0, 6], "float32"), [], [])
     assert result.ids.shape == (0, 4, 0)
     assert result.scores.shape == (0, 4)
 
 
 class Sampler(tf.Module):
-    """Draws translations; exported."""
+    """A module to export that draws translations."""
 
     def __init__(self) -> None:
         super().__init__()
         self.draw = traced(4)
 
 
-def test_an_exported_module_draws_the_same(tmp_path: Path) -> None:
+def test_exported_module_draws_the_same_samples(tmp_path: Path) -> None:
     sampler = Sampler()
     tf.saved_model.save(sampler, str(tmp_path / "export"))
     loaded = tf.saved_model.load(str(tmp_path / "export"))
@@ -255,7 +253,7 @@ def test_an_exported_module_draws_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> None:
+def test_score_equals_the_log_probability_of_a_transformer() -> None:
     sizes = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
     model = Transformer.from_hparams(HParams(**sizes), 23)
     model.build()
@@ -268,10 +266,10 @@ def test_a_transformers_samples_have_the_log_probability_of_whole_targets() -> N
         limits=tf.constant([9, 6]),
         keys=tf.constant([0, 1]),
     )
-    assert len(found(result)) == 6
-    for row, ids, score in found(result):
+    assert len(all_hypotheses(result)) == 6
+    for row, ids, score in all_hypotheses(result):
         pair = {"inputs": inputs[row : row + 1], "targets": np.array([ids], np.int32)}
         logits = model(pair)[0]
         log_probs = tf.nn.log_softmax(logits).numpy()
-        expected = sum(log_probs[place, symbol] for place, symbol in enumerate(ids))
+        expected = sum(log_probs[place, token] for place, token in enumerate(ids))
         np.testing.assert_allclose(score, expected, atol=1e-4)

@@ -1,4 +1,4 @@
-"""The length penalty and the two stop rules, by hand and by tensor2tensor."""
+"""The length penalty and the two stop rules."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from t2t_repro.decoding.stopping import (
 from tests import golden
 
 
-def test_penalty_is_one_for_one_symbol_and_doubles_at_seven_for_alpha_one() -> None:
+def test_penalty_is_one_at_length_one_and_two_at_length_seven() -> None:
     penalty = length_penalty(tf.constant([1, 7]), 1.0)
     np.testing.assert_allclose(penalty, [1.0, 2.0], rtol=1e-6)
 
 
-def test_penalty_equals_tensor2tensors(shared_dir: Path) -> None:
+def test_penalty_equals_tensor2tensor(shared_dir: Path) -> None:
     arrays = golden.load(shared_dir / "t2t" / "golden" / "misc.npz")
     lengths = tf.constant(arrays["length_penalty/lengths"], tf.int32)
     for name in ("0", "0.6", "1"):
@@ -30,11 +30,11 @@ def test_penalty_equals_tensor2tensors(shared_dir: Path) -> None:
         )
 
 
-# Limit 7 and alpha 1 make the penalty 2: log probability -2 can still reach -1.
+# With limit 7 and alpha 1 the penalty is 2, so log probability -2 can reach -1.
 @pytest.mark.parametrize(
     ("best_finished", "done"), [(-1.1, False), (-1.0, True), (-0.9, True)]
 )
-def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
+def test_sentence_is_done_when_no_hypothesis_can_score_higher(
     best_finished: float, done: bool
 ) -> None:
     result = sentences_done(
@@ -50,7 +50,7 @@ def test_a_sentence_is_done_once_no_hypothesis_can_get_better(
     assert bool(result[0]) is done
 
 
-def test_the_limit_ends_a_sentence_and_not_its_neighbour() -> None:
+def test_limit_ends_only_its_own_sentence() -> None:
     result = sentences_done(
         SearchStatus(
             tf.constant(3),
@@ -64,7 +64,7 @@ def test_the_limit_ends_a_sentence_and_not_its_neighbour() -> None:
     np.testing.assert_array_equal(result, [True, False])
 
 
-def test_nbest_waits_for_its_last_hypothesis() -> None:
+def test_nbest_is_done_when_its_last_hypothesis_is_final() -> None:
     done = [
         bool(
             sentences_done(
@@ -83,7 +83,7 @@ def test_nbest_waits_for_its_last_hypothesis() -> None:
     assert done == [True, False]
 
 
-def test_tensor2tensors_batch_waits_for_its_slowest_sentence() -> None:
+def test_tensor2tensor_batch_is_done_with_its_last_sentence() -> None:
     result = batch_done_tensor2tensor(
         SearchStatus(
             tf.constant(3),

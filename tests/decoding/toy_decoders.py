@@ -1,4 +1,4 @@
-"""Decoders small enough to be searched exhaustively, and their NumPy twins."""
+"""Decoders small enough for exhaustive search, and the same functions in NumPy."""
 
 import itertools
 
@@ -11,9 +11,9 @@ PAD, EOS = 0, 1
 
 
 class TableDecoder:
-    """The next symbol depends on the last alone; the state is one table a sentence.
+    """Decoder whose logits depend only on the last token.
 
-    The state is float32 (batch, vocab, vocab), logits by the symbol before.
+    The state is float32 (batch, vocab, vocab), the logits after each token.
     """
 
     def step(
@@ -29,10 +29,10 @@ class TableDecoder:
 
 
 class MemoryDecoder:
-    """The next symbol depends on all before, through a fading memory.
+    """Decoder whose logits depend on all previous tokens, through a fading memory.
 
-    A hypothesis given the wrong parent gets other logits, so that the tests see it.
-    The state grows by one row a step, as a cache does.
+    A hypothesis with a wrong parent gets other logits, so that tests detect it. The
+    state grows by one row per step, like a cache.
     """
 
     def __init__(self, vocab_size: int, depth: int = 6, seed: int = 1) -> None:
@@ -40,11 +40,11 @@ class MemoryDecoder:
         self.vocab_size = vocab_size
         self.embedding = draw.normal(size=(vocab_size, depth)).astype("float32")
         self.output = draw.normal(size=(depth, vocab_size)).astype("float32") * 1.5
-        # Makes translations of a few symbols the likely ones.
+        # Makes short translations likely.
         self.bias = np.where(np.arange(vocab_size) == EOS, 1.5, 0).astype("float32")
 
     def sources(self, batch: int, seed: int = 2) -> np.ndarray:
-        """Draws what stands for the source sentences: float32 (batch, depth)."""
+        """Returns random vectors that replace sentences: float32 (batch, depth)."""
         draw = np.random.default_rng(seed)
         return draw.normal(size=(batch, self.output.shape[0])).astype("float32")
 
@@ -74,15 +74,15 @@ class MemoryDecoder:
     def log_probs(self, source: np.ndarray, prefix: tuple[int, ...]) -> np.ndarray:
         """Returns the log probabilities after `prefix`, in float64: (vocab,)."""
         memory = np.zeros_like(source, dtype="float64")
-        for symbol in (0, *prefix):
-            memory = 0.7 * memory + self.embedding[symbol]
+        for token in (0, *prefix):
+            memory = 0.7 * memory + self.embedding[token]
         logits = np.tanh(memory + source) @ self.output.astype("float64") + self.bias
         return logits - np.log(np.exp(logits).sum())
 
     def score(self, source: np.ndarray, ids: tuple[int, ...], alpha: float) -> float:
         """Returns the log probability of `ids`, divided by the length penalty."""
         total = sum(
-            self.log_probs(source, ids[:i])[symbol] for i, symbol in enumerate(ids)
+            self.log_probs(source, ids[:i])[token] for i, token in enumerate(ids)
         )
         return total / ((5 + len(ids)) / 6) ** alpha
 
@@ -90,17 +90,17 @@ class MemoryDecoder:
         self, source: np.ndarray, limit: int, alpha: float
     ) -> list[tuple[float, tuple[int, ...]]]:
         """Lists every translation that ends within the limit, best first."""
-        symbols = range(2, self.vocab_size)
+        tokens = range(2, self.vocab_size)
         translations = [
             (*body, EOS)
             for length in range(limit)
-            for body in itertools.product(symbols, repeat=length)
+            for body in itertools.product(tokens, repeat=length)
         ]
         scored = [(self.score(source, ids, alpha), ids) for ids in translations]
         return sorted(scored, reverse=True)
 
     def greedy(self, source: np.ndarray, limit: int) -> tuple[int, ...]:
-        """Follows the best symbol but PAD until EOS or the limit."""
+        """Appends the best token except PAD until EOS or the limit."""
         ids: tuple[int, ...] = ()
         while len(ids) < limit and EOS not in ids:
             best = 1 + int(np.argmax(self.log_probs(source, ids)[1:]))

@@ -1,4 +1,4 @@
-"""A folded memory is attended to as a whole one."""
+"""Attention to a folded memory equals the layer's attention."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from t2t_repro.layers.masks import padding_mask
 
 
 @pytest.mark.parametrize(("d_k", "d_v"), [(4, 5), (4, 4)])
-def test_a_folded_memory_is_attended_to_as_a_whole_one(d_k, d_v):
+def test_folded_attention_equals_the_layer(d_k, d_v):
     generator = np.random.default_rng(0)
     # Two sentences with three hypotheses each.
     x = generator.normal(size=(2, 3, 12)).astype("float32")
@@ -20,5 +20,5 @@ def test_a_folded_memory_is_attended_to_as_a_whole_one(d_k, d_v):
     keys, values = fold(layer, *layer.project_memory(memory))
     assert (keys.shape, values.shape) == ((2, 12, 2 * 6), (2, 2 * 6, 12))
     bias = np.where(mask, 0, MASKED).astype("float32")[:, None]
-    found = attend(layer, x.reshape(6, 12), keys, values, bias, beam=3)
-    np.testing.assert_allclose(found, np.reshape(expected, (6, 12)), atol=1e-6)
+    result = attend(layer, x.reshape(6, 12), keys, values, bias, beam=3)
+    np.testing.assert_allclose(result, np.reshape(expected, (6, 12)), atol=1e-6)

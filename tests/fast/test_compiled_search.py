@@ -1,4 +1,4 @@
-"""A sentence alone, compiled: the same translations."""
+"""The compiled search returns the translations of the plain search."""
 
 from dataclasses import replace
 
@@ -40,63 +40,63 @@ def models():
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
-    ("changes", "several"),
+    ("changes", "ensemble"),
     [({}, True), *((changes, False) for changes in CHANGES)],
     ids=str,
 )
-def test_a_compiled_search_finds_the_same(models, tokenizer, changes, several):
+def test_compiled_search_equals_the_plain_search(models, tokenizer, changes, ensemble):
     search = replace(SEARCH, **changes)
-    chosen = models if several else models[:1]
+    chosen = models if ensemble else models[:1]
     plain = Translator(chosen, tokenizer, search)
     for_one = CompiledSearch(chosen, search)
     compiled = Translator(chosen, tokenizer, search, for_one=for_one)
     expected = list(plain.translate_lines(LINES, batch_size=1))
-    found = list(compiled.translate_lines(LINES, batch_size=1))
-    assert [each.text for each in found] == [each.text for each in expected]
-    assert len({each.text for each in found}) > 3
-    for ours, theirs in zip(found, expected, strict=True):
+    results = list(compiled.translate_lines(LINES, batch_size=1))
+    assert [each.text for each in results] == [each.text for each in expected]
+    assert len({each.text for each in results}) > 3
+    for ours, theirs in zip(results, expected, strict=True):
         assert abs(ours.score - theirs.score) < 1e-4
         assert [o.text for o in ours.others] == [o.text for o in theirs.others]
 
 
-def test_only_short_sentences_alone_are_compiled(models, tokenizer, monkeypatch):
+def test_compiles_only_single_short_sentences(models, tokenizer, monkeypatch):
     search = CompiledSearch(models[:1], replace(SEARCH, extra_length=50))
 
     def is_for(sentences, source):
         return search.is_for(tf.ones([sentences, source], tf.int32))
 
     assert is_for(1, 1) and is_for(1, 192)
-    # 193 are padded to 208, and may take 258 steps.
+    # A source of 193 tokens is padded to 208, and may take 258 steps.
     assert not is_for(1, 193)
     assert not is_for(2, 1)
-    # A batch of two, and a prefix, are found without it.
+    # Batches and prefixes are translated without the compiled search.
     for_one = CompiledSearch(models[:1], SEARCH)
     translator = Translator(models[:1], tokenizer, SEARCH, for_one=for_one)
     monkeypatch.setattr(
-        CompiledSearch, "__call__", lambda *_: pytest.fail("was compiled")
+        CompiledSearch, "__call__", lambda *_: pytest.fail("CompiledSearch was called")
     )
     two = tf.constant([[5, 6, 1], [7, 1, 0]])
     ((ids, _),) = translator.translate_batches([two])
     np.testing.assert_array_equal(ids, translator.translate_ids(two)[0])
-    (begun,) = translator.translate_window(["one"], prefixes=["neun"])
-    assert begun.text.startswith("neun")
+    (translation,) = translator.translate_window(["one"], prefixes=["neun"])
+    assert translation.text.startswith("neun")
 
 
-def test_lengths_of_a_class_are_compiled_once(models):
+def test_compiles_once_per_padded_length(models):
     search = CompiledSearch(models[:1], replace(SEARCH, beam_size=1))
     for length in (3, 4, 16, 17):
         inputs = tf.constant([[5] * (length - 1) + [1]])
         assert search(inputs)[0].shape[0] == 1
     assert sorted(search._compiled) == [16, 32]
-    assert compiled_search._padded(16) == 16
+    assert compiled_search._padded_length(16) == 16
 
 
 @pytest.mark.parametrize(
     "changes", [{"sampling": Sampling()}, {"tensor2tensor_rules": True}], ids=str
 )
-def test_other_searches_are_not_compiled(models, changes):
+def test_rejects_sampling_and_tensor2tensor_rules(models, changes):
     search = replace(SEARCH, **changes)
-    with pytest.raises(ValueError, match="only beam search by its own rules"):
+    with pytest.raises(ValueError, match="supports neither sampling"):
         CompiledSearch(models[:1], search)
     with pytest.raises(ValueError, match="width cannot be combined"):
         generate(search, None, tf.constant([[5, 1]]), width=4)

@@ -1,4 +1,4 @@
-"""Optimized implementations: those of each device, and how they are switched off."""
+"""Optimized implementations of each device, and the ways to disable them."""
 
 import re
 
@@ -18,8 +18,8 @@ from tests.training import toy
 
 
 @pytest.fixture
-def a_gpu(monkeypatch):
-    """Lets TensorFlow say that there is a GPU."""
+def fake_gpu(monkeypatch):
+    """Makes TensorFlow list a GPU."""
     real = tf.config.list_physical_devices
     monkeypatch.setattr(
         tf.config,
@@ -28,58 +28,58 @@ def a_gpu(monkeypatch):
     )
 
 
-def used():
+def implementations():
     return (
         functional.normalize.implementation,
         label_smoothing.smoothed_cross_entropy.implementation,
     )
 
 
-ON_A_CPU = normalization.normalize, cross_entropy.smoothed_cross_entropy
-ON_A_GPU = normalization.normalize_by_reductions, cross_entropy.by_comparison
+CPU_IMPLEMENTATIONS = normalization.normalize, cross_entropy.smoothed_cross_entropy
+GPU_IMPLEMENTATIONS = normalization.normalize_by_reductions, cross_entropy.by_comparison
 
 
-def test_without_a_gpu_the_forms_are_a_cpus_unless_a_gpus_are_asked_for(monkeypatch):
+def test_installs_cpu_implementations_by_default_without_a_gpu(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     fast.install()
-    assert used() == ON_A_CPU
+    assert implementations() == CPU_IMPLEMENTATIONS
     fast.install("GPU")
-    assert used() == ON_A_GPU
-    # Nothing is prepared for the cache of a processor, whatever was installed before.
+    assert implementations() == GPU_IMPLEMENTATIONS
+    # Installing for a GPU removes the implementations that only a CPU has.
     assert generate.generate.implementation is generate.generate.reference
 
 
-def test_with_a_gpu_they_are_a_gpus_unless_a_cpus_are_asked_for(a_gpu):
+def test_installs_gpu_implementations_by_default_with_a_gpu(fake_gpu):
     fast.install()
-    assert used() == ON_A_GPU
+    assert implementations() == GPU_IMPLEMENTATIONS
     fast.install("CPU")
-    assert used() == ON_A_CPU
+    assert implementations() == CPU_IMPLEMENTATIONS
 
 
 @pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.medium)])
 @pytest.mark.parametrize("device", ["CPU", "GPU"])
-def test_loss_and_gradients_of_a_part_are_those_of_the_formulas(device, xla):
-    # XLA draws the masks of dropout otherwise.
+def test_loss_and_gradients_equal_the_reference(device, xla):
+    # Without dropout, because XLA draws other masks.
     off = {"dropout": 0.0, "attention_dropout": 0.0, "ffn_dropout": 0.0}
     hparams = toy.HPARAMS.replace(num_layers=2, **off)
     model = toy.model(hparams)
     batch = toy.rectangle(0)
     seeds = tf.constant([[1, 2], [3, 4]])
 
-    def computed(**changes):
+    def loss_and_gradients(**changes):
         step = TrainStep(model, hparams.replace(**changes), accumulate=False)
         total, tokens, gradients = step._differentiate(
             batch["inputs"], batch["targets"], seeds
         )
         return [total, tokens, *gradients]
 
-    expected = computed()
+    expected = loss_and_gradients()
     fast.install(device)
-    for found, wanted in zip(computed(xla=xla), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    for result, reference in zip(loss_and_gradients(xla=xla), expected, strict=True):
+        np.testing.assert_allclose(result, reference, rtol=1e-4, atol=1e-4)
 
 
-def installed():
+def installed_names():
     return {
         k.name
         for k in fast.kernels("CPU")
@@ -87,21 +87,21 @@ def installed():
     }
 
 
-def test_each_name_can_be_left_out():
+def test_each_implementation_can_be_excluded():
     for name in fast.NAMES:
         fast.install("CPU", without=[name])
-        assert installed() == {*fast.NAMES} - {name}
+        assert installed_names() == {*fast.NAMES} - {name}
     fast.install("CPU", without=fast.NAMES)
     assert not fast.is_installed()
     assert {kernel.name for kernel in fast.kernels("GPU")} < {*fast.NAMES}
 
 
-def test_an_unknown_name_is_rejected():
+def test_rejects_an_unknown_name():
     with pytest.raises(UserError, match="called kv_cash; use one of flat_matmul, "):
         fast.install("CPU", without=["kv_cash"])
 
 
-def test_the_environment_variable_switches_all_of_them_off(monkeypatch):
+def test_environment_variable_disables_all_implementations(monkeypatch):
     fast.install("CPU")
     monkeypatch.setenv("T2T_REPRO_FAST", "0")
     fast.install("CPU")
@@ -111,7 +111,7 @@ def test_the_environment_variable_switches_all_of_them_off(monkeypatch):
     assert fast.is_installed()
 
 
-def test_the_page_has_a_row_for_each_name():
+def test_documentation_has_a_row_for_each_name():
     page = run_command.ROOT / "docs/explanation/optimized_implementations.md"
     rows = re.findall(r"^\| `(\w+)` \|", page.read_text(encoding="utf-8"), re.M)
     assert rows == [*fast.NAMES]
@@ -119,16 +119,16 @@ def test_the_page_has_a_row_for_each_name():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The layers whose `MultiHeadAttention.call` ran."""
-    found = []
+    """Returns a list of the layers whose `MultiHeadAttention.call` ran."""
+    paths = []
     call = MultiHeadAttention.call
 
-    def counted(self, *args, **kwargs):
-        found.append(self.path)
+    def record(self, *args, **kwargs):
+        paths.append(self.path)
         return call(self, *args, **kwargs)
 
-    monkeypatch.setattr(MultiHeadAttention, "call", counted)
-    return found
+    monkeypatch.setattr(MultiHeadAttention, "call", record)
+    return paths
 
 
 @pytest.mark.medium
@@ -139,8 +139,8 @@ def test_train_calls_the_attention_layer_only_without_optimizations(
     tiny.write_corpus(tmp_path / "data")
     tiny.write_hparams(tmp_path)
     arguments = tiny.Trained(tmp_path, run_command.Done(0, "", "")).arguments()
-    done = run_command.run("train", *arguments, "--train_steps", "2", *flags)
-    assert done.status == 0, done.err
+    result = run_command.run("train", *arguments, "--train_steps", "2", *flags)
+    assert result.status == 0, result.err
     layers = {path.partition("/")[2] for path in calls}
     expected = {
         "encoder/layer_0/self_attention",
@@ -151,16 +151,16 @@ def test_train_calls_the_attention_layer_only_without_optimizations(
 
 
 @pytest.mark.medium
-def test_translate_finds_the_same_with_and_without_optimizations(trained, calls):
-    given = ("--model_dir", str(trained.model_dir))
+def test_translations_are_equal_with_and_without_optimizations(trained, calls):
+    model = ("--model_dir", str(trained.model_dir))
     text = "".join(f"{line}\n" for line, _ in tiny.pairs("test")).encode()
-    found = [
-        run_command.run("translate", *given, *flags, stdin=text)
+    results = [
+        run_command.run("translate", *model, *flags, stdin=text)
         for flags in ((), ("--no-fast",))
     ]
-    assert [done.status for done in found] == [0, 0], found
-    assert found[0].out == found[1].out
-    assert calls  # The encoder's layers were called.
+    assert [each.status for each in results] == [0, 0], results
+    assert results[0].out == results[1].out
+    assert calls  # The encoder without optimizations called its attention layers.
 
 
 @pytest.mark.medium
@@ -176,14 +176,14 @@ def test_translate_finds_the_same_with_and_without_optimizations(trained, calls)
         ),
     ],
 )
-def test_what_needs_the_optimizations_is_refused_without(
+def test_rejects_no_fast_with_flags_that_need_optimizations(
     trained, tmp_path, monkeypatch, command, flags, words
 ):
     if command == "translate" and "int8" in flags and int8_matmul.unsupported_reason():
         pytest.skip(f"{int8_matmul.unsupported_reason()}: float32 is used")
     monkeypatch.chdir(tmp_path)
-    done = run_command.run(
+    result = run_command.run(
         command, "--model_dir", str(trained.model_dir), "--no-fast", *flags
     )
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err

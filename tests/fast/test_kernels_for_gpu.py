@@ -1,7 +1,7 @@
-"""Every operation of every graph has a kernel for a GPU in TensorFlow's registry.
+"""TensorFlow's registry has GPU kernels for all operations of our graphs.
 
-TensorFlow for Linux on x86-64 is built with CUDA: it lists its kernels for a GPU where
-there is none.
+TensorFlow for Linux on x86-64 is built with CUDA, so its registry lists GPU kernels
+even on machines without a GPU.
 """
 
 from collections import Counter
@@ -26,31 +26,31 @@ from tests.training import toy
 GPU, COMPILED = ("GPU", "DEFAULT"), ("XLA_GPU_JIT",)
 PRECISIONS = ("float32", "bfloat16")
 IDS = tf.TensorSpec([None, None], tf.int32)
-# XLA takes these apart itself: it compiles what they call.
+# XLA inlines the functions that these operations call, so they need no kernels.
 CALLS = {"Placeholder", "NoOp", "PartitionedCall", "StatefulPartitionedCall"}
 
 
 @pytest.fixture(autouse=True)
-def as_on_a_gpu(monkeypatch):
-    """Lets the package see a GPU, which decides what is traced."""
+def fake_gpu(monkeypatch):
+    """Makes the package trace its graphs for a GPU."""
     if not tf.test.is_built_with_cuda():
-        pytest.skip("this TensorFlow is not built with CUDA: it knows no kernel")
-    seen = tf.config.list_physical_devices
+        pytest.skip("this TensorFlow is built without CUDA and lists no GPU kernels")
+    list_devices = tf.config.list_physical_devices
     monkeypatch.setattr(
         tf.config,
         "list_physical_devices",
-        lambda kind=None: ["GPU:0"] if kind == "GPU" else seen(kind),
+        lambda kind=None: ["GPU:0"] if kind == "GPU" else list_devices(kind),
     )
     fast.install("GPU")
 
 
-def without_kernel(
-    traced: Any, devices: Sequence[str] = GPU, but: Collection[str] = ()
+def operations_without_kernel(
+    traced: Any, devices: Sequence[str] = GPU, exclude: Collection[str] = ()
 ) -> Counter[str]:
-    """Counts by operation the nodes that no such device can run.
+    """Counts, by operation, the nodes that no kernel of the devices supports.
 
-    Nodes that are placed on the CPU are not counted. A node is one of the graph or of
-    a function in its library, such as a loop's body.
+    It includes the functions of the graph's library, such as loop bodies. It skips
+    nodes that are placed on the CPU.
     """
     graph = traced.graph.as_graph_def()
     nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
@@ -58,36 +58,36 @@ def without_kernel(
     return Counter(
         node.op
         for node in nodes
-        if node.op not in but
+        if node.op not in exclude
         and not node.device.endswith("CPU:0")
-        and not any(runs(k, node, devices) for k in registered(node.op))
+        and not any(supports(k, node, devices) for k in registered_kernels(node.op))
     )
 
 
-def registered(operation: str) -> Any:
-    """Returns the kernels of an operation, for every device."""
+def registered_kernels(operation: str) -> Any:
+    """Returns an operation's kernels for all devices."""
     return kernels.get_registered_kernels_for_op(operation).kernel
 
 
-def types(node: Any, name: str) -> list[int]:
-    """Returns the types that an attribute holds, none where it holds no type."""
+def dtypes(node: Any, name: str) -> list[int]:
+    """Returns the dtypes in an attribute of a node."""
     value = node.attr[name]
     return [value.type] if value.type else list(value.list.type)
 
 
-def runs(kernel: Any, node: Any, devices: Sequence[str]) -> bool:
-    """Whether a kernel is for one of these devices and for the types of a node."""
+def supports(kernel: Any, node: Any, devices: Sequence[str]) -> bool:
+    """Returns whether a kernel supports one of the devices and the node's dtypes."""
     allowed = {c.name: c.allowed_values.list.type for c in kernel.constraint}
     return kernel.device_type in devices and all(
-        set(types(node, name)) <= set(values)
+        set(dtypes(node, name)) <= set(values)
         for name, values in allowed.items()
         if values
     )
 
 
 def traced(function: Any, *signature: Any) -> Any:
-    whole = tf.function(function, input_signature=signature, autograph=False)
-    return whole.get_concrete_function()
+    function = tf.function(function, input_signature=signature, autograph=False)
+    return function.get_concrete_function()
 
 
 MODELS = {
@@ -95,14 +95,14 @@ MODELS = {
     "pre-norm, relative positions": toy.HPARAMS.replace(
         norm="pre", max_relative_position=3
     ),
-    "nearby positions": toy.HPARAMS.replace(self_attention_radius=2),
+    "local attention": toy.HPARAMS.replace(self_attention_radius=2),
 }
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("computed_in", PRECISIONS)
-def test_a_training_step_and_validation(kind, computed_in):
+def test_training_and_validation_have_kernels(kind, computed_in):
     hparams = MODELS[kind].replace(precision=computed_in, clip_norm=1.0)
     with mixed_precision(computed_in):
         model = toy.model(hparams)
@@ -111,14 +111,17 @@ def test_a_training_step_and_validation(kind, computed_in):
         update = traced(
             step.replica_step, packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)
         )
-        assert without_kernel(update) == {}
-    assert without_kernel(ValidationLoss(model)._sums.get_concrete_function()) == {}
+        assert operations_without_kernel(update) == {}
+    assert (
+        operations_without_kernel(ValidationLoss(model)._sums.get_concrete_function())
+        == {}
+    )
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("computed_in", PRECISIONS)
-def test_forward_and_backward_compiled(kind, computed_in):
+def test_compiled_gradients_have_kernels(kind, computed_in):
     hparams = MODELS[kind].replace(precision=computed_in, xla=True)
     with mixed_precision(computed_in):
         model = toy.model(hparams)
@@ -126,7 +129,7 @@ def test_forward_and_backward_compiled(kind, computed_in):
     compiled = step._differentiate.get_concrete_function(
         *packed_batch.BATCH_SIGNATURE, tf.TensorSpec([HALVES, 2], tf.int32)
     )
-    assert without_kernel(compiled, COMPILED, but=CALLS) == {}
+    assert operations_without_kernel(compiled, COMPILED, exclude=CALLS) == {}
 
 
 SEARCHES = {
@@ -145,46 +148,45 @@ SEARCHES = {
 @pytest.mark.parametrize(
     ("kind", "models"), [*((kind, 1) for kind in SEARCHES), ("beam", 2)]
 )
-def test_a_search(kind, models, computed_in):
+def test_searches_have_kernels(kind, models, computed_in):
     search = SEARCHES[kind]
     with precision(computed_in):
         several = [toy.model() for _ in range(models)]
     decoder = as_one([decoder_of(each, search.hypotheses) for each in several])
 
-    def found(inputs, prefixes=None):
+    def translate(inputs, prefixes=None):
         result = generate(search, decoder, inputs, prefixes)
         return result.ids, result.scores
 
     prefixes = [] if search.tensor2tensor_rules else [IDS]
-    assert without_kernel(traced(found, IDS, *prefixes)) == {}
+    assert operations_without_kernel(traced(translate, IDS, *prefixes)) == {}
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("computed_in", PRECISIONS)
-def test_the_compiled_search(computed_in):
+def test_compiled_search_has_kernels(computed_in):
     with precision(computed_in):
         model = toy.model()
     compiled = CompiledSearch([model], DecodingConfig(4))._function(16)
-    assert without_kernel(compiled, COMPILED, but=CALLS) == {}
+    assert operations_without_kernel(compiled, COMPILED, exclude=CALLS) == {}
 
 
-def test_what_has_no_kernel_is_named():
-    """Text is for the CPU alone."""
+def test_reports_text_operations():
     lines = tf.TensorSpec([None], tf.string)
     upper = traced(lambda text: tf.strings.upper(tf.strings.strip(text)), lines)
-    assert without_kernel(upper) == {"StringUpper": 1, "StringStrip": 1}
+    assert operations_without_kernel(upper) == {"StringUpper": 1, "StringStrip": 1}
 
 
-def test_what_has_no_kernel_is_named_inside_of_a_loop_and_for_its_types_alone():
+def test_reports_operations_in_loops_and_unsupported_dtypes():
     def loop(start):
-        def more(place, total):
-            ends = tf.strings.to_hash_bucket_fast(tf.strings.as_string(place), 7)
-            return place + 1, total + tf.cast(ends, tf.int32)
+        def body(index, total):
+            code = tf.strings.to_hash_bucket_fast(tf.strings.as_string(index), 7)
+            return index + 1, total + tf.cast(code, tf.int32)
 
-        return tf.while_loop(lambda place, _: place < 9, more, (start, start))
+        return tf.while_loop(lambda index, _: index < 9, body, (start, start))
 
-    found = without_kernel(traced(loop, tf.TensorSpec([], tf.int32)))
-    assert found == {"AsString": 1, "StringToHashBucketFast": 1}
-    # A product has kernels, but none for these numbers.
-    whole = tf.TensorSpec([2, 2], tf.int32)
-    assert without_kernel(traced(tf.matmul, whole, whole)) == {"MatMul": 1}
+    counts = operations_without_kernel(traced(loop, tf.TensorSpec([], tf.int32)))
+    assert counts == {"AsString": 1, "StringToHashBucketFast": 1}
+    # The GPU kernels of MatMul do not support int32.
+    matrix = tf.TensorSpec([2, 2], tf.int32)
+    assert operations_without_kernel(traced(tf.matmul, matrix, matrix)) == {"MatMul": 1}

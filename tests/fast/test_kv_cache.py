@@ -1,4 +1,4 @@
-"""Caches give up what no hypothesis sees any more."""
+"""The KV cache drops unused slots."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ INPUTS = np.array([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]], np.int32)
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
 
 
-def columns_after(decoder, steps, parents):
-    """Returns how many columns caches have if hypotheses always came of `parents`."""
+def slots_after(decoder, steps, parents):
+    """Returns the number of slots if every step continues the same `parents`."""
     state = decoder.start(tf.constant(INPUTS))
     ids = tf.ones([2, decoder.beam_size], tf.int32)
     for index in range(steps):
@@ -25,18 +25,19 @@ def columns_after(decoder, steps, parents):
 
 
 @pytest.mark.parametrize(
-    ("settings", "parents", "steps", "columns"),
+    ("settings", "parents", "steps", "slots"),
     [
-        # Twice six steps of three hypotheses, and the six that follow.
+        # 12 steps of three hypotheses, and free slots for 6 steps.
         ({}, [0, 1, 2], 13, 54),
-        # One past, of twelve columns, for all three.
+        # All hypotheses share a past of 12 slots.
         ({}, [1, 1, 1], 13, 12 + 18),
-        # One past of seven columns is seen; caches hold whole steps, 9 columns.
+        # The radius includes 7 slots of the past, rounded up to a multiple of 3.
         ({"self_attention_radius": 6}, [1, 1, 1], 13, 9 + 18),
+        # Relative attention keeps all slots.
         ({"max_relative_position": 2}, [1, 1, 1], 13, 54),
     ],
 )
-def test_columns_that_nobody_sees_are_given_up(settings, parents, steps, columns):
+def test_drops_slots_that_no_hypothesis_attends_to(settings, parents, steps, slots):
     model = Transformer.from_hparams(HParams(**SIZES, **settings), 23)
     model.build()
-    assert columns_after(KVCacheDecoder(model, 3), steps, parents) == columns
+    assert slots_after(KVCacheDecoder(model, 3), steps, parents) == slots

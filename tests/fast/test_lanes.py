@@ -1,4 +1,4 @@
-"""The halves of a micro-batch, one after the other or at once, are the same update."""
+"""Computing the halves of a micro-batch together or in lanes gives equal gradients."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ SEEDS = tf.constant([[1, 2], [3, 4]])
 
 
 def rectangle():
-    """Six rows, each half another one."""
+    """Returns a batch of six rows with different halves."""
     return [tf.constant(side) for side in toy.rectangle(0, 6).values()]
 
 
@@ -33,8 +33,7 @@ def gradients(step, *micro_batch):
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("installed", [False, True])
-def test_with_dropout_both_halves_at_once_are_each_half_for_itself(kind, installed):
-    """With the other optimized implementations and without them."""
+def test_both_implementations_equal_separate_halves_with_dropout(kind, installed):
     if installed:
         fast.install("CPU")
     hparams = toy.HPARAMS.replace(**MODELS[kind])
@@ -46,18 +45,18 @@ def test_with_dropout_both_halves_at_once_are_each_half_for_itself(kind, install
             sides = {"inputs": inputs[half], "targets": targets[half]}
             logits = model(sides, training=True)
         total += loss_sum(logits, targets[half], hparams.label_smoothing)[0]
-    found = []
+    results = []
     for implementation in (sum_over_halves.reference, sum_in_lanes):
         sum_over_halves.implementation = implementation
         step = TrainStep(model, hparams, accumulate=False)
-        found.append(gradients(step, inputs, targets))
-    for loss, *_ in found:
+        results.append(gradients(step, inputs, targets))
+    for loss, *_ in results:
         assert float(loss) == pytest.approx(float(total), rel=1e-5)
-    for whole, lanes in zip(*map(tf.nest.flatten, found), strict=True):
+    for whole, lanes in zip(*map(tf.nest.flatten, results), strict=True):
         np.testing.assert_allclose(lanes, whole, rtol=1e-4, atol=1e-5)
 
 
-def test_lanes_are_installed_for_a_cpu_and_not_for_a_gpu():
+def test_lanes_are_installed_only_for_a_cpu():
     fast.install("CPU")
     assert sum_over_halves.implementation is sum_in_lanes
     fast.install("GPU")

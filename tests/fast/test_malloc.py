@@ -1,4 +1,4 @@
-"""Tests of memory kept between the steps: the kernel is asked for it once."""
+"""Freed memory stays in the process and is reused."""
 
 import platform
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# A page of 4 kB costs a fault when the kernel hands it out.
+# The kernel counts a page fault for each new page of 4 kB.
 _PROGRAM = """
 import ctypes, resource, sys
 from t2t_repro.fast.malloc import keep_freed_memory
@@ -42,8 +42,10 @@ def faults(mode: str) -> int:
     )
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library's own")
-def test_a_buffer_of_the_size_of_one_freed_costs_no_new_pages():
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="mallopt is a function of glibc"
+)
+def test_reusing_freed_memory_causes_no_page_faults():
     pages = 64 * 2**20 // 4096
     assert faults("keep") < pages / 100
     assert faults("leave") >= pages / 2

@@ -1,4 +1,4 @@
-"""The written-out gradient of the normalisation is that of the plain formula."""
+"""Explicit gradients of layer normalization equal automatic differentiation."""
 
 import numpy as np
 import pytest
@@ -14,23 +14,21 @@ def random(*shape, seed=0):
 
 @pytest.mark.parametrize("form", [normalize, normalize_by_reductions])
 @pytest.mark.parametrize(("shape", "epsilon"), [((20, 8), 1e-6), ((4, 5, 8), 0.1)])
-def test_value_and_gradient_are_those_of_the_plain_formula_in_float64(
-    shape, epsilon, form
-):
+def test_value_and_gradient_equal_the_reference_in_float64(shape, epsilon, form):
     x, scale, bias = 3 * random(*shape) + 1, random(8, seed=1), random(8, seed=2)
     upstream = random(*shape, seed=3)
-    given = [tf.constant(each) for each in (x, scale, bias)]
+    arguments = [tf.constant(each) for each in (x, scale, bias)]
     with tf.GradientTape() as tape:
-        tape.watch(given)
-        found = form(*given, epsilon)
-        total = tf.reduce_sum(found * upstream)
-    ours = tape.gradient(total, given)
+        tape.watch(arguments)
+        y = form(*arguments, epsilon)
+        total = tf.reduce_sum(y * upstream)
+    ours = tape.gradient(total, arguments)
 
     wide = [tf.constant(each, tf.float64) for each in (x, scale, bias)]
     with tf.GradientTape() as tape:
         tape.watch(wide)
         expected = functional.normalize.reference(*wide, epsilon)
         total = tf.reduce_sum(expected * upstream)
-    np.testing.assert_allclose(found, expected, atol=5e-6)
+    np.testing.assert_allclose(y, expected, atol=5e-6)
     for mine, other in zip(ours, tape.gradient(total, wide), strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Products in 8 bits are those of the formulas, within the error of the rounding."""
+"""int8 matmuls equal float32 matmuls within the rounding error."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_repro import fast
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.fast import int8_matmul, quantization
-from t2t_repro.fast.flat_attention import softmax_of_any_width
+from t2t_repro.fast.flat_attention import width_independent_softmax
 from t2t_repro.fast.normalization import normalize_in_float64
 from t2t_repro.fast.quantization import (
     ActivationRange,
@@ -43,7 +43,7 @@ def in_graph(function):
 
 @pytest.mark.parametrize("rows", [1, 7, 200])
 @pytest.mark.parametrize("shape", [(64, 96), (512, 2048), (5, 3)])
-def test_whole_numbers_are_multiplied_exactly(rows, shape):
+def test_integers_are_multiplied_exactly(rows, shape):
     generator = np.random.default_rng(1)
     x = generator.integers(-100, 156, (rows, shape[0])).astype(np.float32)
     matrix = generator.integers(-127, 128, shape).astype(np.float32)
@@ -57,44 +57,44 @@ def test_whole_numbers_are_multiplied_exactly(rows, shape):
 @pytest.mark.parametrize(
     "bounds", [ActivationRange(-5, 5), ActivationRange(0, 5), ActivationRange(-1, 5)]
 )
-def test_the_error_is_that_of_rounding_both_factors(bounds):
+def test_error_is_within_the_rounding_of_both_factors(bounds):
     x, matrix = normal(9, 512), normal(512, 64, seed=1) * normal(64, seed=2)
     x = np.clip(x, *bounds)
-    found = in_graph(QuantizedMatmul(matrix, 0.0, bounds))(x)
+    result = in_graph(QuantizedMatmul(matrix, 0.0, bounds))(x)
     step = (bounds.high - bounds.low) / 255
     scale = np.abs(matrix).max(axis=0) / 127
-    # A factor is rounded by half a step at most, and zero to a whole one.
+    # Rounding changes a factor, and the zero point, by at most half a step.
     most = step * np.abs(matrix).sum(axis=0) + (np.abs(x) + step).sum(1)[:, None] * (
         scale / 2
     )
-    assert np.all(np.abs(found - x @ matrix) <= most)
-    # Errors of either sign cancel: much less in the mean.
-    assert np.abs(found - x @ matrix).mean() < 0.02 * np.abs(x @ matrix).mean()
+    assert np.all(np.abs(result - x @ matrix) <= most)
+    # Errors of both signs cancel, so the mean error is much smaller.
+    assert np.abs(result - x @ matrix).mean() < 0.02 * np.abs(x @ matrix).mean()
 
 
-def test_values_beyond_the_bounds_are_cut():
+def test_clips_values_outside_of_the_activation_range():
     product = QuantizedMatmul(np.eye(4, dtype=np.float32), 0.0, ActivationRange(-1, 1))
-    found = in_graph(product)(np.array([[-9, -1, 1, 9]], np.float32))
-    np.testing.assert_allclose(found, [[-1, -1, 1, 1]], atol=1.01 / 255)
+    result = in_graph(product)(np.array([[-9, -1, 1, 9]], np.float32))
+    np.testing.assert_allclose(result, [[-1, -1, 1, 1]], atol=1.01 / 255)
 
 
-def test_zero_stays_zero_but_for_the_rounding_of_float32():
+def test_zero_rows_give_zero_up_to_float32_rounding():
     matrix = normal(64, 8)
     product = QuantizedMatmul(matrix, 0.0, ActivationRange(-0.7, 2.9))
-    found = in_graph(product)(np.zeros((3, 64), "f"))
-    # Zero is some step; its product, at most 0.71 times these sums, is taken off again.
+    result = in_graph(product)(np.zeros((3, 64), "f"))
+    # The zero point's product, at most 0.71 times these sums, is subtracted again.
     most = 0.71 * np.abs(matrix).sum(axis=0) * 2.0**-23
-    assert np.all(np.abs(found) <= most)
+    assert np.all(np.abs(result) <= most)
 
 
-def test_what_is_rectified_is_the_next_products_rows():
+def test_relu_outputs_are_the_rows_of_the_next_matmul():
     generator = np.random.default_rng(3)
     x, matrix = generator.integers(0, 31, (7, 20)), generator.integers(-9, 10, (20, 33))
-    matrix[0], x[:, 0] = 127, 0  # So that a step of each column is 1.
+    matrix[0], x[:, 0] = 127, 0  # Gives each column scale 1.
     bias = generator.integers(-9, 10, 33)
     positive = np.maximum(x @ matrix + bias, 0)
     assert (positive == 0).any() and positive.max() > 255
-    # A step is 2, and halves are rounded to even ones; what is above 510 is cut.
+    # The step is 2; halves are rounded to even, and values above 510 are clipped.
     bounds = ActivationRange(0, 510)
     codes = np.clip(np.rint(positive / 2), 0, 255)
     first = QuantizedMatmul(
@@ -107,12 +107,12 @@ def test_what_is_rectified_is_the_next_products_rows():
     np.testing.assert_array_equal(both, codes * 2 * 127)
 
 
-def test_rows_are_those_of_the_table_within_half_a_step():
+def test_lookup_equals_the_table_within_half_a_step():
     table, ids = normal(30, 16), np.array([[3, 29, 0], [3, 1, 2]])
     quantized = QuantizedMatmul(table.T)
-    found = in_graph(lambda ids: quantized.lookup(table, ids))(ids)
+    result = in_graph(lambda ids: quantized.lookup(table, ids))(ids)
     most = np.abs(table[ids]).max(axis=-1, keepdims=True) / 127 / 2
-    assert np.all(np.abs(found - table[ids]) <= most * 1.001)
+    assert np.all(np.abs(result - table[ids]) <= most * 1.001)
 
 
 @pytest.fixture(params=["post", "pre"])
@@ -135,113 +135,113 @@ INPUTS = sentences([3, 9, 5, 12])
 SEARCH = DecodingConfig(beam_size=3, extra_length=3)
 
 
-def searched(model, inputs):
+def search_results(model, inputs):
     decoder = decoder_of(model, SEARCH.beam_size)
-    found = in_graph(lambda inputs: generate(SEARCH, decoder, inputs))(inputs)
-    return found.ids.numpy(), found.scores.numpy()
+    result = in_graph(lambda inputs: generate(SEARCH, decoder, inputs))(inputs)
+    return result.ids.numpy(), result.scores.numpy()
 
 
-def scored(model):
+def model_scores(model):
     return in_graph(lambda: log_probs(model, INPUTS, INPUTS))()
 
 
-def watched(model, share=1.0):
+def calibrated_bounds(model, share=1.0):
     with RangeObserver(model) as observer:
-        searched(model, INPUTS)
+        search_results(model, INPUTS)
     return observer.bounds(share)
 
 
-def test_a_watched_search_finds_the_same_and_bounds_of_every_product(model):
-    expected = searched(model, INPUTS)
+def test_observer_keeps_results_and_finds_all_ranges(model):
+    expected = search_results(model, INPUTS)
     with RangeObserver(model) as observer:
-        found = searched(model, INPUTS)
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
+        result = search_results(model, INPUTS)
+    np.testing.assert_array_equal(result[0], expected[0])
+    np.testing.assert_allclose(result[1], expected[1], atol=1e-4)
     bounds = observer.bounds(1.0)
     assert len(bounds) == 2 * 4 + 2 * 7 + 1
     for name, (low, high) in bounds.items():
         assert low < high
-        # What a rectifier makes is not negative.
+        # ReLU outputs are not negative.
         assert (low == 0) == name.endswith("feed_forward/output/kernel")
     narrower = observer.bounds(0.5)
     assert all(narrower[name].high < high for name, (_, high) in bounds.items())
 
 
-def test_the_search_and_the_whole_model_score_alike_in_eight_bits(model):
-    in_float32 = searched(model, INPUTS)[1]
-    quantization.quantize_model(model, watched(model))
-    ids, scores = searched(model, INPUTS)
+def test_search_and_model_give_equal_scores_in_int8(model):
+    in_float32 = search_results(model, INPUTS)[1]
+    quantization.quantize_model(model, calibrated_bounds(model))
+    ids, scores = search_results(model, INPUTS)
     assert np.abs(scores - in_float32)[:, 0].max() > 1e-4
     best = tf.constant(ids[:, 0])
     score = in_graph(lambda ids: tf.reduce_sum(log_probs(model, INPUTS, ids), 1))
     tokens = np.count_nonzero(ids[:, 0], axis=1)
-    found = SEARCH.scoring.log_prob(scores[:, 0], tokens)
-    np.testing.assert_allclose(found, score(best), atol=1e-4)
+    result = SEARCH.scoring.log_prob(scores[:, 0], tokens)
+    np.testing.assert_allclose(result, score(best), atol=1e-4)
 
 
-def test_a_sentence_is_translated_alike_whatever_its_batch(model):
-    quantization.quantize_model(model, watched(model))
-    together = searched(model, INPUTS)
+def test_int8_translations_do_not_depend_on_the_batch(model):
+    quantization.quantize_model(model, calibrated_bounds(model))
+    together = search_results(model, INPUTS)
     for row, (ids, scores) in enumerate(zip(*together, strict=True)):
         length = np.count_nonzero(INPUTS[row])
-        alone = searched(model, INPUTS[row : row + 1, :length])
+        alone = search_results(model, INPUTS[row : row + 1, :length])
         width = alone[0].shape[2]
         np.testing.assert_array_equal(alone[0][0], ids[:, :width])
         np.testing.assert_allclose(alone[1][0], scores, atol=1e-5)
 
 
 @pytest.mark.parametrize("columns", [41, 64, 97])
-def test_a_softmax_is_the_same_bits_however_much_is_hidden(columns):
+def test_softmax_is_bit_identical_with_more_masked_columns(columns):
     logits = 3 * normal(3, 8, 4, 40)
     places = np.sort(np.random.default_rng(columns).permutation(columns)[:40])
     wider = np.full((*logits.shape[:-1], columns), MASKED, np.float32)
     wider[..., places] = logits
-    softmax = in_graph(softmax_of_any_width)
+    softmax = in_graph(width_independent_softmax)
     expected = softmax(logits)
     np.testing.assert_array_equal(softmax(wider).numpy()[..., places], expected)
     np.testing.assert_allclose(expected, tf.nn.softmax(logits), atol=1e-6)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4, 7, 28])
-def test_a_row_is_normalised_to_the_same_bits_whatever_the_others(rows):
+def test_normalization_is_bit_identical_with_fewer_rows(rows):
     x, scale, bias = normal(100, 512), normal(512, seed=1), normal(512, seed=2)
-    # As in a model: any number of rows, and of the others no constants.
+    # As in a model: any number of rows, and parameters that are not constants.
     specs = [tf.TensorSpec(shape) for shape in ([None, 512], [512], [512])]
-    found = tf.function(
+    result = tf.function(
         lambda *given: normalize_in_float64(*given, 1e-6), specs, autograph=False
     )
-    every = found(x, scale, bias)
-    np.testing.assert_array_equal(found(x[:rows], scale, bias), every[:rows])
+    every = result(x, scale, bias)
+    np.testing.assert_array_equal(result(x[:rows], scale, bias), every[:rows])
     expected = normalize.reference(x, scale, bias, 1e-6)
     np.testing.assert_allclose(every, expected, atol=1e-5)
 
 
-def test_a_quantized_model_leaves_other_models_bit_identical(model):
-    expected = [*searched(model, INPUTS), scored(model)]
+def test_quantizing_a_model_does_not_change_other_models(model):
+    expected = [*search_results(model, INPUTS), model_scores(model)]
     other = small.random_model(VOCAB_SIZE, norm="pre")
-    quantization.quantize_model(other, watched(other))
+    quantization.quantize_model(other, calibrated_bounds(other))
     assert quantization.is_quantized(other)
     assert not quantization.is_quantized(model)
-    # Each call traces the model anew.
-    for found, before in zip(
-        [*searched(model, INPUTS), scored(model)], expected, strict=True
+    # Each call traces the model again.
+    for result, before in zip(
+        [*search_results(model, INPUTS), model_scores(model)], expected, strict=True
     ):
-        np.testing.assert_array_equal(found, before)
+        np.testing.assert_array_equal(result, before)
 
 
-def test_an_observed_model_is_as_before_afterwards(model):
-    expected = [*searched(model, INPUTS), scored(model)]
-    watched(model)
-    for found, before in zip(
-        [*searched(model, INPUTS), scored(model)], expected, strict=True
+def test_observer_restores_the_model(model):
+    expected = [*search_results(model, INPUTS), model_scores(model)]
+    calibrated_bounds(model)
+    for result, before in zip(
+        [*search_results(model, INPUTS), model_scores(model)], expected, strict=True
     ):
-        np.testing.assert_array_equal(found, before)
+        np.testing.assert_array_equal(result, before)
 
 
-def test_a_quantized_graph_reads_no_matrix_in_float32(model):
+def test_quantized_graphs_read_no_float32_matrices(model):
     weights, matrices = quantization.graph_variables(model)
     assert (len(weights), matrices) == (len(model.trainable_variables), [])
-    quantization.quantize_model(model, watched(model))
+    quantization.quantize_model(model, calibrated_bounds(model))
     weights, matrices = quantization.graph_variables(model)
     replaced = ("kernel", "hidden/bias", "output/bias", "embedding/table")
     assert [id(weight) for weight in weights] == [
@@ -249,7 +249,7 @@ def test_a_quantized_graph_reads_no_matrix_in_float32(model):
         for name, variable in named_variables(model).items()
         if not name.endswith(replaced)
     ]
-    # 4 for an encoder layer, 7 for a decoder layer, and the shared table.
+    # 4 per encoder layer, 7 per decoder layer, and the shared table.
     assert len(matrices) == 2 * 4 + 2 * 7 + 1
 
 
@@ -261,8 +261,8 @@ def test_a_quantized_graph_reads_no_matrix_in_float32(model):
         ({}, "None"),
     ],
 )
-def test_where_sums_are_cut_it_is_told(environment, reason):
-    done = subprocess.run(
+def test_reports_processors_whose_sums_saturate(environment, reason):
+    process = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -274,4 +274,4 @@ def test_where_sums_are_cut_it_is_told(environment, reason):
         text=True,
         check=True,
     )
-    assert reason in done.stdout
+    assert reason in process.stdout

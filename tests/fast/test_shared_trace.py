@@ -1,4 +1,4 @@
-"""Layers of a stack that are traced as one compute what they compute one by one."""
+"""A shared trace of a stack's layers equals separate calls of the layers."""
 
 import numpy as np
 import pytest
@@ -24,17 +24,17 @@ INPUTS = random(2, 4, D_MODEL), random(2, 3, D_MODEL, seed=1), tf.constant([3, 4
 
 @pytest.fixture(params=["post", "pre"])
 def stacks(request):
-    """An encoder and a decoder that drop everywhere, of random weights."""
+    """Returns an encoder and a decoder with random weights and all kinds of dropout."""
     shape, sizes = (None, None, D_MODEL), SIZES | DROPOUT | {"norm": request.param}
-    found = Encoder(3, **sizes, name="encoder"), Decoder(3, **sizes, name="decoder")
-    for stack, shapes in zip(found, ([shape], [shape, shape]), strict=True):
+    stacks = Encoder(3, **sizes, name="encoder"), Decoder(3, **sizes, name="decoder")
+    for stack, shapes in zip(stacks, ([shape], [shape, shape]), strict=True):
         stack.build(*shapes)
         for seed, variable in enumerate(stack.trainable_variables):
             variable.assign(0.5 * random(*variable.shape, seed=seed))
-    return found
+    return stacks
 
 
-def applied(stacks, x, y, seed, training=True):
+def apply_stacks(stacks, x, y, seed, training=True):
     encoder, decoder = stacks
     mask = padding_mask(IDS)
     with dropout_seed(seed):
@@ -42,8 +42,8 @@ def applied(stacks, x, y, seed, training=True):
         return decoder(y, x, cross_attention_mask=mask, training=training)
 
 
-def calls_of(stacks):
-    """Returns a list to which each layer that is called adds its path."""
+def record_calls(stacks):
+    """Returns a list to which each layer adds its path when it is called."""
     calls = []
     for stack in stacks:
         for layer in stack.layers_in_order():
@@ -57,46 +57,46 @@ def calls_of(stacks):
     return calls
 
 
-def test_a_graph_has_one_trace_of_all_layers_and_their_values_and_gradients(stacks):
+def test_graph_traces_one_layer_and_equals_separate_calls(stacks):
     variables = [v.value for stack in stacks for v in stack.trainable_variables]
-    calls = calls_of(stacks)
+    calls = record_calls(stacks)
 
     def value_and_gradients(*inputs):
         with tf.GradientTape() as tape:
-            value = tf.reduce_sum(applied(stacks, *inputs) ** 2)
+            value = tf.reduce_sum(apply_stacks(stacks, *inputs) ** 2)
         return value, *tape.gradient(value, variables)
 
     expected = value_and_gradients(*INPUTS)
-    each = [f"{s}/layer_{i}" for s in ("encoder", "decoder") for i in range(3)]
-    assert calls == each
+    paths = [f"{s}/layer_{i}" for s in ("encoder", "decoder") for i in range(3)]
+    assert calls == paths
     calls.clear()
     fast.install()
-    found = tf.function(value_and_gradients, autograph=False)(*INPUTS)
+    result = tf.function(value_and_gradients, autograph=False)(*INPUTS)
     assert calls == ["encoder/layer_0", "decoder/layer_0"]
-    for one, other in zip(expected, found, strict=True):
+    for one, other in zip(expected, result, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
-def test_masks_of_dropout_are_those_of_layers_called_one_by_one(stacks):
-    # A mask that differs moves some outputs by a tenth and more.
-    one_by_one = applied(stacks, *INPUTS)
-    assert np.abs(one_by_one - applied(stacks, *INPUTS, training=False)).max() > 0.1
+def test_dropout_masks_equal_those_of_separate_calls(stacks):
+    # A different mask changes some outputs by more than 0.1.
+    separate = apply_stacks(stacks, *INPUTS)
+    assert np.abs(separate - apply_stacks(stacks, *INPUTS, training=False)).max() > 0.1
     fast.install()
-    traced = tf.function(lambda *inputs: applied(stacks, *inputs), autograph=False)
-    np.testing.assert_allclose(traced(*INPUTS), one_by_one, atol=1e-5)
+    traced = tf.function(lambda *inputs: apply_stacks(stacks, *inputs), autograph=False)
+    np.testing.assert_allclose(traced(*INPUTS), separate, atol=1e-5)
 
 
-def test_layers_that_draw_numbers_of_their_own_are_called_one_by_one(stacks):
+def test_layers_without_a_dropout_seed_are_called_separately(stacks):
     encoder, _ = stacks
-    calls = calls_of([encoder])
+    calls = record_calls([encoder])
     fast.install()
     tf.function(lambda x: encoder(x, training=True), autograph=False)(INPUTS[0])
     assert calls == [f"encoder/layer_{index}" for index in range(3)]
 
 
-def test_layers_whose_input_carries_a_mask_are_called_one_by_one(stacks):
+def test_layers_with_a_keras_mask_are_called_separately(stacks):
     encoder, _ = stacks
-    calls = calls_of([encoder])
+    calls = record_calls([encoder])
     fast.install()
 
     @tf.function(autograph=False)
@@ -105,7 +105,7 @@ def test_layers_whose_input_carries_a_mask_are_called_one_by_one(stacks):
         x._keras_mask = tf.constant(IDS != 0)
         return encoder(x)
 
-    found = encoded(INPUTS[0])
+    result = encoded(INPUTS[0])
     assert calls == [f"encoder/layer_{index}" for index in range(3)]
     expected = encoder(INPUTS[0], attention_mask=padding_mask(IDS))
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(result, expected, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Prepacked matmuls of few rows: the same sums, in another order of reading."""
+"""Prepacked and split matmuls equal plain matmuls."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack, split_weights
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
-# (channels, units): large; large and odd; small; small, with rows that are made longer.
+# (channels, units): large; large and odd; small; small, with rows to be padded.
 SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 32, 33]
 
 
 def matrices(shape, rows):
-    """Whole numbers, of which float32 adds up thousands without rounding."""
+    """Returns random integers: float32 adds thousands of them without rounding."""
     generator = np.random.default_rng(1)
     x = generator.integers(-9, 10, (rows, shape[0])).astype(np.float32)
     return x, generator.integers(-9, 10, shape).astype(np.float32)
@@ -38,8 +38,8 @@ def embedding(table):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("sentences_that_left", [0, 100])
-def test_a_prepacked_matmul_is_the_matmul(shape, rows, sentences_that_left):
+@pytest.mark.parametrize("finished_rows", [0, 100])
+def test_prepacked_matmul_equals_the_matmul(shape, rows, finished_rows):
     x, matrix = matrices(shape, rows)
     expected = x.astype(np.int64) @ matrix.astype(np.int64)
     bias = np.arange(shape[1], dtype=np.float32)
@@ -56,12 +56,12 @@ def test_a_prepacked_matmul_is_the_matmul(shape, rows, sentences_that_left):
         matmul = prepack([(layer,), (table,)], most_rows, "float32")
         return matmul(x, layer), matmul.logits(x, table)
 
-    found = computed(x, rows + sentences_that_left)
-    np.testing.assert_array_equal(found[0], expected + bias)
-    np.testing.assert_array_equal(found[1], expected)
+    result = computed(x, rows + finished_rows)
+    np.testing.assert_array_equal(result[0], expected + bias)
+    np.testing.assert_array_equal(result[1], expected)
 
 
-def test_a_layer_that_was_not_prepacked_multiplies_itself():
+def test_other_layers_use_their_own_weights():
     x, matrix = matrices((7, 5), 3)
     other, layer, table = dense(matrix), dense(matrix), embedding(matrix.T)
     for matmul in (prepack([(other,)], 3, "float32"), StepMatmuls()):
@@ -72,7 +72,7 @@ def test_a_layer_that_was_not_prepacked_multiplies_itself():
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("channels", [7, 1024])
 @pytest.mark.parametrize("use_bias", [False, True])
-def test_layers_of_the_same_rows_are_multiplied_side_by_side(channels, rows, use_bias):
+def test_layers_with_the_same_input_share_a_matmul(channels, rows, use_bias):
     x, matrix = matrices((channels, 900), rows)
     bias = np.arange(900, dtype=np.float32) * use_bias
     ends = [300, 400]
@@ -86,11 +86,11 @@ def test_layers_of_the_same_rows_are_multiplied_side_by_side(channels, rows, use
     np.testing.assert_array_equal(StepMatmuls()(x, *layers), expected)
     matmul = prepack([layers], rows, "float32")
     np.testing.assert_array_equal(matmul(x, *layers), expected)
-    # One of them alone was not prepacked.
+    # A single layer of the group was not prepacked.
     np.testing.assert_array_equal(matmul(x, layers[1]), expected[:, 300:400])
 
 
-def test_prepacked_weights_are_copies_that_belong_to_one_search():
+def test_prepacked_weights_are_copies():
     x, matrix = matrices((7, 5), 40)
     layer = dense(matrix)
     one, two = (prepack([(layer,)], 40, "float32") for _ in range(2))
@@ -102,52 +102,52 @@ def test_prepacked_weights_are_copies_that_belong_to_one_search():
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("activation", ["relu", "swish"])
-def test_a_prepacked_feed_forward_network_is_that_of_the_layer(rows, activation):
+def test_prepacked_feed_forward_equals_the_layer(rows, activation):
     x, _ = matrices((6, 1), rows)
     network = FeedForward(9, activation=activation)
     network.build((None, 6))
     for variable in network.trainable_variables:
-        whole = np.random.default_rng(2).integers(-9, 10, variable.shape)
-        variable.assign(whole.astype(np.float32))
+        integers = np.random.default_rng(2).integers(-9, 10, variable.shape)
+        variable.assign(integers.astype(np.float32))
     groups = [(network.hidden,), (network.output_projection,)]
-    found = prepack(groups, rows, "float32").feed_forward(network, x)
-    np.testing.assert_allclose(found, network(x), rtol=1e-5)
+    result = prepack(groups, rows, "float32").feed_forward(network, x)
+    np.testing.assert_allclose(result, network(x), rtol=1e-5)
 
 
-def test_the_bias_of_a_prepacked_table_is_added():
+def test_prepacked_table_adds_its_bias():
     x, matrix = matrices((7, 5), 40)
     table = TokenEmbedding(5, 7, use_bias=True)
     table.build()
     table.table.assign(matrix.T)
     table.bias.assign(np.arange(5, dtype=np.float32))
-    found = prepack([(table,)], 40, "float32").logits(x, table)
-    np.testing.assert_array_equal(found, x @ matrix + np.arange(5))
+    result = prepack([(table,)], 40, "float32").logits(x, table)
+    np.testing.assert_array_equal(result, x @ matrix + np.arange(5))
 
 
 @pytest.mark.parametrize(
     ("side", "rows", "expected"), [(1024, 32, 2), (1024, 33, 1), (886, 1, 1)]
 )
 @pytest.mark.parametrize("is_table", [False, True])
-def test_few_rows_with_a_large_matrix_are_divided(
+def test_divides_matmuls_of_few_rows_and_a_large_matrix(
     side, rows, expected, is_table, monkeypatch
 ):
-    made = []
+    shapes = []
 
-    def counted(left, right):
-        made.append(left.shape)
+    def record(left, right):
+        shapes.append(left.shape)
         return tf.matmul(left, right)
 
     x, matrix = matrices((side, side), rows)
     layer = embedding(matrix) if is_table else dense(matrix)
     matmul = prepack([(layer,)], rows, "float32")
-    monkeypatch.setattr(small_batch_matmul.ops, "matmul", counted)
+    monkeypatch.setattr(small_batch_matmul.ops, "matmul", record)
     (matmul.logits if is_table else matmul)(x, layer)
-    assert len(made) == expected
+    assert len(shapes) == expected
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_matmul_with_split_weights_is_the_matmul(shape, compiled):
+def test_split_matmul_equals_the_matmul(shape, compiled):
     x, matrix = matrices(shape, 4)
     expected = x.astype(np.int64) @ matrix.astype(np.int64)
     layer, table = dense(matrix), embedding(matrix.T)
@@ -158,9 +158,9 @@ def test_a_matmul_with_split_weights_is_the_matmul(shape, compiled):
     def products(x):
         return matmul(x, layer), matmul(x, *parts), matmul.logits(x, table)
 
-    for found in products(x):
-        np.testing.assert_array_equal(found, expected)
-    # They are copies.
+    for result in products(x):
+        np.testing.assert_array_equal(result, expected)
+    # The weights are copies.
     table.table.assign(np.zeros_like(matrix.T))
     np.testing.assert_array_equal(products(x)[2], expected)
     assert not np.any(StepMatmuls().logits(x, table))

@@ -1,10 +1,10 @@
-"""A decoder of fixed shapes computes what whole targets do, compiled or not."""
+"""The static decoder computes the logits of the whole model, compiled or not."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.fast.static_decoder import StaticDecoder, halves_of_a_step
+from t2t_repro.fast.static_decoder import StaticDecoder, split_step_weights
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 
@@ -12,34 +12,34 @@ VOCAB_SIZE = 23
 INPUTS = np.array([[5, 6, 7, 1, 0]], np.int32)
 BEAM, STEPS = 3, 8
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
-# With d_k and d_v above the five places of the source it is folded into projections.
+# A source of five tokens is folded if d_k and d_v are above five.
 KINDS = {
     "folded": {"norm": "post", "d_k": 7, "d_v": 6},
     "folded, pre-norm": {"norm": "pre", "d_k": 6, "d_v": 8},
-    "whole": {"norm": "post", "d_k": 5, "d_v": 9},
+    "not folded": {"norm": "post", "d_k": 5, "d_v": 9},
     "relative": {"norm": "pre", "position": "none", "max_relative_position": 2},
-    "restricted": {"norm": "post", "self_attention_radius": 2},
+    "local": {"norm": "post", "self_attention_radius": 2},
 }
 
 
 @pytest.fixture(params=KINDS, scope="module")
 def model(request):
-    """A model whose every weight matters: norms and biases are random, too."""
-    made = Transformer.from_hparams(
+    """Returns a model with random weights, including norms and biases."""
+    model = Transformer.from_hparams(
         HParams(**SIZES, **KINDS[request.param]), VOCAB_SIZE
     )
-    made.build()
+    model.build()
     generator = np.random.default_rng(1)
-    for variable in made.trainable_variables:
+    for variable in model.trainable_variables:
         variable.assign(variable + generator.normal(0, 0.2, variable.shape))
-    return made
+    return model
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True])
 def test_reordered_hypotheses_keep_their_own_past(model, compiled):
-    """Random parents at each step, as a beam search would choose them."""
-    decoder = StaticDecoder(model, BEAM, STEPS, halves_of_a_step(model))
+    """Selects random parents at each step, in place of a beam search."""
+    decoder = StaticDecoder(model, BEAM, STEPS, split_step_weights(model))
 
     @tf.function(autograph=False, jit_compile=compiled)
     def step(before, index, state):
@@ -53,7 +53,7 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
     for index in range(STEPS):
         logits, state = step(tf.constant(before), tf.constant(index), state)
         for number in range(BEAM):
-            # The last symbol of a target is never read, so any will do there.
+            # The last token of a target is never read, so it may be padding.
             prefix = np.pad(hypotheses[:, number], ((0, 0), (0, 1)))
             whole = model({"inputs": INPUTS, "targets": prefix})[:, -1]
             np.testing.assert_allclose(logits[:, number], whole, atol=1e-5)
@@ -66,12 +66,12 @@ def test_reordered_hypotheses_keep_their_own_past(model, compiled):
 
 
 @pytest.mark.parametrize(("d_k", "d_v", "is_folded"), [(6, 6, True), (5, 6, False)])
-def test_a_short_source_is_folded(d_k, d_v, is_folded):
-    made = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
-    made.build()
-    decoder = StaticDecoder(made, BEAM, STEPS, halves_of_a_step(made))
+def test_folds_a_short_source(d_k, d_v, is_folded):
+    model = Transformer.from_hparams(HParams(**SIZES, d_k=d_k, d_v=d_v), VOCAB_SIZE)
+    model.build()
+    decoder = StaticDecoder(model, BEAM, STEPS, split_step_weights(model))
     cache = decoder.start(tf.constant(INPUTS)).layers[0]
-    # 3 heads of 5 places each; or heads, places and d.
+    # 3 heads and 5 source tokens.
     folded = (1, 12, 3 * 5), (1, 3 * 5, 12)
     whole = (1, 3, 5, d_k), (1, 3, 5, d_v)
     shapes = tuple(cache.cross_keys.shape), tuple(cache.cross_values.shape)

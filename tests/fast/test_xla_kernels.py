@@ -1,4 +1,4 @@
-"""What XLA compiles for a CPU: the same products, gradients and losses, other draws."""
+"""XLA kernels for a CPU equal the reference, except for the random numbers."""
 
 import re
 
@@ -13,29 +13,30 @@ ROWS, CHANNELS = 24, 16
 
 
 def normal(*shape, seed=0):
-    drawn = np.random.default_rng(seed).normal(size=shape)
-    return tf.constant(drawn, tf.float32)
+    draw = np.random.default_rng(seed).normal(size=shape)
+    return tf.constant(draw, tf.float32)
 
 
-def gradients(multiplied, x, matrix, upstream, transposed):
+def gradients(matmul, x, matrix, upstream, transposed):
     with tf.GradientTape() as tape:
         tape.watch([x, matrix])
-        y = multiplied(x, matrix, transposed)
+        y = matmul(x, matrix, transposed)
     return y, *tape.gradient(y, [x, matrix], upstream)
 
 
-def slow_products(compiled, *arguments):
-    """Counts the products whose left operand XLA has to gather."""
+def slow_matmuls(compiled, *arguments):
+    """Counts the matmuls whose left operand XLA gathers element by element."""
     program = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo")
     return len(re.findall(r"\{1,0\} dot\(.*\), lhs_contracting_dims=\{0\}", program))
 
 
 @pytest.mark.skipif(
-    bool(tf.config.list_physical_devices("GPU")), reason="counts what a CPU's XLA makes"
+    bool(tf.config.list_physical_devices("GPU")),
+    reason="counts operations of XLA's CPU backend",
 )
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("units", [8, 40])
-def test_a_product_and_its_gradients_are_those_of_numpy(units, transposed):
+def test_matmul_and_gradients_equal_numpy(units, transposed):
     x, upstream = normal(ROWS, CHANNELS), normal(ROWS, units, seed=1)
     kernel = normal(CHANNELS, units, seed=2)
     a, dy, w = (each.numpy().astype("float64") for each in (x, upstream, kernel))
@@ -44,65 +45,64 @@ def test_a_product_and_its_gradients_are_those_of_numpy(units, transposed):
         kernel, by_matrix = tf.transpose(kernel), by_matrix.T
     compiled = tf.function(gradients, jit_compile=True)
     arguments = xla_kernels.matmul, x, kernel, upstream, transposed
-    found = compiled(*arguments)
-    for each, wanted in zip(found, (a @ w, dy @ w.T, by_matrix), strict=True):
-        np.testing.assert_allclose(each, wanted, atol=2e-5)
-    assert slow_products(compiled, *arguments) == 0
+    results = compiled(*arguments)
+    for each, reference in zip(results, (a @ w, dy @ w.T, by_matrix), strict=True):
+        np.testing.assert_allclose(each, reference, atol=2e-5)
+    assert slow_matmuls(compiled, *arguments) == 0
     assert (
-        slow_products(compiled, small_batch_matmul.matmul.reference, *arguments[1:])
-        == 1
+        slow_matmuls(compiled, small_batch_matmul.matmul.reference, *arguments[1:]) == 1
     )
 
 
-def test_outside_xla_a_product_is_the_formula():
+def test_matmul_outside_xla_is_the_reference():
     x, table = normal(ROWS, CHANNELS), normal(40, CHANNELS, seed=1)
-    found = xla_kernels.matmul(x, table, transposed=True)
+    results = xla_kernels.matmul(x, table, transposed=True)
     np.testing.assert_array_equal(
-        found, small_batch_matmul.matmul.reference(x, table, True)
+        results, small_batch_matmul.matmul.reference(x, table, True)
     )
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_the_loss_and_its_gradient_are_those_of_the_formula(smoothing):
+def test_loss_and_gradient_equal_the_reference(smoothing):
     logits, labels = 5 * normal(ROWS, 40), tf.range(ROWS)
-    # The label's own probability is 0 in float32.
+    # The label's probability underflows to 0 in float32.
     logits = tf.tensor_scatter_nd_update(logits, [[3, 3]], [-200.0])
     upstream = normal(ROWS, seed=1)
 
-    def computed(form, logits):
+    def loss_and_gradient(form, logits):
         with tf.GradientTape() as tape:
             tape.watch(logits)
             losses = form(logits, labels, smoothing)
         return losses, tape.gradient(losses, logits, upstream)
 
-    compiled = tf.function(computed, jit_compile=True)
-    found = compiled(cross_entropy.smoothed_cross_entropy, logits)
+    compiled = tf.function(loss_and_gradient, jit_compile=True)
+    results = compiled(cross_entropy.smoothed_cross_entropy, logits)
     wide = tf.cast(logits, tf.float64)
     upstream = tf.cast(upstream, tf.float64)
-    expected = computed(label_smoothing.smoothed_cross_entropy.reference, wide)
-    for each, wanted in zip(found, expected, strict=True):
-        np.testing.assert_allclose(each, wanted, rtol=1e-6, atol=2e-5)
+    expected = loss_and_gradient(label_smoothing.smoothed_cross_entropy.reference, wide)
+    for each, reference in zip(results, expected, strict=True):
+        np.testing.assert_allclose(each, reference, rtol=1e-6, atol=2e-5)
 
 
-def test_numbers_are_uniform_and_a_function_of_the_seed():
+def test_random_numbers_are_uniform_and_depend_on_the_seed():
     count = 100_000
 
     @tf.function(jit_compile=True)
-    def drawn(seed):
+    def draw(seed):
         return xla_kernels.uniform((count,), seed)
 
     one, same, other = (
-        drawn(tf.constant(seed)).numpy() for seed in ([1, 2], [1, 2], [2, 2])
+        draw(tf.constant(seed)).numpy() for seed in ([1, 2], [1, 2], [2, 2])
     )
     np.testing.assert_array_equal(one, same)
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / count**0.5
     assert one.min() >= 0 and one.max() < 1
-    # Each tenth has its share, within four deviations.
+    # Each tenth has its expected share, within four standard deviations.
     shares = np.histogram(one, 10, (0, 1))[0] / count
     np.testing.assert_allclose(shares, 0.1, atol=4 * (0.1 * 0.9 / count) ** 0.5)
 
 
-def test_outside_xla_numbers_are_those_of_the_formula():
+def test_random_numbers_outside_xla_are_those_of_the_reference():
     seed = tf.constant([1, 2])
-    found = xla_kernels.uniform((5,), seed)
-    np.testing.assert_array_equal(found, seeded_dropout.uniform.reference((5,), seed))
+    results = xla_kernels.uniform((5,), seed)
+    np.testing.assert_array_equal(results, seeded_dropout.uniform.reference((5,), seed))

@@ -1,4 +1,4 @@
-"""The settings and the score that all beam search algorithms have."""
+"""Base class of the beam search algorithms: settings and scores."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class SearchAlgorithm(Method):
     Attributes:
         beam_size: Hypotheses per sentence; 1 is greedy search.
         alpha: Exponent of the length penalty, at least 0.
-        nbest: The search continues until this many hypotheses are final.
+        nbest: Number of hypotheses that must be final before the search ends.
         word_penalty: Subtracted from the log probability for each token.
         constraints: Constraints on the hypotheses; None is the fastest.
     """
@@ -67,7 +67,7 @@ class SearchAlgorithm(Method):
         return self
 
     def limits(self, limits: tf.Tensor) -> tf.Tensor:
-        """Returns the limits that the search uses, int32 (batch,) as the given."""
+        """Returns the limits that the search uses: int32 (batch,)."""
         return limits
 
     def forbidden(
@@ -77,7 +77,7 @@ class SearchAlgorithm(Method):
         length: tf.Tensor,
         logits: tf.Tensor,
     ) -> tf.Tensor | None:
-        """Returns the tokens that may not come next, as `best_candidates` takes them.
+        """Returns the forbidden next tokens, in the form that `best_candidates` takes.
 
         Args:
             inputs: Inputs of these sentences.

@@ -1,9 +1,9 @@
 """Marian's beam search (translator/beam_search.cpp, history.h).
 
-The best `beam` candidates are followed, and each hypothesis that finishes leaves one
-place less in the beam. A hypothesis that is cut at the limit is a result like any
-other. The search continues until nothing is left to continue; the stop rule only skips
-steps that cannot change the n-best list.
+Each step keeps the best `beam` candidates, and each finished hypothesis reduces the
+beam by one. A hypothesis that is cut at the limit is a result like a finished one. The
+search continues until the beam is empty; the stop rule only skips steps that cannot
+change the n-best list.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class MarianSearch(T2TSearch):
 
     @property
     def num_candidates(self) -> int:
-        """Returns the beam size."""
+        """Continuations of a sentence that each step ranks: the beam size."""
         return self.beam_size
 
     def penalty(self, length: Any) -> Any:
@@ -33,7 +33,7 @@ class MarianSearch(T2TSearch):
     def eligible(
         self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
     ) -> Candidates:
-        """Keeps one candidate for each place that no finished hypothesis occupies."""
+        """Drops candidates beyond the beam size less the finished hypotheses."""
         rank = tf.range(tf.shape(ends)[1])
         places = tf.math.count_nonzero(tf.equal(scores, NEVER), 1, True, tf.int32)
         log_probs = tf.where(rank >= places, NEVER, candidates.log_probs)

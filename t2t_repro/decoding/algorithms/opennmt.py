@@ -1,15 +1,15 @@
-"""OpenNMT-tf's beam search: finished hypotheses keep their place in the beam.
+"""OpenNMT-tf's beam search: finished hypotheses stay in the beam.
 
-A beam holds finished and unfinished hypotheses, and each step keeps the best `beam` of
-all: of the continuations and the unchanged finished ones. A sentence is done when its
-whole beam has finished, or at its limit, where unfinished hypotheses are results, too.
+Each step keeps the best `beam` of all continuations and finished hypotheses. A sentence
+is done when its whole beam has finished, or at its limit, where unfinished hypotheses
+are results, too.
 
-Three things follow OpenNMT-tf to the letter (utils/decoding.py:BeamSearch and
-dynamic_decode). A finished hypothesis of n tokens is compared by the length penalty of
-n + 1. A finished hypothesis that has moved to another place of the beam is compared by
-the log probability that its new place had before. And the results are in the order of
-the beam. But scores are those of the hypotheses, and a sentence that is done does not
-change, as in a batch of one sentence.
+Three details are exactly those of OpenNMT-tf (utils/decoding.py:BeamSearch and
+dynamic_decode). A finished hypothesis of n tokens is compared with the length penalty
+of n + 1. A finished hypothesis that moves to another position of the beam is compared
+with the log probability that was at this position before. Results are in the order of
+the beam. Two details differ: returned scores use the hypotheses' own log probabilities,
+and a sentence that is done does not change, as in a batch of one sentence.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from t2t_repro.decoding.decoder import EOS_ID, PAD_ID, State, StepwiseDecoder
 
 
 class Places(NamedTuple):
-    """The places of the beams of the sentences still in the batch.
+    """The beams of the sentences still in the batch.
 
     Attributes:
         last_ids: int32 (rows, beam), the last tokens of the hypotheses.
-        log_probs: float32 (rows, beam), -inf where there is none.
-        compared: float32 (rows, beam), the log probabilities that decide.
-        lengths: int32 (rows, beam), tokens of the hypotheses, EOS included.
+        log_probs: float32 (rows, beam), -inf for missing hypotheses.
+        compared: float32 (rows, beam), the log probabilities used for comparison.
+        lengths: int32 (rows, beam), lengths of the hypotheses, EOS included.
         finished: bool (rows, beam).
         done: bool (rows, 1), whether the sentence's search is over.
         hypotheses: int32 (rows, beam, width).
@@ -52,7 +52,7 @@ class OpenNMTSearch(SearchAlgorithm):
 
     @property
     def constrained(self) -> T2TSearch:
-        """tensor2tensor's search: OpenNMT-tf has no lexical constraints."""
+        """tensor2tensor's search: OpenNMT-tf does not support lexical constraints."""
         return T2TSearch(
             self.beam_size, self.alpha, self.nbest, self.word_penalty, self.constraints
         )
@@ -83,7 +83,7 @@ class OpenNMTSearch(SearchAlgorithm):
         """Adds one token to every unfinished hypothesis."""
         old, length = progress.sentences, progress.length + 1
         logits, state = decoder.step(old.last_ids, progress.length, progress.state)
-        # All unfinished ones have one penalty; finished ones are put on their scale.
+        # The unfinished share one penalty, so only the finished need to be rescaled.
         level = old.compared * self.penalty(length) / self.penalty(old.lengths + 1)
         level = tf.where(old.finished, level, old.compared)
         logits = only_eos(logits, old.finished)
@@ -96,14 +96,14 @@ class OpenNMTSearch(SearchAlgorithm):
             tf.gather(each, parents, batch_dims=1)
             for each in (old.finished, old.lengths, old.log_probs)
         )
-        # OpenNMT-tf keeps these by place, not by hypothesis.
+        # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
         compared = tf.where(had_ended, old.compared, candidates.log_probs)
         log_probs = tf.where(had_ended, log_probs, candidates.log_probs)
         finished = had_ended | tf.equal(candidates.ids, EOS_ID)
         settled = tf.reduce_all(finished | tf.equal(log_probs, NEVER), 1, True)
         ids = tf.where(had_ended, PAD_ID, candidates.ids)
         copied = tf.gather(old.hypotheses, parents, batch_dims=1)
-        here = tf.equal(tf.range(tf.shape(copied)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(copied)[2]), progress.length)
         new = Places(
             last_ids=candidates.ids,
             log_probs=log_probs,
@@ -111,12 +111,12 @@ class OpenNMTSearch(SearchAlgorithm):
             lengths=tf.where(had_ended, lengths, length),
             finished=finished,
             done=settled | (length >= inputs.limits)[:, None],
-            hypotheses=tf.where(here, ids[:, :, None], copied),
+            hypotheses=tf.where(is_added, ids[:, :, None], copied),
         )
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)
         both = zip(old, new, strict=True)
-        places = Places(*(_unless(old.done, *each) for each in both))
+        places = Places(*(_keep_if_done(old.done, *each) for each in both))
         return Progress(
             length=length,
             searching=tf.math.count_nonzero(~places.done, dtype=tf.int32),
@@ -133,6 +133,6 @@ class OpenNMTSearch(SearchAlgorithm):
         return sentences.hypotheses, self.score(sentences.log_probs, sentences.lengths)
 
 
-def _unless(done: tf.Tensor, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """Keeps the old values of sentences that are done, bool (rows, 1)."""
+def _keep_if_done(done: tf.Tensor, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+    """Returns the old values of sentences that are done, bool (rows, 1)."""
     return tf.where(done[:, :, None] if new.shape.rank == 3 else done, old, new)

@@ -1,10 +1,10 @@
 """tensor2tensor's beam search (utils/beam_search.py:beam_search).
 
-Each step takes the 2 * beam best continuations of a sentence; the best `beam` of those
-without EOS stay alive, those with EOS compete for `beam` finished places by normalised
-score (paper section 6.1, Wu et al. 2016).
+Each step ranks the 2 * beam best continuations of a sentence. The best `beam` of those
+without EOS stay alive. Those with EOS compete by normalized score with the `beam`
+finished hypotheses (paper section 6.1, Wu et al. 2016).
 
-# T2T: five things differ, so that a translation depends on its sentence only:
+# T2T: five details differ, so that a translation depends on its sentence only:
 each sentence has its own limit; its search ends by its own stop rule, and nothing
 changes after that; an unfinished hypothesis at the limit is scored as a finished one
 (tensor2tensor returns its plain log probability); PAD is never produced; with a beam
@@ -35,8 +35,8 @@ class Beams(NamedTuple):
         last_ids: int32 (rows, beam), the last tokens of the unfinished hypotheses.
         log_probs: float32 (rows, beam), of the unfinished hypotheses, best first; all
             -inf once the sentence's search is over, so that nothing changes any more.
-        scores: float32 (rows, beam), of the finished hypotheses, best first; -inf where
-            there is none.
+        scores: float32 (rows, beam), of the finished hypotheses, best first; -inf for
+            missing hypotheses.
         hypotheses: int32 (rows, 2 * beam, width), the unfinished, then the finished.
     """
 
@@ -50,10 +50,10 @@ class _Results(NamedTuple):
     """Hypotheses that compete for the result.
 
     Attributes:
-        scores: float32 (rows, beam), -inf where there is none.
-        sources: int32 (rows, beam), the index into `Beams.hypotheses` of the hypothesis
-            that each continues or is.
-        endings: int32 (rows, beam), the token that was added; PAD for the old ones.
+        scores: float32 (rows, beam), -inf for missing hypotheses.
+        sources: int32 (rows, beam), the index into `Beams.hypotheses` of the older
+            result, or of the hypothesis that a new result continues.
+        endings: int32 (rows, beam), the added token; PAD for older results.
     """
 
     scores: tf.Tensor
@@ -63,25 +63,25 @@ class _Results(NamedTuple):
 
 @dataclass(frozen=True)
 class T2TSearch(SearchAlgorithm):
-    """tensor2tensor's search, and the step that Marian's and Transformers' share.
+    """tensor2tensor's search, and the base class of Marian's and Transformers' search.
 
-    These override `num_candidates`, `eligible`, `finishing`, `done`, and what happens
-    at the limit: `force_end`, `endings` or `cut_score`.
+    Subclasses override `num_candidates`, `eligible`, `finishing`, `done`, and for
+    hypotheses at the limit `force_end`, `endings` or `cut_score`.
     """
 
     @property
     def num_candidates(self) -> int:
         """Continuations of a sentence that each step ranks.
 
-        They are 2 * beam, because up to `beam` of the best may end here. Greedy search
-        (beam 1) follows the single best: when that is EOS, nothing is left to continue.
+        They are 2 * beam, because up to `beam` of the best may end in EOS. Greedy
+        search (beam 1) ranks only the best one, and ends if it is EOS.
         """
         return 1 if self.beam_size == 1 else 2 * self.beam_size
 
     def eligible(
         self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
     ) -> Candidates:
-        """Gives -inf to the candidates that may neither continue nor finish.
+        """Sets the log probability of candidates that are not allowed to -inf.
 
         Args:
             candidates: Candidates of this step.
@@ -112,14 +112,14 @@ class T2TSearch(SearchAlgorithm):
     def force_end(
         self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the logits, changed where `length` is the limit of a sentence."""
+        """Returns the logits, with changes for sentences whose limit is `length`."""
         return logits
 
     def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
-        """Returns the tokens that were added to the results.
+        """Returns the tokens that are added to the results: int32 (rows, beam).
 
-        `chosen`, int32 (rows, beam), is below `beam` for an older result, which gets
-        PAD; from there on it counts the candidates.
+        `chosen`, int32 (rows, beam), indexes the older results, to which PAD is added,
+        followed by the candidates.
         """
         return tf.where(chosen < self.beam_size, PAD_ID, EOS_ID)
 
@@ -170,15 +170,15 @@ class T2TSearch(SearchAlgorithm):
         candidates: Candidates,
         alive: tuple[tf.Tensor, tf.Tensor],
     ) -> Progress:
-        """Follows the chosen candidates, and lets those that end finish.
+        """Continues the selected candidates, and finishes those that end.
 
         Args:
             decoder: The decoder.
             progress: Progress before the step, but with the decoder's state after it.
             inputs: Inputs of these sentences.
             candidates: Candidates of the step.
-            alive: The candidates to follow, best first: their log probabilities,
-                float32 (rows, beam), and their indices, int32 (rows, beam).
+            alive: The candidates to continue, best first: log probabilities, float32
+                (rows, beam), and indices, int32 (rows, beam).
         """
         beams, length = progress.sentences, progress.length + 1
         log_probs, chosen = alive
@@ -189,19 +189,19 @@ class T2TSearch(SearchAlgorithm):
         finished = self._finish(beams.scores, candidates, ends, length)
         status = SearchStatus(length, inputs.limits, log_probs, finished.scores)
         done = self.done(status)[:, None]
-        # Unfinished hypotheses are the result where none has finished in time.
+        # If no hypothesis has finished by the limit, the unfinished are the result.
         cut = done & tf.equal(finished.scores[:, :1], NEVER)
         unfinished = _Results(self.cut_score(log_probs, length), parents, ids)
         both = zip(unfinished, finished, strict=True)
         finished = _Results(*(tf.where(cut, *each) for each in both))
-        # (rows, 2 * beam, width), each copied from its source with one token more.
+        # (rows, 2 * beam, width): copies of the sources; one token is added below.
         hypotheses = tf.gather(
             beams.hypotheses,
             tf.concat([parents, finished.sources], axis=1),
             batch_dims=1,
         )
         added = tf.concat([ids, finished.endings], axis=1)[:, :, None]
-        here = tf.equal(tf.range(tf.shape(hypotheses)[2]), progress.length)
+        is_added = tf.equal(tf.range(tf.shape(hypotheses)[2]), progress.length)
         state = progress.state
         if self.beam_size > 1:
             state = decoder.select_beams(state, parents)
@@ -212,7 +212,7 @@ class T2TSearch(SearchAlgorithm):
                 last_ids=ids,
                 log_probs=tf.where(done, NEVER, log_probs),
                 scores=finished.scores,
-                hypotheses=tf.where(here, added, hypotheses),
+                hypotheses=tf.where(is_added, added, hypotheses),
             ),
             state=state,
         )
@@ -232,7 +232,7 @@ class T2TSearch(SearchAlgorithm):
         ends: tf.Tensor,
         length: tf.Tensor,
     ) -> _Results:
-        """Lets the candidates that end compete with the finished hypotheses."""
+        """Returns the best of the finished hypotheses and the candidates that end."""
         beam = self.beam_size
         ended = tf.where(ends, self.score(candidates.log_probs, length), NEVER)
         scores, chosen = tf.math.top_k(tf.concat([scores, ended], axis=1), beam)
@@ -246,7 +246,7 @@ class T2TSearch(SearchAlgorithm):
 class BatchWideT2TSearch(T2TSearch):
     """tensor2tensor's search with one limit and one stop rule for the whole batch.
 
-    A translation may therefore depend on its neighbours in the batch. PAD is allowed,
+    A translation may therefore depend on its neighbors in the batch. PAD is allowed,
     and the score of an unfinished hypothesis is its plain log probability.
     """
 
@@ -267,7 +267,7 @@ class BatchWideT2TSearch(T2TSearch):
         length: tf.Tensor,
         logits: tf.Tensor,
     ) -> None:
-        """Forbids nothing."""
+        """Returns None, because all tokens are allowed."""
 
     def done(self, status: SearchStatus) -> tf.Tensor:
         """Returns bool (rows,), all equal; see `batch_done_tensor2tensor`."""
