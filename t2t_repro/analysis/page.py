@@ -1,7 +1,7 @@
-"""One self-contained HTML page of a model's attention and search.
+"""Creates a self-contained HTML page of a model's attention and beam search.
 
-The page loads nothing from a network. Its texts are untrusted: they are escaped, and
-its content security policy allows no script but its own, by hash.
+The page makes no network requests. All texts are untrusted and therefore escaped, and
+the content security policy allows only the page's own script, by hash.
 """
 
 from __future__ import annotations
@@ -24,16 +24,22 @@ from t2t_repro.analysis.pair_attention import Weights
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 
 WEIGHT_UNIT = 65_535
-"""A weight of 1, as the page's data hold it."""
+"""Integer that represents a weight of 1 in the page's data."""
 
 _ROOM = "t2t_repro.analysis"
 _SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
-# What could end a script element, or a line of a script.
+# Characters that could end a script element or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
-    """Returns the page of what `look` holds; `tokenizer` is the model's."""
+    """Returns the HTML page of an inspected translation.
+
+    Args:
+        look: Attention and beam search of the translation.
+        tokenizer: Tokenizer of the model.
+        model_name: Name of the model to show.
+    """
     style = page_part(_ROOM, "attention_page/style.css")
     script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
     values = {
@@ -57,12 +63,16 @@ def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> s
 
 
 def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
-    """Returns what the page's script reads.
+    """Returns the data for the page's script.
 
-    ``source`` and ``target`` are names of subwords. Each of ``maps`` holds its number
-    of layers and heads and, as base64 of little-endian uint16 in units of
-    1 / `WEIGHT_UNIT`, weights (layers, heads, queries, keys). ``beam.nodes`` begins
-    with the root; every other one names its parent.
+    ``source`` and ``target`` are lists of pieces. Each of ``maps`` contains the numbers
+    of layers and heads, and the weights (layers, heads, queries, keys) as base64 of
+    little-endian uint16 in units of 1 / `WEIGHT_UNIT`. ``beam.nodes`` is a list of tree
+    nodes; the first is the root and all others contain the index of their parent.
+
+    Args:
+        look: Attention and beam search of the translation.
+        tokenizer: Tokenizer of the model.
     """
     maps = look.attention._asdict()
     return {
@@ -79,21 +89,21 @@ def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
-    """Makes a tree of the hypotheses: each is a node below its own beginning."""
+    """Returns a tree of the hypotheses; the parent of a node has one token less."""
     best = look.beam.results[0].ids
-    results = {each.ids: place for place, each in enumerate(look.beam.results)}
+    results = {each.ids: rank for rank, each in enumerate(look.beam.results)}
     root = {"parent": None, "step": 0, "place": 0, "name": "", "ended": False}
     nodes: list[dict[str, Any]] = [
         root | {"logProb": 0.0, "score": 0.0, "best": True, "result": None}
     ]
-    at: dict[Ids, int] = {(): 0}
+    indices: dict[Ids, int] = {(): 0}
     for number, step in enumerate(look.beam.steps, 1):
         for group in (step.alive, step.ended):
             for place, each in enumerate(group):
-                at[each.ids] = len(nodes)
+                indices[each.ids] = len(nodes)
                 nodes.append(
                     {
-                        "parent": at[each.ids[:-1]],
+                        "parent": indices[each.ids[:-1]],
                         "step": number,
                         "place": place,
                         "name": look.name(each.ids[-1]),
@@ -104,8 +114,8 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    # With at least one column, although the root lacks ids.
-    rows = tf.ragged.constant([[*ids, 0] for ids in at], tf.int32)
+    # Padding ensures at least one column, because the root has no ids.
+    rows = tf.ragged.constant([[*ids, 0] for ids in indices], tf.int32)
     texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):
         node["text"] = text.decode()
@@ -113,7 +123,7 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
 
 
 def _packed(weights: Weights) -> dict[str, Any]:
-    """Returns weights (layers, heads, queries, keys) as JSON can hold them."""
+    """Returns weights (layers, heads, queries, keys) in a JSON-compatible format."""
     layers, heads = weights.shape[:2]
     values = np.rint(weights * WEIGHT_UNIT).astype("<u2")
     return {
@@ -124,17 +134,17 @@ def _packed(weights: Weights) -> dict[str, Any]:
 
 
 def page_part(package: str, name: str) -> str:
-    """Reads a file of a package, e.g. `attention_page/page.html`."""
+    """Returns the text of a file in a package, e.g. `attention_page/page.html`."""
     return (resources.files(package) / name).read_text(encoding="utf-8")
 
 
 def script_json(values: dict[str, Any]) -> str:
-    """Writes JSON that can stand inside of a script element."""
+    """Formats values as JSON that is safe inside a script element."""
     return json.dumps(values, ensure_ascii=False).translate(_ESCAPED)
 
 
 def policy_hash(text: str) -> str:
-    """Returns what the page's policy calls a script or a style."""
+    """Returns the hash source of a script or style for a content security policy."""
     return f"'sha256-{base64_text(hashlib.sha256(text.encode()).digest())}'"
 
 
