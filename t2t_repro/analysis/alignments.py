@@ -34,10 +34,8 @@ class Aligner:
         model: Trained model.
         tokenizer: Tokenizer of the model.
         layer: Index of the decoder layer. The default is the penultimate layer (or the
-            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
-
-    Raises:
-        UserError: The layer does not exist.
+            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best. If
+            it does not exist, UserError is raised.
     """
 
     def __init__(
@@ -68,17 +66,11 @@ class Aligner:
         """Aligns the words of sentence pairs.
 
         Words are separated by white space, as in `str.split`. Only the first 1,024
-        tokens of each side are aligned.
-
-        Args:
-            sources: Source sentences.
-            targets: Translation of each source.
+        tokens of each side are aligned. Raises UserError if the numbers of sources and
+        targets differ.
 
         Returns:
-            An alignment in Pharaoh format for each pair; empty if a side is blank.
-
-        Raises:
-            UserError: The numbers of sources and targets differ.
+            Alignment of each pair in Pharaoh format; empty if a side is blank.
         """
         if len(sources) != len(targets):
             raise UserError(

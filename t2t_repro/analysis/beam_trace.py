@@ -38,7 +38,7 @@ class BeamTrace(NamedTuple):
     """Record of the beam search for one sentence."""
 
     steps: tuple[BeamStep, ...]  # One per token of the longest hypothesis.
-    # Final hypotheses, best first. Those cut at the length limit have no EOS.
+    # Final hypotheses, best first. Those cut at the length limit do not end in EOS.
     results: tuple[Hypothesis, ...]
 
 

@@ -90,7 +90,7 @@ def inspect_translation(
     decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
-    found = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
+    best_text = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
     if translation is None:
         target = best[:MOST_SUBWORDS]
         if len(best) > MOST_SUBWORDS:
@@ -100,13 +100,13 @@ def inspect_translation(
         target = _encoded(tokenizer.target, translation, "the translation", cuts)
     return Inspection(
         text=text,
-        translation=found if translation is None else translation,
+        translation=best_text if translation is None else translation,
         is_given=translation is not None,
         source=source,
         target=target,
         attention=pair_attention(model, source, target),
         beam=beam,
-        found=found,
+        found=best_text,
         search=search,
         source_names=tokenizer.pieces,
         names=tokenizer.target.pieces,

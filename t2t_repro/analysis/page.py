@@ -33,13 +33,7 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
-    """Returns the HTML page of an inspected translation.
-
-    Args:
-        look: Attention and beam search of the translation.
-        tokenizer: Tokenizer of the model.
-        model_name: Name of the model to show.
-    """
+    """Returns the HTML page of an inspected translation."""
     style = page_part(_ROOM, "attention_page/style.css")
     script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
     values = {
@@ -69,10 +63,6 @@ def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
     of layers and heads, and the weights (layers, heads, queries, keys) as base64 of
     little-endian uint16 in units of 1 / `WEIGHT_UNIT`. ``beam.nodes`` is a list of tree
     nodes; the first is the root and all others contain the index of their parent.
-
-    Args:
-        look: Attention and beam search of the translation.
-        tokenizer: Tokenizer of the model.
     """
     maps = look.attention._asdict()
     return {
@@ -99,13 +89,13 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
     indices: dict[Ids, int] = {(): 0}
     for number, step in enumerate(look.beam.steps, 1):
         for group in (step.alive, step.ended):
-            for place, each in enumerate(group):
+            for rank, each in enumerate(group):
                 indices[each.ids] = len(nodes)
                 nodes.append(
                     {
                         "parent": indices[each.ids[:-1]],
                         "step": number,
-                        "place": place,
+                        "place": rank,
                         "name": look.name(each.ids[-1]),
                         "ended": each.ids[-1] == EOS_ID,
                         "logProb": round(each.log_prob, 6),
@@ -114,7 +104,7 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    # Padding ensures at least one column, because the root has no ids.
+    # Padding ensures at least one column: the root's list of ids is empty.
     rows = tf.ragged.constant([[*ids, 0] for ids in indices], tf.int32)
     texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):

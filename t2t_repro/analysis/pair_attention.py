@@ -33,13 +33,7 @@ class PairAttention(NamedTuple):
 def pair_attention(
     model: Transformer, source: Sequence[int], target: Sequence[int]
 ) -> PairAttention:
-    """Computes the attention weights of a sentence pair.
-
-    Args:
-        model: Trained model.
-        source: Token ids, ending in EOS unless truncated.
-        target: Token ids, ending in EOS unless truncated.
-    """
+    """Computes the attention weights of a pair of token sequences."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
 
     def layers(side: str, attention: str) -> Weights:

@@ -54,7 +54,7 @@ def sacre_bleu(
         smooth_method: "exp" or "none".
 
     Raises:
-        UserError: There are no lines, or the numbers of lines differ.
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in references:
         check_line_counts(hypotheses, lines)
@@ -90,10 +90,10 @@ def paper_bleu(
     4. Compute the score of multi-bleu.perl.
 
     References are processed in the same way. (tensor2tensor read a tokenized file.) If
-    the only reference is newstest2014's German one, its quotes are converted to ASCII
-    first, as in tensor2tensor's file (see `newstest2014.with_ascii_quotes`). Then the
-    signature contains `refquotes:ascii`, and `original_quotes` is the score without
-    this conversion.
+    the only reference is newstest2014's German one, its quotes are first converted to
+    ASCII, as in tensor2tensor's file (see `newstest2014.with_ascii_quotes`). The
+    signature then contains `refquotes:ascii`, and `original_quotes` is the score
+    without this conversion.
 
     Args:
         hypotheses: Translations, one per line.
@@ -105,7 +105,7 @@ def paper_bleu(
         The score, with a signature that lists all steps.
 
     Raises:
-        UserError: There are no lines, or the numbers of lines differ.
+        UserError: The numbers of lines differ or are 0.
     """
     split = target_lang == "de"
     texts = [hypotheses, references, *more_references]
@@ -171,11 +171,11 @@ def moses_tokens(
 def check_line_counts(
     hypotheses: Sequence[object], references: Sequence[object]
 ) -> None:
-    """Raises UserError if there are no lines, or if the numbers of lines differ."""
+    """Raises UserError if the numbers of lines differ or are 0."""
     if len(hypotheses) != len(references):
         raise UserError(
             f"BLEU needs one hypothesis per reference, but there are "
             f"{len(hypotheses):,} hypotheses and {len(references):,} references."
         )
     if not hypotheses:
-        raise UserError("BLEU needs at least one line, but there are no hypotheses.")
+        raise UserError("BLEU needs at least one line, but the input is empty.")

@@ -1,4 +1,4 @@
-"""Metrics of sacreBLEU, and a significance test of the difference of two systems."""
+"""Computes sacreBLEU's metrics and tests whether two systems differ significantly."""
 
 import sys
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def figures(
             for newstest2014, the third is `ORIGINAL_QUOTES`.
 
     Raises:
-        UserError: There are no lines, or the numbers of lines differ.
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in references:
         check_line_counts(hypotheses, lines)
@@ -122,7 +122,7 @@ def paired_bootstrap(
         samples: Number of bootstrap samples.
 
     Raises:
-        UserError: There are no lines, or the numbers of lines differ.
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in (others, *references):
         check_line_counts(hypotheses, lines)

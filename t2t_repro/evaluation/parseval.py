@@ -7,7 +7,7 @@ whole corpus. `Parameters` define ignored brackets and equivalent labels; the de
 COLLINS.prm, the usual choice for published results on the Wall Street Journal.
 
 A sentence is an error if its parse cannot be read or has different words, and is
-skipped if its parse has no words. EVALB excludes both from its scores;
+skipped if its parse is empty. EVALB excludes both from its scores;
 `Report.failures_as_zero` includes them, without any correct brackets.
 
 Unlike EVALB, this module rejects malformed trees of the treebank and files of different
@@ -55,7 +55,7 @@ class SentenceResult:
 
     @property
     def complete(self) -> bool:
-        """Whether the brackets of both trees are equal, even if there are none."""
+        """Whether the sentence is valid and the brackets of both trees are equal."""
         return self.status == VALID and (
             self.gold_brackets == self.test_brackets == self.matched
         )
@@ -67,7 +67,7 @@ class Totals:
 
     sentences: int  # Number of all sentences.
     errors: int  # Sentences whose parse cannot be read or has different words.
-    skipped: int  # Sentences whose parse has no words.
+    skipped: int  # Sentences whose parse is empty.
     gold_brackets: int  # Brackets of the treebank in valid sentences.
     test_brackets: int  # Brackets of the parses in valid sentences.
     matched: int  # Brackets in both.
@@ -127,8 +127,7 @@ class Report:
 
     all: Totals  # Valid sentences: EVALB's section "All".
     short: Totals  # Valid sentences of at most `cutoff` words: EVALB's other section.
-    # All sentences; those with errors and skipped ones have no correct brackets and
-    # words.
+    # All sentences; those with errors and skipped ones are scored as 0.
     failures_as_zero: Totals
     cutoff: int  # Maximum length of a short sentence, in words.
     results: tuple[SentenceResult, ...]  # Counts of each sentence.
@@ -205,8 +204,7 @@ def parseval_files(
     if len(gold) != len(test):
         raise UserError(
             f"{gold_file} has {len(gold):,} lines but {test_file} has {len(test):,}: "
-            "each line must be the parse of the same line in the other file, or empty "
-            "if there is no parse."
+            "each line must be the parse of the same line in the other file, or empty."
         )
     try:
         return parseval(gold, test, parameters)

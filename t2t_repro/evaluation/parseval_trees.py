@@ -148,8 +148,8 @@ def reinsert_quotes(
     """Reinserts quotes that were deleted in only one of two trees.
 
     A quote with a punctuation tag is deleted, but one with a possessive tag is not, so
-    that the sentences seem to differ in length. With COLLINS.prm, which defines no
-    quote tags, this function has no effect.
+    that the sentences seem to differ in length. COLLINS.prm does not define quote tags,
+    so this function then returns the sentences unchanged.
     """
     for test_number in range(len(test.quotes)):
         index = test.quotes[test_number].index

@@ -77,7 +77,7 @@ class ParseScore:
     # punctuation change their length.
     errors: int
     f1_errors_as_0: float  # F1 with no correct brackets in these sentences.
-    repaired: int  # Number of sentences without a tree over the words in the beam.
+    repaired: int  # Number of sentences without a valid tree among the hypotheses.
     repaired_brackets: int  # Repaired sentences with unbalanced constituents.
     repaired_tags: int  # Repaired sentences with unsuitable parts of speech.
     # F1 with no correct brackets in repaired sentences and those excluded by EVALB, a
@@ -123,7 +123,7 @@ def kind_of_score(target_lang: str) -> type[AnyScore]:
 def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
     """Returns the number of hypotheses per sentence that scoring needs.
 
-    For parsing these are all in the beam, from which the first tree is chosen.
+    Parsing uses the first hypothesis in the beam that is a valid tree.
     """
     return beam_size if target_lang == TREES else 1
 

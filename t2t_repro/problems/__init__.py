@@ -35,10 +35,9 @@ def create(
     Args:
         name: One of `names()`, or `MODULE:CLASS` for a custom problem.
         data_dir: Folder of the data, required by `files` and the parsing problems. The
-            WMT problems look for a prepared TFDS data set in its sub-folder `tfds`; if
-            None, in TFDS's own folder.
+            WMT problems look for a prepared TFDS data set in it and in TFDS's folder.
         source_lang: Source language; for `files`, the ending of the source files. The
-            other problems accept only their own language.
+            other problems have a fixed language.
         target_lang: Target language; see `source_lang`.
 
     Raises:
@@ -70,7 +69,7 @@ def create(
     else:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
         raise UserError(
-            f"--problem {name}: there is no such problem; did you mean {near}? "
+            f"--problem {name}: unknown problem; did you mean {near}? "
             f"Choose one of {', '.join(names())}, or a custom class as MODULE:CLASS."
         )
     for flag, language, expected in (

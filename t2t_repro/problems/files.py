@@ -1,4 +1,4 @@
-"""The user's own parallel text: `train.en`, `train.de`, `val.*` and `test.*`."""
+"""Problem of the user's parallel text: `train.en`, `train.de`, `val.*`, `test.*`."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
         hint: End of the error message if the file does not exist.
 
     Raises:
-        UserError: Neither or both of `plain` and `plain`.gz exist, or the path is a
-            directory.
+        UserError: Neither or both of the plain and the compressed file exist, or the
+            path is a directory.
     """
     paths = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
     if len(paths) == 2:

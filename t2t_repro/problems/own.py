@@ -90,10 +90,10 @@ class OwnProblem(Problem):
             try:
                 module = importlib.import_module(module_name)
             except ModuleNotFoundError as error:
-                # Otherwise an import inside of the module failed.
+                # If another name is missing, an import inside of the module failed.
                 if f"{module_name}.".startswith(f"{error.name}."):
                     raise self._error(
-                        f"Python finds no module {module_name}; run the command in "
+                        f"cannot find the module {module_name}; run the command in "
                         "the folder that contains it, or add that folder to PYTHONPATH"
                     ) from None
                 raise

@@ -58,7 +58,7 @@ _KINDS = (
 
 @dataclass
 class LineMarks:
-    """Counts the lines, and the lines with each kind of mark, in one side of a split.
+    """Counts of lines and of marked lines in one side of a split.
 
     Attributes:
         lines: Number of lines.

@@ -1,7 +1,7 @@
 """Repairs the output of a parsing model to a tree over exactly the parsed words.
 
-In a model's output constituents may be unbalanced, and the number of parts of speech
-may differ from the number of words. The repair changes as little as possible:
+In the output of a model, constituents may be unbalanced, and the number of parts of
+speech may differ from the number of words. The repair changes as little as possible:
 
 1. An end tag closes the innermost open constituent with its label, and all constituents
    inside it. An unmatched end tag is removed. Constituents still open after the last
@@ -82,7 +82,7 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
         tags: Output of the model (see trees.py for the format), possibly malformed.
 
     Raises:
-        ValueError: There are no words, or a word is empty or contains white space or
+        ValueError: The list or a word is empty, or a word contains white space or
             brackets.
     """
     if not words or any(
@@ -148,8 +148,8 @@ def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
     if not word_of:
         flat = [Mark(Kind.WORD, _default_tag(word)) for word in words]
         return [Mark(Kind.BEGIN, "S"), *flat, Mark(Kind.END, "S")]
-    # Unaligned words follow the previous aligned word; those before the first aligned
-    # word are inserted in front of it.
+    # Unaligned words are inserted after the previous aligned word, or before the first
+    # aligned word.
     ends = dict(pairwise([*sorted(word_of.values()), len(words)]))
     # Number of words with a mark, and index of the next part of speech.
     start = tag_index = 0

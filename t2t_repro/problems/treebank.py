@@ -1,7 +1,7 @@
 """Reads and cleans files of bracketed trees, as written by treebanks and parsers.
 
-A file is a sequence of trees; line breaks have no meaning. Cleaning is the same before
-training and before scoring, and usual since Collins 1997:
+A file is a sequence of trees; line breaks are ignored. Trees are cleaned before both
+training and scoring, as usual since Collins 1997:
 
 * Functional tags and indices are removed: `NP-SBJ-1` and `NP=2` become `NP`.
 * Traces (part of speech `-NONE-`) are removed, and constituents that contain only
@@ -33,7 +33,7 @@ from t2t_repro.system.errors import UserError
 _TRACE = "-NONE-"
 _ROOTS = ("", ROOT, "ROOT", "S1", "VROOT")
 _BRACKET = re.compile(r"[()]")
-# A label that begins with a hyphen, such as -LRB-, has no functional tag.
+# Matches labels with a functional tag or an index, but not -LRB-.
 _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 
 
@@ -58,7 +58,7 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
     """
     depth, first_line, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
-        start = 0  # Start of the text that belongs to no finished tree.
+        start = 0  # End of the last finished tree, or start of the current tree.
         for match in _BRACKET.finditer(line):
             if depth == 0 and (stray := line[start : match.start()].strip()):
                 raise _stray(path, number, stray)
@@ -99,7 +99,7 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
         The marks without the outermost label, and the words without traces.
 
     Raises:
-        UserError: The tree has no words, or a label begins with a slash.
+        UserError: The tree contains only traces, or a label begins with a slash.
     """
     if marks[0].label in _ROOTS:
         marks = marks[1:-1]

@@ -1,4 +1,4 @@
-"""Converts constituency trees to tag sequences, for parsing as translation, and back.
+"""Converts constituency trees to tag sequences and back, for parsing as translation.
 
 The source of a pair is the sentence; the target is its linearised tree without the
 words: a tag at the beginning of each constituent (`NP`), the same tag with a slash at
@@ -113,13 +113,12 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
 def read_tags(tags: Sequence[str]) -> list[Mark]:
     """Returns a mark for each tag of a tree.
 
-    A tag without a slash is ambiguous. Read from the end, it begins the innermost open
-    constituent if it has that constituent's label and the constituent is not empty;
-    otherwise it is a part of speech. The result is unique unless a label is used for
-    both, which does not occur in the Penn Treebank.
+    A tag without a slash is either the beginning of a constituent or a part of speech.
+    The tags are read backwards: a tag begins the innermost open constituent if it has
+    the same label and the constituent is not empty. The result is unique unless a label
+    is also used as a part of speech, which does not occur in the Penn Treebank.
 
-    Raises UserError if the end of a constituent has no matching beginning or the
-    constituent is empty.
+    Raises UserError if an end tag is unmatched or a constituent is empty.
     """
     marks: list[Mark] = []
     # Positions of the end tags whose beginning has not been found yet.

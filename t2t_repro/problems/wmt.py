@@ -45,9 +45,9 @@ class WmtProblem(Problem):
     """WMT corpus from a TFDS folder; downloads the corpus if it is missing.
 
     Attributes:
-        tfds_dir: First of these folders with the corpus: `tfds` in the data directory,
-            the data directory, TFDS's default (`$TFDS_DATA_DIR` or
-            `~/tensorflow_datasets`). If none has it, the first, for the download.
+        tfds_dir: First of these folders that contains the corpus: `tfds` in the data
+            directory, the data directory, TFDS's default (`$TFDS_DATA_DIR` or
+            `~/tensorflow_datasets`). The first folder if the corpus must be downloaded.
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:

@@ -30,22 +30,22 @@ def model():
 
 def test_weights_contain_every_layer_in_order(model):
     source, target = (5, 9, 7, 1), (8, 6, 1)
-    found = pair_attention(model, source, target)
-    assert found.encoder.shape == (3, 2, 4, 4)
-    assert found.decoder.shape == (2, 2, 3, 3)
-    assert found.cross.shape == (2, 2, 3, 4)
-    for weights in found:
+    pair = pair_attention(model, source, target)
+    assert pair.encoder.shape == (3, 2, 4, 4)
+    assert pair.decoder.shape == (2, 2, 3, 3)
+    assert pair.cross.shape == (2, 2, 3, 4)
+    for weights in pair:
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
     for layer in range(2):
         name = f"decoder/layer_{layer}/cross_attention"
-        np.testing.assert_array_equal(found.cross[layer], maps[name][0])
+        np.testing.assert_array_equal(pair.cross[layer], maps[name][0])
     # The input of the first layer is the embeddings, so its weights can be recomputed.
     x = model.encoder_input(tf.constant([source]))
     attention = model.encoder.layer_0.self_attention
     query, (key, _) = attention.project_query(x), attention.project_memory(x)
     weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
-    np.testing.assert_allclose(found.encoder[0], weights[0], atol=1e-6)
+    np.testing.assert_allclose(pair.encoder[0], weights[0], atol=1e-6)
 
 
 def test_translation_defaults_to_the_search_result(model, tokenizer):

@@ -134,7 +134,7 @@ def test_ignores_traces_and_constituents_of_traces():
 def test_outermost_label_counts_unless_it_is_top():
     bare = DOG.removeprefix("(TOP ").removesuffix(")")
     assert one(DOG, bare).complete
-    # In the treebank's files the outermost bracket has no label, and it is counted.
+    # The treebank's files have an outermost bracket without label, which is counted.
     assert one(DOG, f"( {bare})").test_brackets == 4
     assert one(DOG, f"(ROOT {bare})").test_brackets == 4
 

@@ -97,7 +97,7 @@ def test_malformed_name_is_reported_with_an_example(name):
 def test_missing_module_is_reported_with_the_remedy(name):
     module = name.partition(":")[0]
     assert error_message(name) == (
-        f"Python finds no module {module}; run the command in the folder that "
+        f"cannot find the module {module}; run the command in the folder that "
         "contains it, or add that folder to PYTHONPATH"
     )
 

@@ -89,12 +89,12 @@ def test_balances_constituents(words, tags, tree):
             "S NP DT /NP VP VBZ /VP . /S",
             "(S (NP (DT a)) (VP (VBZ dog) (NN barks)) (. .))",
         ),
-        # A word before the first aligned word.
+        # The first word is unaligned.
         ("tea .", "S . /S", "(S (NN tea) (. .))"),
         # Only parts of speech that do not fit punctuation are changed.
         ("a dog", "S DT , /S", "(S (DT a) (NN dog))"),
         ("a , dog", "S DT NN NN /S", "(S (DT a) (, ,) (NN dog))"),
-        # The output is empty or has no usable tags.
+        # The output is empty or contains only unusable tags.
         ("a dog .", "", "(S (NN a) (NN dog) (. .))"),
         ("a dog", ". .", "(NN a) (NN dog)"),
     ],

@@ -33,7 +33,7 @@ def test_round_trip_of_the_treebanks_trees(shared_dir, split, count):
 
 
 def test_ignores_white_space_and_the_outermost_label():
-    # As the treebank's own files are laid out.
+    # This is the layout of the treebank's files.
     tree = "( (S \n    (NP (DT the)(NN cat) )\n    (VP (VBZ sits) )\n    (. .) ))\n"
     words, tags = words_and_tags(tree)
     assert (words, tags) == ("the cat sits .", "S NP DT NN /NP VP VBZ /VP . /S")

@@ -87,8 +87,8 @@ def test_finds_a_data_set_in_the_default_folder_of_tfds(
     monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir / "tfds"))
     problem = problems.create("translate_ende_wmt14", str(tmp_path / "elsewhere"))
     assert next(problem.pairs("test")) == tuple(_SPLITS["test"][0])
-    own = problems.create("translate_ende_wmt14", str(data_dir / "tfds"))
-    assert next(own.pairs("test")) == tuple(_SPLITS["test"][0])
+    other = problems.create("translate_ende_wmt14", str(data_dir / "tfds"))
+    assert next(other.pairs("test")) == tuple(_SPLITS["test"][0])
 
 
 def test_fingerprint_depends_on_the_training_data(data_dir, tmp_path):

@@ -1,8 +1,8 @@
 """Builds parallel clauses with English and German word order.
 
-An English clause consists of subject, verb and rest. The German finite verb is second
-in a main clause and last after "dass"; the non-finite part of the verb (infinitive,
-participle or separable particle) closes the clause.
+An English clause consists of subject, verb and rest. In a German main clause, the
+finite verb comes second, and the rest of the verb (infinitive, participle or separable
+particle) comes last. After "dass", the finite verb also moves to the end.
 
 German phrases with an apposition ("am Freitag, dem dritten März,") end in a comma.
 `finish` removes it at the end of a sentence.

@@ -39,7 +39,7 @@ class TranslateEndeNumbers(Problem):
     target_lang = "de"
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """Returns the items of a split; UserError if there is no such split."""
+        """Returns the items of a split; UserError if the split is unknown."""
         check_split(split)
         return _generate(split)
 

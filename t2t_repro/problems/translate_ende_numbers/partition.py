@@ -57,8 +57,8 @@ class Values:
     def rounded(self) -> Values:
         """Returns a copy whose numbers of 100 or more are all round.
 
-        `hundreds` has multiples of 100; `thousands` has multiples of 100 and, repeated
-        to the same number of elements, multiples of 1,000.
+        In `thousands`, multiples of 1,000 are repeated until they are about as frequent
+        as other round numbers.
         """
         hundreds = [n for n in self.thousands if n % 100 == 0]
         thousands = [n for n in hundreds if n % 1000 == 0]

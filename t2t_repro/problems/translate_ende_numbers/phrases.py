@@ -45,15 +45,9 @@ def with_article(
 
 
 class PhraseMaker:
-    """Generator of random phrases with the values of one split."""
+    """Generator of phrases with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Creates the generator.
-
-        Args:
-            rng: Random generator for all choices.
-            values: Values of the split.
-        """
         self.rng = rng
         self._values = values
         self._round_prices = [price for price in values.prices if 0 in price]

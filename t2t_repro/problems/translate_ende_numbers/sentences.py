@@ -40,15 +40,9 @@ class Item:
 
 
 class SentenceMaker:
-    """Generator of random sentences with the values of one split."""
+    """Generator of sentences with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Creates the generator.
-
-        Args:
-            rng: Random generator for all choices.
-            values: Values of the split.
-        """
         self._rng = rng
         self._phrases = phrases = PhraseMaker(rng, values)
         self._short = ShortMaker(rng, values)

@@ -41,15 +41,9 @@ _TENSES = ("present", *["past"] * 2, *["future"] * 2, "want", "perfect")
 
 
 class ShortMaker:
-    """Generator of random short inputs with the values of one split."""
+    """Generator of inputs with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Creates the generator.
-
-        Args:
-            rng: Random generator for all choices.
-            values: Values of the split.
-        """
         self._rng, self._choose = rng, rng.choice
         self._values = values
         self._phrases = phrases = PhraseMaker(rng, values)

@@ -19,9 +19,9 @@ _NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morge
 
 
 def words() -> Iterator[Phrase]:
-    """Yields each word, nouns also with articles, that may be an input on its own.
+    """Yields each word, and nouns also with their articles.
 
-    None of them is a composed value (see `partition`), so all belong to training.
+    They contain no composed values (see `partition`), so all belong to training.
     """
     for n in range(100):
         yield Phrase(english.cardinal(n), german.cardinal(n))
