@@ -120,7 +120,7 @@ def kind_of_score(target_lang: str) -> type[AnyScore]:
     return ParseScore if target_lang == TREES else Score
 
 
-def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
+def num_hypotheses(target_lang: str, beam_size: int) -> int:
     """Returns the number of hypotheses per sentence that scoring needs.
 
     Parsing uses the first hypothesis in the beam that is a valid tree.
@@ -151,7 +151,7 @@ def evaluate(
     """Translates the sources and scores the translations against the targets.
 
     Args:
-        translator: Translator, with `hypotheses_wanted` hypotheses per sentence.
+        translator: Translator, with `num_hypotheses` hypotheses per sentence.
         pairs: Sources and targets; at least one pair.
         target_lang: Language code. If `TREES`, the targets are linearised trees.
         batch_size: Number of sentences decoded together.

@@ -61,7 +61,7 @@ def of_files(
     return TestSet(sources, texts, target_lang, description)
 
 
-def finished(path: str, test_set: TestSet) -> list[str]:
+def read_translations(path: str, test_set: TestSet) -> list[str]:
     """Reads translations of a test set, one per line.
 
     Raises UserError if the number of lines differs from the test set.

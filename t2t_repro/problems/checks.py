@@ -77,7 +77,7 @@ class Checks:
         self._duplicates: set[tuple[str, str]] = set()
         self._train: _Sides | None = None
 
-    def watched(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def collect(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Collects statistics of the training pairs and yields the pairs unchanged."""
         self._train = source, target = _Side(), _Side()
         for pair in pairs:
@@ -90,10 +90,10 @@ class Checks:
     def findings(self) -> list[str]:
         """Returns one line for each mistake found.
 
-        Reads the training split unless `watched` has already done so.
+        Reads the training split unless `collect` has already done so.
         """
         if self._train is None:
-            deque(self.watched(self._problem.pairs("train")), maxlen=0)
+            deque(self.collect(self._problem.pairs("train")), maxlen=0)
         assert self._train is not None
         languages = self._problem.source_lang, self._problem.target_lang
         splits, findings = {"train": self._train}, []
