@@ -42,9 +42,9 @@ class Inspection:
     names: list[str]  # Target vocabulary: the piece of each id.
     cuts: list[str]  # Messages about truncated sentences.
 
-    def name(self, symbol: int) -> str:
+    def name(self, token: int) -> str:
         """Returns the piece of a target id, or a placeholder for an unused row."""
-        return self.names[symbol] if symbol < len(self.names) else f"<{symbol}>"
+        return self.names[token] if token < len(self.names) else f"<{token}>"
 
 
 def check_sentence(text: str, flag: str) -> None:

@@ -32,31 +32,33 @@ _SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
+def attention_page(
+    inspection: Inspection, tokenizer: Tokenizer, model_name: str
+) -> str:
     """Returns the HTML page of an inspected translation."""
     style = page_part(_ROOM, "attention_page/style.css")
     script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
     values = {
-        "title": f"Attention of {model_name}: {look.text}",
+        "title": f"Attention of {model_name}: {inspection.text}",
         "model": model_name,
-        "text": look.text,
-        "translation": look.translation,
-        "given": " (given)" if look.is_given else "",
-        "found": look.found,
+        "text": inspection.text,
+        "translation": inspection.translation,
+        "given": " (given)" if inspection.is_given else "",
+        "found": inspection.found,
         "version": __version__,
     }
     return Template(page_part(_ROOM, "attention_page/page.html")).substitute(
         {name: html.escape(value) for name, value in values.items()},
-        notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in look.cuts),
+        notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in inspection.cuts),
         style=style,
         style_hash=policy_hash(style),
         script=script,
         script_hash=policy_hash(script),
-        data=script_json(page_data(look, tokenizer)),
+        data=script_json(page_data(inspection, tokenizer)),
     )
 
 
-def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
+def page_data(inspection: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
     """Returns the data for the page's script.
 
     ``source`` and ``target`` are lists of pieces. Each of ``maps`` contains the numbers
@@ -64,30 +66,30 @@ def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
     little-endian uint16 in units of 1 / `WEIGHT_UNIT`. ``beam.nodes`` is a list of tree
     nodes; the first is the root and all others contain the index of their parent.
     """
-    maps = look.attention._asdict()
+    maps = inspection.attention._asdict()
     return {
-        "source": [look.source_names[symbol] for symbol in look.source],
-        "target": [look.name(symbol) for symbol in look.target],
+        "source": [inspection.source_names[token] for token in inspection.source],
+        "target": [inspection.name(token) for token in inspection.target],
         "maps": {kind: _packed(weights) for kind, weights in maps.items()},
         "beam": {
-            "size": look.search.beam_size,
-            "alpha": look.search.alpha,
-            "steps": len(look.beam.steps),
-            "nodes": _nodes(look, tokenizer),
+            "size": inspection.search.beam_size,
+            "alpha": inspection.search.alpha,
+            "steps": len(inspection.beam.steps),
+            "nodes": _nodes(inspection, tokenizer),
         },
     }
 
 
-def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+def _nodes(inspection: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
     """Returns a tree of the hypotheses; the parent of a node has one token less."""
-    best = look.beam.results[0].ids
-    results = {each.ids: rank for rank, each in enumerate(look.beam.results)}
+    best = inspection.beam.results[0].ids
+    results = {each.ids: rank for rank, each in enumerate(inspection.beam.results)}
     root = {"parent": None, "step": 0, "place": 0, "name": "", "ended": False}
     nodes: list[dict[str, Any]] = [
         root | {"logProb": 0.0, "score": 0.0, "best": True, "result": None}
     ]
     indices: dict[Ids, int] = {(): 0}
-    for number, step in enumerate(look.beam.steps, 1):
+    for number, step in enumerate(inspection.beam.steps, 1):
         for group in (step.alive, step.ended):
             for rank, each in enumerate(group):
                 indices[each.ids] = len(nodes)
@@ -96,7 +98,7 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "parent": indices[each.ids[:-1]],
                         "step": number,
                         "place": rank,
-                        "name": look.name(each.ids[-1]),
+                        "name": inspection.name(each.ids[-1]),
                         "ended": each.ids[-1] == EOS_ID,
                         "logProb": round(each.log_prob, 6),
                         "score": round(each.score, 6),

@@ -205,7 +205,10 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
 
 
 def _fits(word: str, tag: str) -> bool:
-    """Returns whether word and tag are both punctuation of one kind, or neither is."""
+    """Returns whether a tag fits a word.
+
+    Punctuation needs its own tag, which no other word may have.
+    """
     if word in _PUNCTUATION:
         return tag == _PUNCTUATION[word]
     # An apostrophe is a quote or a possessive.

@@ -53,7 +53,7 @@ def test_translation_defaults_to_the_search_result(model, tokenizer):
     assert inspection.target == inspection.beam.results[0].ids
     assert inspection.translation == inspection.found
     assert not inspection.is_given
-    names = [inspection.name(symbol) for symbol in inspection.source]
+    names = [inspection.name(token) for token in inspection.source]
     assert "".join(names[:-1]).replace("\u2581", " ").strip() == "one two"
     other = inspect_translation(model, tokenizer, "one two", "drei", SEARCH)
     assert other.is_given

@@ -132,8 +132,8 @@ def test_keyboard_reaches_every_word(page, inspected):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_every_attention_layer_and_head_can_be_selected(page, inspected, kind):
-    look = inspected[0]
-    weights = getattr(look.attention, kind)
+    inspection = inspected[0]
+    weights = getattr(inspection.attention, kind)
     choose(page, "kinds", kind)
     for layer in range(2):
         choose(page, "layers", layer)
@@ -146,10 +146,10 @@ def test_every_attention_layer_and_head_can_be_selected(page, inspected, kind):
         assert [button.get_attribute("id") for button in pressed] == [f"head-{layer}"]
     names = [item.get_attribute("title") for item in words(page, "keys")]
     if kind == "encoder":
-        assert names == [look.name(token) for token in look.source]
+        assert names == [inspection.name(token) for token in inspection.source]
     else:
         # The input of the decoder is the target shifted by one token.
-        assert names == ["(start)", *map(look.name, look.target[:-1])]
+        assert names == ["(start)", *map(inspection.name, inspection.target[:-1])]
     at(page, "all-heads").click()
     assert_lines(page, lines_of(weights[1], 2, range(2)))
 
@@ -175,11 +175,11 @@ def test_heads_are_drawn_as_matrices(page, inspected):
 
 
 def test_tables_contain_the_same_numbers(page, inspected):
-    look = inspected[0]
-    weights = look.attention.cross[-1]
-    unfold(page, "#table")
+    inspection = inspected[0]
+    weights = inspection.attention.cross[-1]
+    open_table(page, "#table")
     all_rows = table(page, "#table")
-    assert len(all_rows) == len(look.target)
+    assert len(all_rows) == len(inspection.target)
     np.testing.assert_allclose(
         [[float(cell) for cell in row[1:]] for row in all_rows],
         weights.mean(axis=0),
@@ -192,9 +192,9 @@ def test_tables_contain_the_same_numbers(page, inspected):
         np.stack(columns, axis=1),
         atol=6e-4,
     )
-    unfold(page, "#beam-table")
+    open_table(page, "#beam-table")
     rows = table(page, "#beam-table")
-    steps = look.beam.steps
+    steps = inspection.beam.steps
     hypotheses = [each for step in steps for each in (*step.alive, *step.ended)]
     for row, each in zip(rows, hypotheses, strict=True):
         step, _, log_prob, score, _ = row
@@ -204,7 +204,7 @@ def test_tables_contain_the_same_numbers(page, inspected):
     assert [row[4] for row in rows].count("the result") == 1
 
 
-def unfold(page, details):
+def open_table(page, details):
     """Opens a table and waits until the page has filled it."""
     page.find_element(By.CSS_SELECTOR, f"{details} summary").click()
     WebDriverWait(page, 20).until(lambda page: table(page, details))

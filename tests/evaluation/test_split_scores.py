@@ -118,8 +118,8 @@ def test_scores_with_and_without_repair():
     outputs = TREES[0][1], "FRAG NP NN /NP PRN -LRB- JJ -RRB- /FRAG", ""
     score, parses = parse_score(*outputs)
     assert (score.repaired, score.repaired_brackets, score.repaired_tags) == (2, 1, 1)
-    # Repaired, 3 + 3 + 1 of 9 brackets match, and the parses have 7 brackets. Without
-    # the repaired parses, 3 of 9 match, and the first parse has 3.
+    # The repaired parses have 3 + 3 + 1 brackets, all correct, of the treebank's 9. If
+    # repaired parses count as 0, only the 3 brackets of the first parse remain.
     assert score.recall == 100 * 7 / 9
     assert score.precision == 100
     assert abs(score.f1 - 100 * 14 / 16) < 1e-9

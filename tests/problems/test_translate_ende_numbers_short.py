@@ -16,7 +16,7 @@ from t2t_repro.problems.translate_ende_numbers.words import words
 
 @pytest.fixture(scope="module")
 def german_by_english() -> dict[str, str]:
-    """Many short inputs with a few values of each kind: English to German."""
+    """Translations of many short inputs with a few values of each kind."""
     values = Values(
         hundreds=[365],
         thousands=[4096],
