@@ -20,7 +20,7 @@ from t2t_repro.system.errors import UserError
 DOG = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))"
 
 
-def one(gold, test, parameters=None):
+def score_sentence(gold, test, parameters=None):
     """Returns the counts of one sentence."""
     return parseval([gold], [test], parameters or Parameters()).results[0]
 
@@ -97,7 +97,9 @@ def test_treebank_against_itself_scores_100(shared_dir, split, count):
 def test_counts_of_a_sentence():
     # Brackets of the gold tree: S 0-3, NP 0-2, VP 2-3; of the parse: S 0-3, NP 1-2,
     # VP 2-3.
-    result = one(DOG, "(TOP (S (DT the) (NP (NN dog)) (VP (VBZ barks)) (. .)))")
+    result = score_sentence(
+        DOG, "(TOP (S (DT the) (NP (NN dog)) (VP (VBZ barks)) (. .)))"
+    )
     assert (result.gold_brackets, result.test_brackets, result.matched) == (3, 3, 2)
     assert (result.words, result.correct_tags, result.length) == (3, 3, 4)
     assert not result.complete
@@ -115,50 +117,50 @@ def test_f1_is_computed_over_all_sentences():
 
 def test_ignores_functional_tags_and_indices():
     test = DOG.replace("(NP ", "(NP-SBJ-1 ").replace("(VP ", "(VP=2 ")
-    assert one(DOG, test).complete
+    assert score_sentence(DOG, test).complete
 
 
 def test_particles_and_adverbs_are_equal():
     gold = "(S (VP (VB give) (PRT (RP up))))"
-    assert one(gold, gold.replace("PRT", "ADVP")).complete
-    assert not one(gold, gold.replace("PRT", "ADJP")).complete
+    assert score_sentence(gold, gold.replace("PRT", "ADVP")).complete
+    assert not score_sentence(gold, gold.replace("PRT", "ADJP")).complete
 
 
 def test_ignores_traces_and_constituents_of_traces():
     gold = "(S (VP (VBD said) (SBAR (-NONE- 0) (S (-NONE- *T*-1)))) (. .))"
-    result = one(gold, "(S (VP (VBD said)) (. .))")
+    result = score_sentence(gold, "(S (VP (VBD said)) (. .))")
     assert result.complete
     assert (result.gold_brackets, result.length, result.words) == (2, 2, 1)
 
 
 def test_outermost_label_counts_unless_it_is_top():
     bare = DOG.removeprefix("(TOP ").removesuffix(")")
-    assert one(DOG, bare).complete
+    assert score_sentence(DOG, bare).complete
     # The treebank's files have an outermost bracket without label, which is counted.
-    assert one(DOG, f"( {bare})").test_brackets == 4
-    assert one(DOG, f"(ROOT {bare})").test_brackets == 4
+    assert score_sentence(DOG, f"( {bare})").test_brackets == 4
+    assert score_sentence(DOG, f"(ROOT {bare})").test_brackets == 4
 
 
 def test_equal_brackets_are_counted_separately():
     # EVALB's README, section 7.5.
     double = DOG.replace("(NP ", "(NP (NP ").replace("dog))", "dog)))")
-    result = one(DOG, double)
+    result = score_sentence(DOG, double)
     assert (result.gold_brackets, result.test_brackets, result.matched) == (3, 4, 3)
-    result = one(double, DOG)
+    result = score_sentence(double, DOG)
     assert (result.gold_brackets, result.test_brackets, result.matched) == (4, 3, 3)
-    assert one(double, double).complete
+    assert score_sentence(double, double).complete
 
 
 def test_ignores_the_position_of_punctuation():
     test = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks) (. .))))"
-    assert one(DOG, test).complete
+    assert score_sentence(DOG, test).complete
 
 
 def test_wrong_tag_of_punctuation_is_an_error():
-    assert one(DOG, DOG.replace("(. .)", "(NN .)")).status == ERROR
-    assert one(DOG, DOG.replace("(NN dog)", "(, dog)")).status == ERROR
+    assert score_sentence(DOG, DOG.replace("(. .)", "(NN .)")).status == ERROR
+    assert score_sentence(DOG, DOG.replace("(NN dog)", "(, dog)")).status == ERROR
     # Confusing two tags of punctuation is not an error.
-    assert one(DOG, DOG.replace("(. .)", "(: .)")).complete
+    assert score_sentence(DOG, DOG.replace("(. .)", "(: .)")).complete
 
 
 @pytest.mark.parametrize(
@@ -174,13 +176,13 @@ def test_wrong_tag_of_punctuation_is_an_error():
 )
 def test_malformed_parse_is_an_error(test):
     status = SKIPPED if test.startswith("error") else ERROR
-    result = one(DOG, test)
+    result = score_sentence(DOG, test)
     assert (result.status, result.test_brackets, result.matched) == (status, 0, 0)
 
 
 @pytest.mark.parametrize("test", ["", "  ", "(TOP (. .))", "(S)", "()"])
 def test_parse_without_words_is_skipped(test):
-    assert one(DOG, test).status == SKIPPED
+    assert score_sentence(DOG, test).status == SKIPPED
 
 
 def test_failures_as_zero_includes_all_sentences():
@@ -207,13 +209,13 @@ def test_no_matches_score_zero():
 
 def test_only_ascii_white_space_separates_words():
     gold = "(S (NN a\u00a0b))"
-    assert one(gold, gold).words == 1
+    assert score_sentence(gold, gold).words == 1
 
 
 def test_unlabelled_brackets_are_compared_by_span():
     test = DOG.replace("(NP ", "(X ")
-    assert one(DOG, test).matched == 2
-    assert one(DOG, test, Parameters(labelled=False)).matched == 3
+    assert score_sentence(DOG, test).matched == 2
+    assert score_sentence(DOG, test, Parameters(labelled=False)).matched == 3
 
 
 def test_reinserts_quotes_if_the_parameters_list_their_tags(evalb):
@@ -222,10 +224,10 @@ def test_reinserts_quotes_if_the_parameters_list_their_tags(evalb):
         "(TOP (S (NP (NP (NNS dogs) (POS ')) (NN tea)) (VP (VBZ is) (ADJP (JJ hot)))))"
     )
     test = gold.replace("(POS ')", "('' ')")
-    assert one(gold, test).status == ERROR
+    assert score_sentence(gold, test).status == ERROR
     new = read_parameters(str(evalb / "prm/new.prm"))
     for one_side, other in ((gold, test), (test, gold)):
-        result = one(one_side, other, new)
+        result = score_sentence(one_side, other, new)
         assert result.status == VALID
         assert (result.gold_brackets, result.test_brackets, result.matched) == (5, 5, 5)
         assert (result.words, result.correct_tags) == (5, 4)
