@@ -97,6 +97,6 @@ def _require_same_length(
 ) -> None:
     if len(lines) != len(others):
         raise UserError(
-            f"{name} has {len(lines):,} lines, expected {len(others):,} ({other}); both "
-            "must contain the same sentences, one per line"
+            f"{name} has {len(lines):,} lines, expected {len(others):,} ({other}); "
+            "both must contain the same sentences, one per line"
         )
