@@ -24,7 +24,7 @@ _MARGIN = 0.1
 # Number of training pairs in each edition of WMT16's English-German corpus, which
 # contains News Commentary v11 (WMT14: v9).
 _WMT16_PAIRS = {
-    # The catalog of TensorFlow Datasets.
+    # Listed in the catalog of TensorFlow Datasets.
     4_548_885: "wmt16_translate/de-en of TensorFlow Datasets",
     # Counted by users of NVIDIA's OpenSeq2Seq, whose scripts/get_en_de.sh downloads
     # the same files as google/seq2seq's.
