@@ -149,9 +149,9 @@ def _translations(
     Returns them, what is told of how they came about, and the same for programs.
     """
     if not (Path(given) / META_FILE).exists():
-        from t2t_repro.evaluation.test_sets import finished
+        from t2t_repro.evaluation.test_sets import read_translations
 
-        return finished(given, test_set), [], {"checkpoint": given}
+        return read_translations(given, test_set), [], {"checkpoint": given}
     if test_set.sources is None:
         raise UserError(f"{given} is a model: it needs --source_file to translate")
     cli.start_models(args.verbose, args.no_fast)
@@ -173,7 +173,7 @@ def _translations(
     translator = loaded.translator(
         beam_size=args.beam_size,
         alpha=args.alpha,
-        nbest=split_scores.hypotheses_wanted(language, beam_size),
+        nbest=split_scores.num_hypotheses(language, beam_size),
     )
     checkpoint = ", ".join(loaded.checkpoints)
     if test_set.is_trees:

@@ -1,1 +1,1 @@
-"""Looking into a trained model."""
+"""Analysis of trained models: attention, word alignments and beam search."""

@@ -1,4 +1,4 @@
-"""Which source word each target word comes from, read off the attention."""
+"""Word alignments from attention weights."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 Words = Sequence[tuple[int, ...]]
-"""The words that each token of a sentence belongs to."""
+"""Word indices of each token; a token may belong to several words or none."""
 
 _TOKENS_PER_BATCH = 2048
-_MOST_TOKENS = 2 * MAX_INPUT_LENGTH  # Translations grow longer than their sources.
+# Translations may be longer than their sources.
+_MAX_TOKENS = 2 * MAX_INPUT_LENGTH
 
 
 class Aligner:
-    """Aligns the words of sentence pairs by a model's cross-attention.
+    """Aligns the words of sentence pairs with a model's cross-attention.
 
-    The weights of one decoder layer, counted from 0, are averaged over its heads. The
-    default is the last layer but one (the only one if there is one), which Garg et al.
-    2019 (arXiv:1909.02074) found to align best. A missing layer is a UserError.
+    The alignment uses the mean weights over the heads of one decoder layer.
+
+    Args:
+        model: Trained model.
+        tokenizer: Tokenizer of the model.
+        layer: Index of the decoder layer. The default is the penultimate layer (or the
+            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best. If
+            it does not exist, UserError is raised.
     """
 
     def __init__(
@@ -46,7 +52,7 @@ class Aligner:
         self.tokenizer = tokenizer
         self.layer = layer
 
-        # A graph, so that the maps of other layers are not computed.
+        # In a graph, the unused maps of other layers are not computed.
         @tf.function(input_signature=BATCH_SIGNATURE, autograph=False)
         def weights(inputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
             maps = attention_maps(model, inputs, targets)
@@ -57,25 +63,29 @@ class Aligner:
         self._weights = weights
 
     def __call__(self, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
-        """Aligns sources with as many targets: a line in Pharaoh format for each pair.
+        """Aligns the words of sentence pairs.
 
-        Words are what `str.split` finds. Of a very long sentence the beginning is
-        aligned (1,024 tokens of either side). Where a side is blank, so is the line.
+        Words are separated by white space, as in `str.split`. Only the first 1,024
+        tokens of each side are aligned. Raises UserError if the numbers of sources and
+        targets differ.
+
+        Returns:
+            Alignment of each pair in Pharaoh format; empty if a side is blank.
         """
         if len(sources) != len(targets):
             raise UserError(
-                f"{len(sources):,} sources but {len(targets):,} targets: each target "
-                "must translate the source beside it"
+                f"{len(sources):,} sources but {len(targets):,} targets: give one "
+                "target per source"
             )
         source, target = self.tokenizer, self.tokenizer.target
         source_ids, target_ids = _encode(source, sources), _encode(target, targets)
         lines = [""] * len(sources)
         batches = pair_batches(source_ids, target_ids, _TOKENS_PER_BATCH)
-        for places, batch in batches:
+        for numbers, batch in batches:
             weights = self._weights(batch["inputs"], batch["targets"]).numpy()
-            source_words = _words(source, source_ids, sources, places)
-            target_words = _words(target, target_ids, targets, places)
-            for row, n in enumerate(places):
+            source_words = _words(source, source_ids, sources, numbers)
+            target_words = _words(target, target_ids, targets, numbers)
+            for row, n in enumerate(numbers):
                 pairs = align_words(weights[row], source_words[row], target_words[row])
                 lines[n] = pharaoh(pairs)
         return lines
@@ -84,14 +94,22 @@ class Aligner:
 def align_words(
     weights: npt.NDArray[np.floating], source_words: Words, target_words: Words
 ) -> set[tuple[int, int]]:
-    """Returns which source word goes with which target word.
+    """Aligns source words with target words.
 
-    Each target token is aligned with the source token that it attends to most, EOS
-    apart, and two words are aligned if any of their tokens are (Garg et al. 2019, after
-    Zenkel et al. 2019, arXiv:1901.11359). Row t of `weights`, float (target, source),
-    is of the position that predicts target symbol t; EOS and padding are not looked at.
+    Each target token is aligned with the source token of highest attention weight, and
+    words are aligned if any of their tokens are (Garg et al. 2019, after Zenkel et al.
+    2019, arXiv:1901.11359). EOS and padding are ignored.
+
+    Args:
+        weights: float (target, source); row t is the attention that predicts target
+            token t. There may be more rows and columns, for EOS and padding.
+        source_words: Words of each source token, without EOS.
+        target_words: Words of each target token, without EOS.
+
+    Returns:
+        Pairs of source and target word indices.
     """
-    # Tokens without a word are spaces at the end of a line.
+    # Tokens that belong to no word are spaces at the end of a line.
     columns = [n for n, words in enumerate(source_words) if words]
     if not columns:
         return set()
@@ -105,27 +123,27 @@ def align_words(
 
 
 def pharaoh(pairs: set[tuple[int, int]]) -> str:
-    """Writes an alignment in Pharaoh format: `0-0 1-2`, source-target, ascending."""
+    """Formats an alignment as sorted pairs in Pharaoh format, e.g. `0-0 1-2`."""
     return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
 
 
 def _encode(tokenizer: Tokenizer, lines: Sequence[str]) -> list[list[int]]:
-    """Encodes lines, each ending in EOS and cut to what can be attended to."""
+    """Encodes lines with EOS, truncated to `_MAX_TOKENS`."""
     rows = tokenizer.encode(tf.constant(lines, tf.string))
-    return cut_rows(rows, _MOST_TOKENS).to_list()
+    return cut_rows(rows, _MAX_TOKENS).to_list()
 
 
 def _words(
     tokenizer: Tokenizer,
     ids: list[list[int]],
     lines: Sequence[str],
-    places: npt.NDArray[np.integer],
+    numbers: npt.NDArray[np.integer],
 ) -> list[Words]:
-    """Finds the words of the tokens of some lines, EOS left out."""
-    spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in places])
+    """Returns the words of each token, without EOS, in the lines `numbers`."""
+    spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in numbers])
     words: list[Words] = []
-    for tokens, n in zip(spelled, places, strict=True):
-        # Of a line that was cut only the tokens are known.
-        line = tokens.text if len(ids[n]) == _MOST_TOKENS else lines[n]
+    for tokens, n in zip(spelled, numbers, strict=True):
+        # The original text of a truncated line does not match its tokens.
+        line = tokens.text if len(ids[n]) == _MAX_TOKENS else lines[n]
         words.append(words_of_tokens(tokens, line))
     return words

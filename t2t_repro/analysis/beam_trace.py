@@ -1,4 +1,4 @@
-"""Records the hypotheses of a beam search at every step, and its results."""
+"""Records the hypotheses of a beam search at every step."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ Ids = tuple[int, ...]
 
 
 class Hypothesis(NamedTuple):
-    """The beginning of a translation, or a whole one, which ends in EOS."""
+    """Partial or complete translation; complete ones end in EOS."""
 
-    ids: Ids  # Its tokens.
-    log_prob: float  # Natural logarithm of its probability.
-    score: float  # `log_prob` over the length penalty.
+    ids: Ids  # Token ids.
+    log_prob: float  # Natural logarithm of the probability.
+    score: float  # `log_prob` divided by the length penalty.
 
 
 class BeamStep(NamedTuple):
-    """The hypotheses after a step of the search, best first."""
+    """Hypotheses after a step of the search, best first."""
 
-    # Those that may be continued; they have a token for each step.
+    # Unfinished hypotheses; they have one token per step.
     alive: tuple[Hypothesis, ...]
-    # Those that took EOS in this step and are among the best finished.
+    # Hypotheses that ended in this step and are among the best finished ones.
     ended: tuple[Hypothesis, ...]
 
 
 class BeamTrace(NamedTuple):
-    """A beam search of one sentence."""
+    """Record of the beam search for one sentence."""
 
-    steps: tuple[BeamStep, ...]  # One for each token of the longest hypothesis.
-    # Best first. Hypotheses cut at the sentence's limit have no EOS.
+    steps: tuple[BeamStep, ...]  # One per token of the longest hypothesis.
+    # Final hypotheses, best first. Those cut at the length limit do not end in EOS.
     results: tuple[Hypothesis, ...]
 
 
@@ -54,7 +54,10 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
         ValueError: `config` has sampling or constraints other than `never`.
     """
     if config.sampling or config.min_length or config.no_repeat_ngram:
-        raise ValueError("only a beam search without constraints is traced")
+        raise ValueError(
+            "trace_beam supports only beam search without constraints, not sampling, "
+            "min_length or no_repeat_ngram"
+        )
     constraints = config.constraints()
     algorithm = config.search_algorithm(constraints)
     limit = config.longest(len(inputs))
@@ -69,8 +72,8 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
     while int(progress.searching):
         progress = algorithm.step(recorder, progress, sentences)
         log_probs = {
-            before.ids: before.log_prob + recorder.log_probs[place]
-            for place, before in enumerate(beam)
+            before.ids: before.log_prob + recorder.log_probs[slot]
+            for slot, before in enumerate(beam)
             if before is not None
         }
         results = _results(progress, algorithm)
@@ -83,7 +86,7 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
 
 
 class _Recorder:
-    """A decoder that keeps its last step's `log_probs`, float32 (beam, V)."""
+    """Decoder wrapper that stores the last step's `log_probs`, float32 (beam, V)."""
 
     def __init__(self, decoder: ModelDecoder) -> None:
         self._decoder = decoder
@@ -92,17 +95,17 @@ class _Recorder:
     def step(
         self, ids: tf.Tensor, index: tf.Tensor, state: State
     ) -> tuple[tf.Tensor, State]:
-        """Scores the next tokens, as `Decoder.step`."""
+        """Scores the next tokens, like `StepwiseDecoder.step`."""
         logits, state = self._decoder.step(ids, index, state)
         self.log_probs = tf.nn.log_softmax(logits)[0].numpy()
         return logits, state
 
     def select_beams(self, state: State, parents: tf.Tensor) -> State:
-        """Reorders hypotheses, as `Decoder.select_beams`."""
+        """Reorders hypotheses, like `StepwiseDecoder.select_beams`."""
         return self._decoder.select_beams(state, parents)
 
     def select_sentences(self, state: State, keep: tf.Tensor) -> State:
-        """Drops sentences, as `Decoder.select_sentences`."""
+        """Drops sentences, like `StepwiseDecoder.select_sentences`."""
         return self._decoder.select_sentences(state, keep)
 
 
@@ -111,17 +114,23 @@ def _beam(
     log_probs: dict[Ids, npt.NDArray[np.float32]],
     algorithm: SearchAlgorithm,
 ) -> list[Hypothesis | None]:
-    """Returns the hypothesis that may be continued at each place of the beam, or None.
+    """Returns the unfinished hypothesis in each slot of the beam, None if empty.
 
-    `log_probs`: hypothesis before the step -> those of its continuations, float32 (V,).
-    The search drops log probabilities with its last step, so they are added up here.
+    The log probabilities are summed here, because the search itself does not keep them
+    after its last step.
+
+    Args:
+        progress: State of the search.
+        log_probs: For each hypothesis before the step, the log probabilities of its
+            continuations, float32 (V,).
+        algorithm: Algorithm of the search.
     """
     length = int(progress.length)
     rows = progress.sentences.hypotheses[0, : algorithm.beam_size, :length].numpy()
     beam: list[Hypothesis | None] = []
     for row in rows:
         *before, last = map(int, row)
-        # A greedy search that has ended, and places that nothing fills.
+        # The hypothesis of a greedy search has ended, or the slot is empty.
         if last in (EOS_ID, PAD_ID) or tuple(before) not in log_probs:
             beam.append(None)
             continue
@@ -132,7 +141,7 @@ def _beam(
 
 
 def _results(progress: Progress, algorithm: SearchAlgorithm) -> tuple[Hypothesis, ...]:
-    """Returns the result so far, best first."""
+    """Returns the current results of the search, best first."""
     hypotheses, scores = algorithm.results(progress.sentences)
     results = []
     for row, score in zip(hypotheses[0].numpy(), scores[0].numpy(), strict=True):

@@ -1,4 +1,4 @@
-"""All that is shown of one sentence's translation: attention and search."""
+"""Collects the attention weights and the beam search of one translation."""
 
 from __future__ import annotations
 
@@ -16,40 +16,46 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MOST_CHARACTERS
 
 MOST_SUBWORDS = 96
-"""Of either side, EOS counted: the page grows with the product of both."""
+"""Maximum number of tokens per side, including EOS.
+
+The size of the page grows with the product of both lengths.
+"""
 
 MOST_HYPOTHESES = 32
-"""The largest beam whose tree is shown."""
+"""Maximum beam size whose tree a page can show."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model did with one sentence."""
+    """Attention and beam search of a model for one sentence."""
 
-    text: str  # The sentence.
-    translation: str  # The given one, or the model's own.
-    is_given: bool  # Whether it was given.
-    source: Ids  # The sentence's ids, ending in EOS.
-    target: Ids  # The translation's ids; EOS is missing where it was cut.
-    attention: PairAttention  # The weights of this pair.
-    beam: BeamTrace  # The model's own search for a translation of the sentence.
-    found: str  # The text of the search's result.
-    search: DecodingConfig  # How it was searched.
-    source_names: list[str]  # The vocabulary's name of every id of the source.
-    names: list[str]  # And of the target.
-    cuts: list[str]  # What was left out, a sentence each.
+    text: str  # Source sentence.
+    translation: str  # Translation specified by the user, or found by the search.
+    is_given: bool  # Whether the user specified the translation.
+    source: Ids  # Token ids of the source, ending in EOS.
+    target: Ids  # Token ids of the translation, ending in EOS unless truncated.
+    attention: PairAttention  # Attention weights of source and target.
+    beam: BeamTrace  # Beam search for a translation of the source.
+    found: str  # Text of the best hypothesis.
+    search: DecodingConfig  # Settings of the beam search.
+    source_names: list[str]  # Source vocabulary: the piece of each id.
+    names: list[str]  # Target vocabulary: the piece of each id.
+    cuts: list[str]  # Messages about truncated sentences.
 
-    def name(self, symbol: int) -> str:
-        """Returns an id's piece; rows that only fill the table up have none."""
-        return self.names[symbol] if symbol < len(self.names) else f"<{symbol}>"
+    def name(self, token: int) -> str:
+        """Returns the piece of a target id, or a placeholder for an unused row."""
+        return self.names[token] if token < len(self.names) else f"<{token}>"
 
 
 def check_sentence(text: str, flag: str) -> None:
-    """Raises UserError if what a flag gives is blank, several lines, or not UTF-8."""
+    """Checks the value of a flag for a sentence.
+
+    Raises UserError if the text is blank, has several lines, or is not valid UTF-8.
+    """
     if not text.strip():
         raise UserError(f"{flag} is blank; give a sentence")
     if any(mark in text for mark in "\n\r\0"):
-        raise UserError(f"{flag} holds a line break or a NUL; give one sentence")
+        raise UserError(f"{flag} contains a line break or NUL; give one sentence")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -63,10 +69,20 @@ def inspect_translation(
     translation: str | None,
     search: DecodingConfig,
 ) -> Inspection:
-    """Translates a sentence and keeps what the model attended to on the way.
+    """Translates a sentence and records attention weights and beam search.
 
-    Of a long text the first `MOST_SUBWORDS` are used. The attention is that of
-    `translation`, or of the model's own if None. What is no sentence is a UserError.
+    Only the first `MOST_SUBWORDS` tokens of each side are used.
+
+    Args:
+        model: Trained model.
+        tokenizer: Tokenizer of the model.
+        text: Source sentence.
+        translation: Target of the attention weights; None uses the result of the
+            search.
+        search: Settings of the beam search.
+
+    Raises:
+        UserError: `text` or `translation` is not a single sentence of valid UTF-8.
     """
     check_sentence(text, "--text")
     cuts: list[str] = []
@@ -74,7 +90,7 @@ def inspect_translation(
     decoder = decoder_of(model, search.beam_size)
     beam = trace_beam(decoder, source, search)
     best = beam.results[0].ids
-    found = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
+    best_text = tokenizer.target.decode(tf.constant([best]))[0].numpy().decode()
     if translation is None:
         target = best[:MOST_SUBWORDS]
         if len(best) > MOST_SUBWORDS:
@@ -84,13 +100,13 @@ def inspect_translation(
         target = _encoded(tokenizer.target, translation, "the translation", cuts)
     return Inspection(
         text=text,
-        translation=found if translation is None else translation,
+        translation=best_text if translation is None else translation,
         is_given=translation is not None,
         source=source,
         target=target,
         attention=pair_attention(model, source, target),
         beam=beam,
-        found=found,
+        found=best_text,
         search=search,
         source_names=tokenizer.pieces,
         names=tokenizer.target.pieces,
@@ -98,14 +114,17 @@ def inspect_translation(
     )
 
 
-def _encoded(tokenizer: Tokenizer, text: str, what: str, cuts: list[str]) -> Ids:
-    """Encodes a sentence, cut to `MOST_SUBWORDS` with EOS."""
+def _encoded(tokenizer: Tokenizer, text: str, side: str, cuts: list[str]) -> Ids:
+    """Encodes a sentence with EOS, truncated to `MOST_SUBWORDS`.
+
+    Appends a message to `cuts` if the sentence is truncated.
+    """
     ids = tokenizer.encode(tf.constant([text[:MOST_CHARACTERS]]))
     length = int(ids.row_lengths()[0])
     if length > MOST_SUBWORDS:
-        cuts.append(_cut(what, length))
+        cuts.append(_cut(side, length))
     return tuple(cut_rows(ids, MOST_SUBWORDS).to_list()[0])
 
 
-def _cut(what: str, length: int) -> str:
-    return f"{what} has {length:,} subwords; the first {MOST_SUBWORDS} are shown"
+def _cut(side: str, length: int) -> str:
+    return f"{side} has {length:,} tokens; the first {MOST_SUBWORDS} are shown"

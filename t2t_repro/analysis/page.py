@@ -1,7 +1,7 @@
-"""One self-contained HTML page of a model's attention and search.
+"""Creates a self-contained HTML page of a model's attention and beam search.
 
-The page loads nothing from a network. Its texts are untrusted: they are escaped, and
-its content security policy allows no script but its own, by hash.
+The page makes no network requests. All texts are untrusted and therefore escaped, and
+the content security policy allows only the page's own script, by hash.
 """
 
 from __future__ import annotations
@@ -24,79 +24,81 @@ from t2t_repro.analysis.pair_attention import Weights
 from t2t_repro.tokenizers.tokenizer import EOS_ID, Tokenizer
 
 WEIGHT_UNIT = 65_535
-"""A weight of 1, as the page's data hold it."""
+"""Integer that represents a weight of 1 in the page's data."""
 
 _ROOM = "t2t_repro.analysis"
 _SCRIPTS = ("elements.js", "data.js", "words.js", "heads.js", "beam.js")
-# What could end a script element, or a line of a script.
+# Characters that could end a script element or a line of a script.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def attention_page(look: Inspection, tokenizer: Tokenizer, model_name: str) -> str:
-    """Returns the page of what `look` holds; `tokenizer` is the model's."""
+def attention_page(
+    inspection: Inspection, tokenizer: Tokenizer, model_name: str
+) -> str:
+    """Returns the HTML page of an inspected translation."""
     style = page_part(_ROOM, "attention_page/style.css")
     script = "\n".join(page_part(_ROOM, f"attention_page/{name}") for name in _SCRIPTS)
     values = {
-        "title": f"Attention of {model_name}: {look.text}",
+        "title": f"Attention of {model_name}: {inspection.text}",
         "model": model_name,
-        "text": look.text,
-        "translation": look.translation,
-        "given": " (given)" if look.is_given else "",
-        "found": look.found,
+        "text": inspection.text,
+        "translation": inspection.translation,
+        "given": " (given)" if inspection.is_given else "",
+        "found": inspection.found,
         "version": __version__,
     }
     return Template(page_part(_ROOM, "attention_page/page.html")).substitute(
         {name: html.escape(value) for name, value in values.items()},
-        notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in look.cuts),
+        notices="".join(f"<p>{html.escape(cut)}.</p>" for cut in inspection.cuts),
         style=style,
         style_hash=policy_hash(style),
         script=script,
         script_hash=policy_hash(script),
-        data=script_json(page_data(look, tokenizer)),
+        data=script_json(page_data(inspection, tokenizer)),
     )
 
 
-def page_data(look: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
-    """Returns what the page's script reads.
+def page_data(inspection: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the data for the page's script.
 
-    ``source`` and ``target`` are names of subwords. Each of ``maps`` holds its number
-    of layers and heads and, as base64 of little-endian uint16 in units of
-    1 / `WEIGHT_UNIT`, weights (layers, heads, queries, keys). ``beam.nodes`` begins
-    with the root; every other one names its parent.
+    ``source`` and ``target`` are lists of pieces. Each of ``maps`` contains the numbers
+    of layers and heads, and the weights (layers, heads, queries, keys) as base64 of
+    little-endian uint16 in units of 1 / `WEIGHT_UNIT`. ``beam.nodes`` is a list of tree
+    nodes; the first is the root and all others contain the index of their parent.
     """
-    maps = look.attention._asdict()
+    maps = inspection.attention._asdict()
     return {
-        "source": [look.source_names[symbol] for symbol in look.source],
-        "target": [look.name(symbol) for symbol in look.target],
+        "source": [inspection.source_names[token] for token in inspection.source],
+        "target": [inspection.name(token) for token in inspection.target],
         "maps": {kind: _packed(weights) for kind, weights in maps.items()},
         "beam": {
-            "size": look.search.beam_size,
-            "alpha": look.search.alpha,
-            "steps": len(look.beam.steps),
-            "nodes": _nodes(look, tokenizer),
+            "size": inspection.search.beam_size,
+            "alpha": inspection.search.alpha,
+            "steps": len(inspection.beam.steps),
+            "nodes": _nodes(inspection, tokenizer),
         },
     }
 
 
-def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
-    """Makes a tree of the hypotheses: each is a node below its own beginning."""
-    best = look.beam.results[0].ids
-    results = {each.ids: place for place, each in enumerate(look.beam.results)}
+def _nodes(inspection: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """Returns a tree of the hypotheses; the parent of a node has one token less."""
+    best = inspection.beam.results[0].ids
+    results = {each.ids: rank for rank, each in enumerate(inspection.beam.results)}
     root = {"parent": None, "step": 0, "place": 0, "name": "", "ended": False}
     nodes: list[dict[str, Any]] = [
         root | {"logProb": 0.0, "score": 0.0, "best": True, "result": None}
     ]
-    at: dict[Ids, int] = {(): 0}
-    for number, step in enumerate(look.beam.steps, 1):
+    indices: dict[Ids, int] = {(): 0}
+    for number, step in enumerate(inspection.beam.steps, 1):
         for group in (step.alive, step.ended):
-            for place, each in enumerate(group):
-                at[each.ids] = len(nodes)
+            for rank, each in enumerate(group):
+                indices[each.ids] = len(nodes)
                 nodes.append(
                     {
-                        "parent": at[each.ids[:-1]],
+                        "parent": indices[each.ids[:-1]],
                         "step": number,
-                        "place": place,
-                        "name": look.name(each.ids[-1]),
+                        "place": rank,
+                        "name": inspection.name(each.ids[-1]),
                         "ended": each.ids[-1] == EOS_ID,
                         "logProb": round(each.log_prob, 6),
                         "score": round(each.score, 6),
@@ -104,8 +106,8 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
                         "result": results.get(each.ids),
                     }
                 )
-    # With at least one column, although the root lacks ids.
-    rows = tf.ragged.constant([[*ids, 0] for ids in at], tf.int32)
+    # Padding ensures at least one column: the root's list of ids is empty.
+    rows = tf.ragged.constant([[*ids, 0] for ids in indices], tf.int32)
     texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):
         node["text"] = text.decode()
@@ -113,7 +115,7 @@ def _nodes(look: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
 
 
 def _packed(weights: Weights) -> dict[str, Any]:
-    """Returns weights (layers, heads, queries, keys) as JSON can hold them."""
+    """Returns weights (layers, heads, queries, keys) in a JSON-compatible format."""
     layers, heads = weights.shape[:2]
     values = np.rint(weights * WEIGHT_UNIT).astype("<u2")
     return {
@@ -124,17 +126,17 @@ def _packed(weights: Weights) -> dict[str, Any]:
 
 
 def page_part(package: str, name: str) -> str:
-    """Reads a file of a package, e.g. `attention_page/page.html`."""
+    """Returns the text of a file in a package, e.g. `attention_page/page.html`."""
     return (resources.files(package) / name).read_text(encoding="utf-8")
 
 
 def script_json(values: dict[str, Any]) -> str:
-    """Writes JSON that can stand inside of a script element."""
+    """Formats values as JSON that is safe inside a script element."""
     return json.dumps(values, ensure_ascii=False).translate(_ESCAPED)
 
 
 def policy_hash(text: str) -> str:
-    """Returns what the page's policy calls a script or a style."""
+    """Returns the hash source of a script or style for a content security policy."""
     return f"'sha256-{base64_text(hashlib.sha256(text.encode()).digest())}'"
 
 

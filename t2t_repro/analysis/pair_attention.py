@@ -1,4 +1,4 @@
-"""The attention weights of one sentence pair."""
+"""Attention weights of one sentence pair."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Weights = npt.NDArray[np.float32]
 
 
 class PairAttention(NamedTuple):
-    """The weights of every attention of a model for a source and a target.
+    """Attention weights of all layers for a source and a target.
 
-    Each is float32 (layers, heads, queries, keys), and a query's row sums to 1. Row t
-    of the decoder's maps is of the position that predicts target symbol t, which has
-    read the symbols before t: column j of `decoder` is symbol j - 1, column 0 the
-    vector of zeros before the first.
+    Each array is float32 (layers, heads, queries, keys); the weights of a query sum to
+    1. Query t of the decoder is the position that predicts target token t from the
+    tokens before t. Therefore key j of `decoder` is target token j - 1, and key 0 is
+    the zero vector at the start.
     """
 
-    encoder: Weights  # Self-attention, source to source.
-    decoder: Weights  # Self-attention, target to target.
-    cross: Weights  # Attention of the decoder to the encoder, target to source.
+    encoder: Weights  # Encoder self-attention.
+    decoder: Weights  # Decoder self-attention.
+    cross: Weights  # Cross-attention: target queries, source keys.
 
 
 def pair_attention(
     model: Transformer, source: Sequence[int], target: Sequence[int]
 ) -> PairAttention:
-    """Computes the attention weights of a pair of ids, which end in EOS unless cut."""
+    """Computes the attention weights of a pair of token sequences."""
     maps = attention_maps(model, tf.constant([source]), tf.constant([target]))
 
     def layers(side: str, attention: str) -> Weights:
-        # The maps come in the order of the layers.
+        # The maps are in the order of the layers.
         names = fnmatch.filter(maps, f"{side}/*/{attention}")
         return np.stack([tf.cast(maps[name][0], tf.float32) for name in names])
 

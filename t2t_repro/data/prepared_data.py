@@ -99,7 +99,7 @@ def prepare(
             else:
                 pairs = problem.pairs(split)
                 if checks is not None and split == "train":
-                    pairs = checks.watched(pairs)
+                    pairs = checks.collect(pairs)
                 job.encode(split, pairs, tokenizer)
             splits[split] = load_shards(
                 directory / split, tokenizer.fingerprint, fingerprints[split]

@@ -1,1 +1,1 @@
-"""How good translations and parses are, by the field's own measures."""
+"""Metrics of translations (BLEU, chrF, TER) and parses (PARSEVAL)."""

@@ -1,10 +1,10 @@
-"""BLEU twice: the comparable figure and the paper's own.
+"""Computes BLEU with sacreBLEU and as in the paper.
 
-`sacre_bleu` is the figure to publish: sacreBLEU tokenizes the plain text itself
-(Post 2018, "A Call for Clarity in Reporting BLEU Scores"). `paper_bleu` is what
-stands in the paper's Table 2: BLEU of Moses tokens with German compounds split at
-their hyphens, as tensor2tensor/utils/get_ende_bleu.sh has it. It differs, mostly
-upwards (about 0.7 on newstest2014), so the two must never share a column.
+`sacre_bleu` is the score to publish: sacreBLEU tokenizes the plain text itself (Post
+2018, "A Call for Clarity in Reporting BLEU Scores"). `paper_bleu` is the score of the
+paper's Table 2: BLEU of Moses tokens with German compounds split at their hyphens, as
+in tensor2tensor/utils/get_ende_bleu.sh. It is usually higher (by about 0.7 on
+newstest2014), so the two scores are not comparable.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from sacrebleu.metrics.bleu import BLEUScore
 from t2t_repro.evaluation.newstest2014 import with_ascii_quotes
 from t2t_repro.system.errors import UserError
 
-# Perl leaves `aa-b-c` half split (the match of `a-b` consumes the b), so do we.
+# As in Perl, `aa-b-c` is split only once, because the match of `a-b` consumes the b.
 _HYPHEN_IN_WORD = re.compile(r"(\S)-(\S)", re.ASCII)
 
 
 @dataclass(frozen=True)
 class BleuScore:
-    """A corpus BLEU and what is needed to reproduce it."""
+    """Corpus BLEU with a signature of its settings."""
 
-    bleu: BLEUScore  # sacreBLEU's, with precisions, brevity penalty and lengths.
-    signature: str  # How it was computed, in sacreBLEU's key:value form.
-    # By `paper_bleu`, of newstest2014 only: the score against the official reference.
+    bleu: BLEUScore  # Score, precisions, brevity penalty and lengths from sacreBLEU.
+    signature: str  # Settings in sacreBLEU's key:value format.
+    # Score against the official reference; set by `paper_bleu` for newstest2014 only.
     original_quotes: BleuScore | None = None
 
     @property
     def score(self) -> float:
-        """BLEU in points, 0 to 100."""
+        """BLEU from 0 to 100."""
         return self.bleu.score
 
 
@@ -47,8 +47,14 @@ def sacre_bleu(
 ) -> BleuScore:
     """Computes the cased corpus BLEU of detokenized text with sacreBLEU.
 
-    `tokenize` is "13a", "intl", "none", ...; `smooth_method` "exp" or "none". No lines,
-    or sides of different length, are a UserError.
+    Args:
+        hypotheses: Translations, one per line.
+        *references: One or several references of the same lines.
+        tokenize: sacreBLEU tokenizer, e.g. "13a", "intl" or "none".
+        smooth_method: "exp" or "none".
+
+    Raises:
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in references:
         check_line_counts(hypotheses, lines)
@@ -58,10 +64,10 @@ def sacre_bleu(
 
 
 def multi_bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> BleuScore:
-    """Computes BLEU of tokenized text as Moses' multi-bleu.perl does.
+    """Computes BLEU of tokenized text like Moses' multi-bleu.perl.
 
-    Tokens are what white space separates; nothing is lowercased or smoothed, so a
-    corpus without one matching 4-gram scores 0. Raises as `sacre_bleu`.
+    White space separates the tokens. Text is not lowercased and the score is not
+    smoothed, so a corpus without a matching 4-gram scores 0. Raises like `sacre_bleu`.
     """
     return sacre_bleu(hypotheses, *references, tokenize="none", smooth_method="none")
 
@@ -72,26 +78,40 @@ def paper_bleu(
     target_lang: str,
     more_references: Sequence[Sequence[str]] = (),
 ) -> BleuScore:
-    """Computes BLEU of detokenized text as the paper reports it (Table 2).
+    """Computes BLEU of detokenized text as reported in the paper (Table 2).
 
-    The steps of tensor2tensor/utils/get_ende_bleu.sh: typographic punctuation becomes
-    ASCII, Moses tokenizes (without aggressive hyphen splitting, or the next step would
-    split hyphens twice and inflate the score), German words are split at their hyphens
-    (not French ones: those figures are plain tokenized BLEU), and multi-bleu.perl
-    scores. The references go through the same steps; tensor2tensor read a file of them
-    that had been tokenized beforehand.
+    The steps are those of tensor2tensor/utils/get_ende_bleu.sh:
 
-    If the only reference is newstest2014's German one, its quotes become ASCII first,
-    as in that file (see `newstest2014.with_ascii_quotes`). The signature then contains
-    `refquotes:ascii`, and `original_quotes` is the score without this step.
+    1. Convert typographic punctuation to ASCII.
+    2. Tokenize with Moses, without aggressive hyphen splitting: the next step would
+       split hyphens again and inflate the score.
+    3. Split German words at hyphens. French words are not split, because the paper's
+       French scores are plain tokenized BLEU.
+    4. Compute the score of multi-bleu.perl.
 
-    The signature is of our own form and names every step. Raises as `sacre_bleu`.
+    References are processed in the same way. (tensor2tensor read a tokenized file.) If
+    the only reference is newstest2014's German one, its quotes are first converted to
+    ASCII, as in tensor2tensor's file (see `newstest2014.with_ascii_quotes`). The
+    signature then contains `refquotes:ascii`, and `original_quotes` is the score
+    without this conversion.
+
+    Args:
+        hypotheses: Translations, one per line.
+        references: References of the same lines.
+        target_lang: Language code.
+        more_references: Additional references of the same lines.
+
+    Returns:
+        The score, with a signature that lists all steps.
+
+    Raises:
+        UserError: The numbers of lines differ or are 0.
     """
     split = target_lang == "de"
     texts = [hypotheses, references, *more_references]
     for lines in texts:
         check_line_counts(hypotheses, lines)
-    own, *others = (
+    tokens, *reference_tokens = (
         moses_tokens(lines, target_lang, split_compounds=split) for lines in texts
     )
     signature = "|".join(
@@ -103,12 +123,15 @@ def paper_bleu(
             f"sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}",
         ]
     )
-    result = replace(multi_bleu(own, *others), signature=signature)
-    googles = with_ascii_quotes(references) if split and len(others) == 1 else None
-    if googles is None:
+    result = replace(multi_bleu(tokens, *reference_tokens), signature=signature)
+    ascii_quotes = None
+    if split and len(reference_tokens) == 1:
+        ascii_quotes = with_ascii_quotes(references)
+    if ascii_quotes is None:
         return result
+    ascii_tokens = moses_tokens(ascii_quotes, target_lang, split_compounds=split)
     return replace(
-        multi_bleu(own, moses_tokens(googles, target_lang, split_compounds=split)),
+        multi_bleu(tokens, ascii_tokens),
         signature=signature.replace("punct:ascii", "punct:ascii|refquotes:ascii"),
         original_quotes=result,
     )
@@ -117,14 +140,21 @@ def paper_bleu(
 def moses_tokens(
     lines: Sequence[str], lang: str, *, split_compounds: bool
 ) -> list[str]:
-    """Tokenizes plain text as the paper's BLEU script does, spaces between tokens.
+    """Tokenizes plain text like the paper's BLEU script.
 
-    sacremoses follows the Moses tokenizer of 2016, the paper's own time; since November
-    2018 the Perl original also splits the full stop from a number or an abbreviation
-    that ends a line (about one line in 400 of newstest2014). With `split_compounds`
-    `a-b` becomes `a ##AT##-##AT## b`.
+    sacremoses implements the Moses tokenizer of 2016, the time of the paper. Since
+    November 2018 the Perl original also splits a full stop from a number or an
+    abbreviation at the end of a line (about one line in 400 of newstest2014).
+
+    Args:
+        lines: Plain text.
+        lang: Language code.
+        split_compounds: Whether to replace `a-b` by `a ##AT##-##AT## b`.
+
+    Returns:
+        The lines, with spaces between tokens.
     """
-    # Imported here: commands that compute no BLEU should not wait for it.
+    # Local import, to speed up the start of commands that do not compute BLEU.
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     punctuation = MosesPunctNormalizer(lang)
@@ -141,11 +171,11 @@ def moses_tokens(
 def check_line_counts(
     hypotheses: Sequence[object], references: Sequence[object]
 ) -> None:
-    """Raises UserError unless there are as many hypotheses as references, and some."""
+    """Raises UserError if the numbers of lines differ or are 0."""
     if len(hypotheses) != len(references):
         raise UserError(
-            f"BLEU needs one hypothesis for each reference, but there are "
+            f"BLEU needs one hypothesis per reference, but there are "
             f"{len(hypotheses):,} hypotheses and {len(references):,} references."
         )
     if not hypotheses:
-        raise UserError("BLEU needs at least one line; there is none.")
+        raise UserError("BLEU needs at least one line, but the input is empty.")

@@ -1,4 +1,4 @@
-"""What sacreBLEU computes of finished translations, and whether two of them differ."""
+"""Computes sacreBLEU's metrics and tests whether two systems differ significantly."""
 
 import sys
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from tqdm import tqdm
 from t2t_repro.evaluation.bleu import check_line_counts, paper_bleu
 
 SAMPLES = 1000
-"""How often the bootstrap draws the test set anew, as in sacreBLEU."""
+"""Number of bootstrap samples of the test set, as in sacreBLEU."""
 
 ORIGINAL_QUOTES = "the paper's BLEU, original quotes"
-"""Name of the figure that newstest2014 has twice (see `BleuScore.original_quotes`)."""
+"""Name of newstest2014's score in `BleuScore.original_quotes`."""
 
-_CERTAIN = 0.05
+_SIGNIFICANCE = 0.05
 
 
 class Figure(NamedTuple):
-    """A figure of a whole test set."""
+    """Score of a test set by one metric."""
 
-    name: str
-    score: float  # In points; TER is better the lower it is.
-    signature: str  # How it was computed.
+    name: str  # Name of the metric.
+    score: float  # From 0 to 100; lower is better for TER.
+    signature: str  # Settings of the metric.
 
     def text(self) -> str:
-        """Describes it in one line."""
+        """Returns the name, score and signature in one line."""
         return f"{self.name} {self.score:.2f}  {self.signature}"
 
 
@@ -36,41 +36,42 @@ def figures(
     references: Sequence[Sequence[str]],
     target_lang: str | None = None,
 ) -> list[Figure]:
-    """Computes BLEU, chrF, chrF++ and TER as sacreBLEU's own command does.
+    """Computes BLEU, chrF, chrF++ and TER with the defaults of sacreBLEU's command.
 
     Args:
-        hypotheses: plain text, a line a sentence.
-        references: one or several, each as long.
-        target_lang: if given, the paper's BLEU of that language comes second, and
-            for newstest2014 `ORIGINAL_QUOTES` third.
+        hypotheses: Translations as plain text, one per line.
+        references: One or several references of the same lines.
+        target_lang: Language code. If set, the second result is the paper's BLEU and,
+            for newstest2014, the third is `ORIGINAL_QUOTES`.
 
     Raises:
-        UserError: there are no lines, or not as many on each side.
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in references:
         check_line_counts(hypotheses, lines)
-    found = []
+    results = []
     for name, metric in _metrics().items():
         score = metric.corpus_score(hypotheses, references).score
-        found.append(Figure(name, score, str(metric.get_signature())))
+        results.append(Figure(name, score, str(metric.get_signature())))
     if target_lang is not None:
         paper = paper_bleu(hypotheses, references[0], target_lang, references[1:])
-        found.insert(1, Figure("the paper's BLEU", paper.score, paper.signature))
-        if paper.original_quotes:
-            official = paper.original_quotes
-            found.insert(2, Figure(ORIGINAL_QUOTES, official.score, official.signature))
-    return found
+        results.insert(1, Figure("the paper's BLEU", paper.score, paper.signature))
+        if official := paper.original_quotes:
+            figure = Figure(ORIGINAL_QUOTES, official.score, official.signature)
+            results.insert(2, figure)
+    return results
 
 
 class Difference(NamedTuple):
-    """How two systems compare by one metric, by a paired bootstrap (Koehn 2004).
+    """Comparison of two systems by a paired bootstrap (Koehn 2004) of one metric.
 
     Attributes:
-        name: the metric.
-        first: sacreBLEU's score, and the mean of the samples with its 95 % interval.
-        second: the same of the other system, and the p-value of the hypothesis that the
-            two do not differ.
-        signature: how it was computed.
+        name: Name of the metric.
+        first: Score of the first system, and mean of the samples with 95 % confidence
+            interval.
+        second: The same figures of the second system, and the p-value of the null
+            hypothesis that the systems are equal.
+        signature: Settings of the metric.
     """
 
     name: str
@@ -79,26 +80,27 @@ class Difference(NamedTuple):
     signature: str
 
     def text(self) -> str:
-        """Describes it in one line."""
-        # Of two equal scores sacreBLEU's p-value is the least there is.
+        """Returns both scores and the result of the test in one line."""
+        # For equal scores sacreBLEU returns the smallest possible p-value.
         equal = self.first.score == self.second.score
-        certain = not equal and float(self.second.p_value or 0) < _CERTAIN
+        p_value = float(self.second.p_value or 0)
+        significant = not equal and p_value < _SIGNIFICANCE
         first, second = (
             f"{each.score:.2f} ({each.mean:.2f} ± {each.ci:.2f})"
             for each in (self.first, self.second)
         )
         return (
             f"{self.name} {first} and {second} "
-            f"{'differ' if certain else 'do not differ for certain'}: "
+            f"{'differ' if significant else 'do not differ significantly'}: "
             f"p = {self.second.p_value:.4f}  {self.signature}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all figures by name, for programs."""
+        """Returns the fields as JSON-compatible values."""
         values: dict[str, Any] = {"name": self.name, "signature": self.signature}
         for name in ("first", "second"):
             figures = vars(getattr(self, name)).items()
-            # NumPy's numbers are not JSON's.
+            # NumPy numbers cannot be serialized to JSON.
             values[name] = {k: float(v) for k, v in figures if v is not None}
         return values
 
@@ -109,14 +111,22 @@ def paired_bootstrap(
     references: Sequence[Sequence[str]],
     samples: int = SAMPLES,
 ) -> list[Difference]:
-    """Compares two systems' translations by each metric.
+    """Compares the translations of two systems by each metric.
 
-    The test and its seed (12345, or $SACREBLEU_SEED) are sacreBLEU's, the second system
-    measured against the first. Arguments and errors as in `figures`.
+    Uses sacreBLEU's test and seed (12345, or $SACREBLEU_SEED).
+
+    Args:
+        hypotheses: Translations of the first system, one per line.
+        others: Translations of the second system.
+        references: One or several references of the same lines.
+        samples: Number of bootstrap samples.
+
+    Raises:
+        UserError: The numbers of lines differ or are 0.
     """
     for lines in (others, *references):
         check_line_counts(hypotheses, lines)
-    found = []
+    differences = []
     hide = not sys.stderr.isatty()
     for name, metric in tqdm(_metrics().items(), unit=" metrics", disable=hide):
         test = PairedTest(
@@ -129,12 +139,12 @@ def paired_bootstrap(
         signatures, results = test()
         ((key, signature),) = signatures.items()
         first, second = cast(list[Result], results[key])
-        found.append(Difference(name, first, second, str(signature)))
-    return found
+        differences.append(Difference(name, first, second, str(signature)))
+    return differences
 
 
 def _metrics() -> dict[str, Any]:
-    """Returns sacreBLEU's metrics with its own settings, by name."""
+    """Returns sacreBLEU's metrics with default settings, by name."""
     return {
         "BLEU": BLEU(force=True),
         "chrF": CHRF(),

@@ -1,22 +1,21 @@
-"""PARSEVAL: labelled brackets of parses against those of a treebank, as EVALB counts.
+"""Computes PARSEVAL scores of parses, equal to those of EVALB.
 
-A bracket is a constituent's label and the words it spans. Recall is the share of the
-treebank's brackets that the parses have, precision the share of the parses' brackets
-that the treebank has, F1 their harmonic mean; all over the whole corpus. `Parameters`
-say what is not counted and what is equal, by default as COLLINS.prm, with which results
-on the Wall Street Journal are published.
+A bracket is a constituent's label with its span of words. Recall is the percentage of
+the treebank's brackets that occur in the parses, precision the percentage of the
+parses' brackets that occur in the treebank, and F1 their harmonic mean, all over the
+whole corpus. `Parameters` define ignored brackets and equivalent labels; the default is
+COLLINS.prm, the usual choice for published results on the Wall Street Journal.
 
-A sentence whose parse cannot be read, or has other words, is an error; one whose parse
-has no words is skipped. EVALB leaves both out of its figures; `Report.failures_as_zero`
-counts their brackets as not found.
+A sentence is an error if its parse cannot be read or has different words, and is
+skipped if its parse is empty. EVALB excludes both from its scores;
+`Report.failures_as_zero` includes them, without any correct brackets.
 
-Where EVALB stops or goes astray, this does not: a treebank's tree that cannot be read
-and files of different length are refused, a parse with words outside of brackets is an
-error, errors are counted to the end whatever MAX_ERROR says, and lines, words and
-labels may have any length.
+Unlike EVALB, this module rejects malformed trees of the treebank and files of different
+length, treats words outside of brackets as an error of the parse, ignores MAX_ERROR,
+and does not limit the length of lines, words and labels.
 
 Source: paper section 6.3 and table 4; Sekine and Collins, EVALB (README, sections 4 to
-7; this is the version of 2006 and later, which reinserts quotes).
+7; the version since 2006, which reinserts quotes).
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ VALID, ERROR, SKIPPED = "valid", "error", "skipped"
 
 @dataclass(frozen=True)
 class SentenceResult:
-    """What is counted in one sentence."""
+    """Counts of one sentence."""
 
     status: str  # "valid", "error" or "skipped".
-    length: int  # Words of the treebank's tree, punctuation included, traces not.
+    length: int  # Words of the treebank's tree, including punctuation, without traces.
     gold_brackets: int  # Brackets of the treebank's tree.
     test_brackets: int = 0  # Brackets of the parse; 0 unless valid.
-    matched: int = 0  # Brackets that are in both; 0 unless valid.
-    words: int = 0  # Words of the treebank's tree that are counted.
-    # Of those, how many have the same part of speech; 0 unless valid.
+    matched: int = 0  # Brackets in both trees; 0 unless valid.
+    words: int = 0  # Words of the treebank's tree that are scored.
+    # Scored words with the correct part of speech; 0 unless valid.
     correct_tags: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether all brackets are right, also where there are none."""
+        """Whether the sentence is valid and the brackets of both trees are equal."""
         return self.status == VALID and (
             self.gold_brackets == self.test_brackets == self.matched
         )
@@ -64,57 +63,57 @@ class SentenceResult:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over sentences, and the figures made of them, in percent."""
+    """Counts summed over sentences, and the scores computed from them."""
 
-    sentences: int  # All of them.
-    errors: int  # Those whose parse cannot be read or has other words.
-    skipped: int  # Those whose parse has no words.
-    gold_brackets: int  # Brackets of the treebank, of valid sentences.
-    test_brackets: int  # Brackets of the parses, of valid sentences.
-    matched: int  # Brackets that are in both.
-    complete: int  # Valid sentences that are wholly right.
-    words: int  # Words of valid sentences that are counted.
-    correct_tags: int  # Of those, how many have the same part of speech.
+    sentences: int  # Number of all sentences.
+    errors: int  # Sentences whose parse cannot be read or has different words.
+    skipped: int  # Sentences whose parse is empty.
+    gold_brackets: int  # Brackets of the treebank in valid sentences.
+    test_brackets: int  # Brackets of the parses in valid sentences.
+    matched: int  # Brackets in both.
+    complete: int  # Valid sentences with only correct brackets.
+    words: int  # Scored words of valid sentences.
+    correct_tags: int  # Scored words with the correct part of speech.
 
     @property
     def valid(self) -> int:
-        """The sentences that the figures are made of."""
+        """Number of scored sentences."""
         return self.sentences - self.errors - self.skipped
 
     @property
     def recall(self) -> float:
-        """The share of the treebank's brackets that the parses have."""
+        """Percentage of the treebank's brackets that occur in the parses."""
         return _percent(self.matched, self.gold_brackets)
 
     @property
     def precision(self) -> float:
-        """The share of the parses' brackets that the treebank has."""
+        """Percentage of the parses' brackets that occur in the treebank."""
         return _percent(self.matched, self.test_brackets)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of recall and precision; 0 if both are."""
+        """Harmonic mean of recall and precision, in percent."""
         return _percent(2 * self.matched, self.gold_brackets + self.test_brackets)
 
     @property
     def complete_match(self) -> float:
-        """The share of sentences whose brackets are all right."""
+        """Percentage of sentences with only correct brackets."""
         return _percent(self.complete, self.valid)
 
     @property
     def tagging(self) -> float:
-        """The share of words that have the right part of speech."""
+        """Percentage of words with the correct part of speech."""
         return _percent(self.correct_tags, self.words)
 
     def to_dict(self) -> dict[str, float]:
-        """Returns the figures, then the counts, by name."""
+        """Returns scores and counts by name."""
         figures = ("recall", "precision", "f1", "complete_match", "tagging")
         return {name: getattr(self, name) for name in (*figures, "valid")} | (
             dataclasses.asdict(self)
         )
 
     def text(self) -> str:
-        """Describes the figures in a line."""
+        """Returns the scores in one line."""
         return (
             f"F1 {self.f1:.2f}  recall {self.recall:.2f}  precision "
             f"{self.precision:.2f}  complete match {self.complete_match:.2f}  "
@@ -124,45 +123,49 @@ class Totals:
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of a corpus."""
+    """Scores of a corpus."""
 
-    all: Totals  # Over all valid sentences, as EVALB's section "All".
-    short: Totals  # Over those of at most `cutoff` words, as EVALB's other section.
-    # Over all sentences: those that are not valid count with the treebank's brackets
-    # and words, none of them found.
+    all: Totals  # Valid sentences: EVALB's section "All".
+    short: Totals  # Valid sentences of at most `cutoff` words: EVALB's other section.
+    # All sentences; those with errors and skipped ones are scored as 0.
     failures_as_zero: Totals
-    cutoff: int  # The length that makes a sentence short, in words.
-    results: tuple[SentenceResult, ...]  # Of each sentence, in their order.
+    cutoff: int  # Maximum length of a short sentence, in words.
+    results: tuple[SentenceResult, ...]  # Counts of each sentence.
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the figures over all valid sentences, and the others by name."""
+        """Returns the totals of `all`, and the other totals as nested dictionaries."""
         return self.all.to_dict() | {
             "failures_as_zero": self.failures_as_zero.to_dict(),
             f"length_{self.cutoff}": self.short.to_dict(),
         }
 
     def text(self) -> str:
-        """Describes the report for people."""
-        every = self.all
+        """Returns all scores as text."""
+        total = self.all
         return (
-            f"{every.text()}\n"
+            f"{total.text()}\n"
             f"{self.failures_as_zero.text()}  (failed sentences counted as 0)\n"
             f"{self.short.text()}  (at most {self.cutoff} words, "
             f"{self.short.valid:,} sentences)\n"
-            f"{every.sentences:,} sentences: {every.valid:,} valid, {every.errors:,} "
-            f"errors, {every.skipped:,} skipped"
+            f"{total.sentences:,} sentences: {total.valid:,} valid, {total.errors:,} "
+            f"errors, {total.skipped:,} skipped"
         )
 
 
 def parseval(
     gold: Iterable[str], test: Iterable[str], parameters: Parameters = COLLINS
 ) -> Report:
-    """Scores parses against as many trees of a treebank, one a line.
+    """Scores parses against the trees of a treebank.
 
-    An empty line of `gold` is a sentence without words: its parse is skipped if it has
-    none either, else an error. A parse that cannot be read is an error, a tree of
-    `gold` that cannot be read a UserError that names its line, different numbers a
-    ValueError.
+    Args:
+        gold: Trees of the treebank, one per line. An empty line is a sentence without
+            words; its parse is skipped if empty, and an error otherwise.
+        test: Parses of the same sentences, one per line.
+        parameters: Parameters of EVALB.
+
+    Raises:
+        UserError: A tree of `gold` is malformed.
+        ValueError: The numbers of lines differ.
     """
     results = []
     for number, (tree, parse) in enumerate(zip(gold, test, strict=True), 1):
@@ -172,7 +175,8 @@ def parseval(
         results.append(compare(sentence, read_sentence(parse, parameters), parameters))
     short = [result for result in results if result.length <= parameters.cutoff]
     as_zero = [dataclasses.replace(result, status=VALID) for result in results]
-    complete = _totals(results).complete  # An empty failure is not complete.
+    # A failure for a tree without brackets must not count as a complete match.
+    complete = _totals(results).complete
     return Report(
         all=_totals(results),
         short=_totals(short),
@@ -185,17 +189,22 @@ def parseval(
 def parseval_files(
     gold_file: str, test_file: str, parameters: Parameters = COLLINS
 ) -> Report:
-    """Scores a file of parses, one tree a line.
+    """Scores a file of parses with one tree per line.
 
-    A file that cannot be read, a line of `gold_file` that is no tree, or files of
-    different length are a UserError.
+    Args:
+        gold_file: File of the treebank's trees.
+        test_file: File of the parses.
+        parameters: Parameters of EVALB.
+
+    Raises:
+        UserError: A file cannot be read, a line of `gold_file` is not a tree, or the
+            files have different numbers of lines.
     """
     gold, test = list(iterate_lines(gold_file)), list(iterate_lines(test_file))
     if len(gold) != len(test):
         raise UserError(
             f"{gold_file} has {len(gold):,} lines but {test_file} has {len(test):,}: "
-            "line n of one must be the parse of line n of the other, an empty line "
-            "where there is none."
+            "each line must be the parse of the same line in the other file, or empty."
         )
     try:
         return parseval(gold, test, parameters)
@@ -206,13 +215,13 @@ def parseval_files(
 def compare(
     gold: Sentence, test: Sentence, parameters: Parameters = COLLINS
 ) -> SentenceResult:
-    """Counts what a parse has right of the treebank's tree, which has no fault."""
+    """Counts the matching brackets and tags of a treebank's tree and a parse."""
     if test.words and len(gold.words) != len(test.words):
-        # A quote may be an apostrophe in one of the trees, and counted there alone.
+        # A quote may be tagged as an apostrophe in only one of the trees.
         gold, test = reinsert_quotes(gold, test, parameters)
-    counted = gold.counted_brackets(parameters)
+    gold_brackets = gold.counted_brackets(parameters)
     failed = SentenceResult(
-        ERROR, gold.length, gold_brackets=len(counted), words=len(gold.words)
+        ERROR, gold.length, gold_brackets=len(gold_brackets), words=len(gold.words)
     )
     if not test.words:
         return dataclasses.replace(failed, status=SKIPPED)
@@ -220,12 +229,12 @@ def compare(
         return failed
     if not all(map(parameters.same_word, gold.words, test.words)):
         return failed
-    found = test.counted_brackets(parameters)
+    test_brackets = test.counted_brackets(parameters)
     return dataclasses.replace(
         failed,
         status=VALID,
-        test_brackets=len(found),
-        matched=_matches(counted, found, parameters),
+        test_brackets=len(test_brackets),
+        matched=_matches(gold_brackets, test_brackets, parameters),
         correct_tags=sum(map(parameters.same_label, gold.tags, test.tags)),
     )
 
@@ -235,10 +244,10 @@ def _matches(
     test: Sequence[tuple[int, int, str]],
     parameters: Parameters,
 ) -> int:
-    """Counts brackets that are in both, each once.
+    """Returns the number of matching brackets.
 
-    Each of the treebank's takes the first of the parse that is still free: labels
-    that are equal by pairs need not be so by threes.
+    Each bracket of the treebank matches the first unmatched one of the parse. The order
+    matters, because the equality of labels is not transitive.
     """
     free: dict[tuple[int, int], list[str]] = defaultdict(list)
     for start, end, label in test:
@@ -246,16 +255,16 @@ def _matches(
     matched = 0
     for start, end, label in gold:
         labels = free[start, end]
-        for place, other in enumerate(labels):
+        for index, other in enumerate(labels):
             if not parameters.labelled or parameters.same_label(label, other):
-                del labels[place]
+                del labels[index]
                 matched += 1
                 break
     return matched
 
 
 def _totals(results: Sequence[SentenceResult]) -> Totals:
-    """Sums up; of sentences that are not valid only the number counts."""
+    """Sums the counts of valid sentences, and counts the other sentences."""
     statuses = Counter(result.status for result in results)
     valid = [result for result in results if result.status == VALID]
     counts = ("gold_brackets", "test_brackets", "matched", "complete", "words")

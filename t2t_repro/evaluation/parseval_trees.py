@@ -1,7 +1,7 @@
-"""What EVALB reads of a tree, and the parameters that decide it.
+"""Reads trees and parameters in EVALB's formats.
 
-It reads more than problems/trees.py does: any number of trees in a line, and empty
-labels and words; a faulty tree lowers the score and is no error.
+This parser accepts more than problems/trees.py: several trees in a line, and empty
+labels and words. It reports a malformed tree in the result instead of raising an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from t2t_repro.system.atomic_file import iterate_lines
 from t2t_repro.system.errors import UserError
 
-# White space is what C calls so: a no-break space is part of a word.
-_PIECE = re.compile(
+# White space is defined as in C: a no-break space is part of a word.
+_ELEMENT = re.compile(
     r"\((?P<tag>[^\s()]*)\s+(?P<word>[^\s()]*)\)"  # a word, which may be missing
     r"|\((?P<label>[^\s()]*)"
     r"|(?P<end>\))"
@@ -26,81 +26,82 @@ _FUNCTION = re.compile("[-=]")
 _QUOTES = ("'", '"', "/")
 
 Bracket = tuple[int, int, str]
-"""A constituent: its first word, the word after its last, its label."""
+"""Constituent: index of the first word, index after the last word, label."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What is not counted, and what is equal; by default EVALB's COLLINS.prm."""
+    """Parameters of EVALB; the defaults are those of COLLINS.prm."""
 
-    # Labels whose brackets are not counted; words of such a part of speech are taken
-    # out of the sentence.
+    # Labels of ignored brackets, and parts of speech of ignored words.
     deleted: frozenset[str] = frozenset(("TOP", "-NONE-", ",", ":", "``", "''", "."))
-    # Words of such a part of speech do not make it longer.
+    # Parts of speech of words that do not count towards the length of a sentence.
     deleted_for_length: frozenset[str] = frozenset(("-NONE-",))
-    # Pairs of labels, or parts of speech, that count as the same.
+    # Pairs of labels, or parts of speech, that are considered equal.
     equal_labels: frozenset[tuple[str, str]] = frozenset((("ADVP", "PRT"),))
-    # Pairs of words that count as the same.
+    # Pairs of words that are considered equal.
     equal_words: frozenset[tuple[str, str]] = frozenset()
-    # Parts of speech under which a quote may be mistaken for something that is deleted,
-    # or the reverse; see `reinsert_quotes`.
+    # Parts of speech of quotes that may be reinserted; see `reinsert_quotes`.
     quotes: frozenset[str] = frozenset()
-    labelled: bool = True  # Whether labels count; otherwise spans alone.
-    cutoff: int = 40  # The most words of a short sentence.
+    labelled: bool = True  # Whether to compare labels, or only spans.
+    cutoff: int = 40  # Maximum number of words in a short sentence.
 
     def same_label(self, one: str, other: str) -> bool:
-        """Whether two labels count as the same."""
+        """Returns whether two labels are considered equal."""
         return _same(one, other, self.equal_labels)
 
     def same_word(self, one: str, other: str) -> bool:
-        """Whether two words count as the same."""
+        """Returns whether two words are considered equal."""
         return _same(one, other, self.equal_words)
 
     def is_deleted(self, label: str) -> bool:
-        """Whether the brackets of a constituent are not counted."""
+        """Returns whether brackets with this label are ignored."""
         return any(self.same_label(label, other) for other in self.deleted)
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A quote that is, or might have been, taken out of a sentence."""
+    """Quote that may be deleted as punctuation in one of two trees."""
 
-    index: int  # Number of words before it that are counted.
-    word: str  # Itself.
-    tag: str  # Its part of speech.
-    brackets: int  # Number of brackets that begin before it.
-    open: tuple[int, ...]  # The numbers of those that end after it.
+    index: int  # Number of scored words before the quote.
+    word: str  # Text of the quote.
+    tag: str  # Part of speech.
+    brackets: int  # Number of brackets that begin before the quote.
+    open: tuple[int, ...]  # Indices of these brackets that end after the quote.
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A tree as it is scored."""
+    """Words and brackets of a tree, ready for scoring."""
 
-    words: tuple[str, ...]  # Those that are counted.
-    tags: tuple[str, ...]  # Their parts of speech.
-    # Every constituent by its beginning, labels as they were written.
+    words: tuple[str, ...]  # Scored words.
+    tags: tuple[str, ...]  # Parts of speech of the scored words.
+    # All constituents in the order of their beginnings, with unmodified labels.
     brackets: tuple[Bracket, ...]
-    length: int  # All words but those that `deleted_for_length` names.
-    quotes: tuple[Quote, ...] = ()  # Those that may have to be reinserted.
-    fault: str | None = None  # Why it is no tree, in a few words; None if it is one.
+    length: int  # Number of words, except for parts of speech in `deleted_for_length`.
+    quotes: tuple[Quote, ...] = ()  # Quotes that may be reinserted.
+    fault: str | None = None  # Description of a syntax error, or None.
 
     def counted_brackets(self, parameters: Parameters) -> list[Bracket]:
-        """Returns the brackets that count, without functional tags (NP-SBJ, NP=2).
+        """Returns the scored brackets, without functional tags (NP-SBJ, NP=2).
 
-        Those without words do not, nor do those of labels that are deleted.
+        Omits brackets without words or with a deleted label.
         """
-        bare = (
+        nonempty = (
             (start, end, _FUNCTION.split(label, maxsplit=1)[0])
             for start, end, label in self.brackets
             if start < end
         )
-        return [bracket for bracket in bare if not parameters.is_deleted(bracket[2])]
+        return [
+            bracket for bracket in nonempty if not parameters.is_deleted(bracket[2])
+        ]
 
 
 def read_sentence(line: str, parameters: Parameters) -> Sentence:
-    """Reads a line of trees, usually one or none, with a part of speech at every word.
+    """Parses a line with any number of trees, usually one.
 
-    Of a faulty one the sentence has as much as can be told.
+    Every word needs a part of speech. If the line is malformed, the result has a
+    `fault` and all words and brackets that could be parsed.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -109,7 +110,7 @@ def read_sentence(line: str, parameters: Parameters) -> Sentence:
     quotes: list[Quote] = []
     faults: list[str] = []
     length = 0
-    for match in _PIECE.finditer(line):
+    for match in _ELEMENT.finditer(line):
         tag, word = match["tag"], match["word"]
         if tag is not None:
             length += tag not in parameters.deleted_for_length
@@ -125,44 +126,50 @@ def read_sentence(line: str, parameters: Parameters) -> Sentence:
             start, _, label = brackets[open_[-1]]
             brackets[open_.pop()] = (start, len(words), label)
         else:
-            what = "a bracket too many closes"
-            if not match["end"]:
-                what = f"{match[0]!r} is no bracket"
-            faults.append(f"{what} (character {match.start() + 1})")
+            fault = f"{match[0]!r} is not in brackets"
+            if match["end"]:
+                fault = "unmatched closing bracket"
+            faults.append(f"{fault} (character {match.start() + 1})")
     if open_:
         faults.append("closing brackets are missing")
-    fault = faults[0] if faults else None
     return Sentence(
-        tuple(words), tuple(tags), tuple(brackets), length, tuple(quotes), fault
+        tuple(words),
+        tuple(tags),
+        tuple(brackets),
+        length,
+        tuple(quotes),
+        faults[0] if faults else None,
     )
 
 
 def reinsert_quotes(
     gold: Sentence, test: Sentence, parameters: Parameters
 ) -> tuple[Sentence, Sentence]:
-    """Puts quotes back that were deleted in one tree only, where they are the same.
+    """Reinserts quotes that were deleted in only one of two trees.
 
-    A quote tagged as such is punctuation and deleted, one tagged as a possessive is
-    not, and the sentences seem to differ in length. COLLINS.prm names no such tags.
+    A quote with a punctuation tag is deleted, but one with a possessive tag is not, so
+    that the sentences seem to differ in length. COLLINS.prm does not define quote tags,
+    so this function then returns the sentences unchanged.
     """
-    for place in range(len(test.quotes)):
-        index = test.quotes[place].index
-        for other in range(len(gold.quotes)):
-            theirs, ours = gold.quotes[other], test.quotes[place]
-            if theirs.index != index or theirs.tag == ours.tag:
+    for test_number in range(len(test.quotes)):
+        index = test.quotes[test_number].index
+        for gold_number in range(len(gold.quotes)):
+            gold_quote, test_quote = gold.quotes[gold_number], test.quotes[test_number]
+            if gold_quote.index != index or gold_quote.tag == test_quote.tag:
                 continue
-            gone = (theirs.tag in parameters.deleted, ours.tag in parameters.deleted)
-            if gone == (True, False):
-                gold = _reinserted(gold, other)
-            elif gone == (False, True):
-                test = _reinserted(test, place)
+            gold_deleted = gold_quote.tag in parameters.deleted
+            test_deleted = test_quote.tag in parameters.deleted
+            if gold_deleted and not test_deleted:
+                gold = _reinserted(gold, gold_number)
+            elif test_deleted and not gold_deleted:
+                test = _reinserted(test, test_number)
     return gold, test
 
 
-def _reinserted(sentence: Sentence, place: int) -> Sentence:
-    """Returns a sentence with one of its quotes as a word that is counted."""
-    quote = sentence.quotes[place]
-    at = quote.index
+def _reinserted(sentence: Sentence, quote_number: int) -> Sentence:
+    """Returns the sentence with one of its quotes as a scored word."""
+    quote = sentence.quotes[quote_number]
+    index = quote.index
     brackets = [
         (
             start + (number >= quote.brackets),
@@ -171,24 +178,26 @@ def _reinserted(sentence: Sentence, place: int) -> Sentence:
         )
         for number, (start, end, label) in enumerate(sentence.brackets)
     ]
-    moved = [
-        dataclasses.replace(each, index=each.index + (number >= place))
+    quotes = [
+        dataclasses.replace(each, index=each.index + (number >= quote_number))
         for number, each in enumerate(sentence.quotes)
     ]
     return dataclasses.replace(
         sentence,
-        words=(*sentence.words[:at], quote.word, *sentence.words[at:]),
-        tags=(*sentence.tags[:at], quote.tag, *sentence.tags[at:]),
+        words=(*sentence.words[:index], quote.word, *sentence.words[index:]),
+        tags=(*sentence.tags[:index], quote.tag, *sentence.tags[index:]),
         brackets=tuple(brackets),
-        quotes=tuple(moved),
+        quotes=tuple(quotes),
     )
 
 
 def read_parameters(path: str) -> Parameters:
-    """Reads an EVALB parameter file (`*.prm`); other lines than its are a UserError.
+    """Reads an EVALB parameter file (`*.prm`).
 
-    What it does not mention is empty, not COLLINS.prm's. DEBUG and MAX_ERROR, which
-    change no figure, are passed over: errors are counted to the end.
+    Sets of labels and words that the file does not mention are empty, instead of those
+    of COLLINS.prm. DEBUG and MAX_ERROR are ignored.
+
+    Raises UserError if a line is not an EVALB parameter.
     """
     sets: dict[str, set[Any]] = {name: set() for name in (*_LABELS, *_PAIRS)}
     numbers = {"LABELED": 1, "CUTOFF_LEN": 40}
@@ -202,10 +211,10 @@ def read_parameters(path: str) -> Parameters:
             sets[name].add(tuple(values))
         elif name in numbers and len(values) == 1 and values[0].isdecimal():
             numbers[name] = int(values[0])
-        elif name not in _PASSED_OVER:
+        elif name not in _IGNORED:
             raise UserError(
-                f"{path}:{number}: {line.strip()!r} is no line of an EVALB parameter "
-                "file, such as DELETE_LABEL TOP or EQ_LABEL ADVP PRT"
+                f"{path}:{number}: {line.strip()!r} is not a line of an EVALB "
+                "parameter file, such as DELETE_LABEL TOP or EQ_LABEL ADVP PRT"
             )
     return Parameters(
         deleted=frozenset(sets["DELETE_LABEL"]),
@@ -220,7 +229,7 @@ def read_parameters(path: str) -> Parameters:
 
 _LABELS = ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")
 _PAIRS = ("EQ_LABEL", "EQ_WORD")
-_PASSED_OVER = ("DEBUG", "MAX_ERROR")
+_IGNORED = ("DEBUG", "MAX_ERROR")
 
 
 def _same(one: str, other: str, pairs: frozenset[tuple[str, str]]) -> bool:

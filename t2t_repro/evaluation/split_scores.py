@@ -1,4 +1,4 @@
-"""What a translator reaches on a split: BLEU by both definitions, or a parser's F1."""
+"""Scores of a split: both kinds of BLEU for translations, PARSEVAL for parses."""
 
 import sys
 import time
@@ -17,25 +17,25 @@ from t2t_repro.translation.translator import Translation, Translator
 
 @dataclass(frozen=True)
 class Score:
-    """What a translator reaches on a split."""
+    """Scores of translations."""
 
     figure: ClassVar[str] = "BLEU"
 
-    bleu: float  # sacreBLEU, cased, 13a.
-    signature: str  # sacreBLEU's own description of how it was computed.
-    paper_bleu: float  # The paper's figure: tokenised, compounds split.
-    paper_signature: str  # How that was computed.
-    sentences: int  # Sentences scored.
-    tokens: int  # Subwords of the translations, EOS included.
-    seconds: float  # Time spent translating.
-    # newstest2014's second figure: against the official reference, where `paper_bleu`
-    # has a reference with ASCII quotes. None for other test sets.
+    bleu: float  # Cased BLEU from sacreBLEU, with tokenizer 13a.
+    signature: str  # Settings of sacreBLEU.
+    paper_bleu: float  # BLEU as in the paper: tokenized, with split compounds.
+    paper_signature: str  # Settings of `paper_bleu`.
+    sentences: int  # Number of sentences.
+    tokens: int  # Number of tokens in the translations, including EOS.
+    seconds: float  # Decoding time.
+    # Score against newstest2014's official reference; `paper_bleu` uses a reference
+    # with ASCII quotes. None for other test sets.
     paper_bleu_original_quotes: float | None = None
     paper_signature_original_quotes: str | None = None
 
     @property
     def value(self) -> float:
-        """The figure that one model is compared with another by."""
+        """Main score, for comparisons of models."""
         return self.bleu
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Score:
         return asdict(self)
 
     def figures(self) -> str:
-        """Describes the figures for people, each named for what it is."""
+        """Returns the named scores as text."""
         text = (
             f"BLEU {self.bleu:.2f}  {self.signature}\n"
             f"the paper's BLEU {self.paper_bleu:.2f}  {self.paper_signature}"
@@ -57,39 +57,39 @@ class Score:
         return text
 
     def text(self) -> str:
-        """Describes the score for people, its speed included."""
+        """Returns the scores and the speed as text."""
         return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
 @dataclass(frozen=True)
 class ParseScore:
-    """What a parser reaches on a split, in percent as EVALB counts with COLLINS.prm."""
+    """Scores of parses, in percent, as computed by EVALB with COLLINS.prm."""
 
     figure: ClassVar[str] = "F1"
 
-    f1: float  # Harmonic mean of labelled recall and precision, every output repaired.
-    recall: float  # Share of the treebank's brackets that were found.
-    precision: float  # Share of the brackets found that are the treebank's.
-    complete_match: float  # Share of sentences whose brackets are all right.
-    # Share of words, punctuation left out, with the right part of speech.
+    f1: float  # Labelled F1 of the repaired outputs.
+    recall: float  # Percentage of the treebank's brackets that occur in the parses.
+    precision: float  # Percentage of the parses' brackets that occur in the treebank.
+    complete_match: float  # Percentage of sentences with only correct brackets.
+    # Percentage of words, without punctuation, with the correct part of speech.
     tagging: float
-    # Sentences that EVALB leaves out of these figures, because tags of punctuation make
-    # them differ in length.
+    # Number of sentences that EVALB excludes from these scores, because wrong tags of
+    # punctuation change their length.
     errors: int
-    f1_errors_as_0: float  # F1 if nothing was found in those.
-    repaired: int  # Sentences for which the search found no tree over the words.
-    repaired_brackets: int  # Of those, how many for constituents that did not match.
-    repaired_tags: int  # How many for parts of speech that did not suit the words.
-    # F1 if nothing was found where repair or EVALB failed: what the model reaches by
-    # itself.
+    f1_errors_as_0: float  # F1 with no correct brackets in these sentences.
+    repaired: int  # Number of sentences without a valid tree among the hypotheses.
+    repaired_brackets: int  # Repaired sentences with unbalanced constituents.
+    repaired_tags: int  # Repaired sentences with unsuitable parts of speech.
+    # F1 with no correct brackets in repaired sentences and those excluded by EVALB, a
+    # measure of the model without the repair.
     f1_repaired_as_0: float
-    sentences: int  # Sentences scored.
-    tokens: int  # Subwords of the outputs, EOS included.
-    seconds: float  # Time spent parsing.
+    sentences: int  # Number of sentences.
+    tokens: int  # Number of tokens in the outputs, including EOS.
+    seconds: float  # Decoding time.
 
     @property
     def value(self) -> float:
-        """The figure that one model is compared with another by."""
+        """Main score, for comparisons of models."""
         return self.f1_errors_as_0
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class ParseScore:
         return asdict(self)
 
     def figures(self) -> str:
-        """Describes the figures for people, each named for what it is."""
+        """Returns the named scores as text."""
         return (
             f"F1 {self.f1:.2f}  recall {self.recall:.2f}  precision "
             f"{self.precision:.2f}  complete match {self.complete_match:.2f}  tagging "
@@ -108,7 +108,7 @@ class ParseScore:
         )
 
     def text(self) -> str:
-        """Describes the score for people, its speed included."""
+        """Returns the scores and the speed as text."""
         return f"{self.figures()}\n{speed(self.sentences, self.tokens, self.seconds)}"
 
 
@@ -116,19 +116,22 @@ AnyScore = Score | ParseScore
 
 
 def kind_of_score(target_lang: str) -> type[AnyScore]:
-    """Returns how targets of a language are scored."""
+    """Returns the class of scores for a target language."""
     return ParseScore if target_lang == TREES else Score
 
 
-def hypotheses_wanted(target_lang: str, beam_size: int) -> int:
-    """Returns how many hypotheses a score needs; a parser's are searched for a tree."""
+def num_hypotheses(target_lang: str, beam_size: int) -> int:
+    """Returns the number of hypotheses per sentence that scoring needs.
+
+    Parsing uses the first hypothesis in the beam that is a valid tree.
+    """
     return beam_size if target_lang == TREES else 1
 
 
 def figures_of(result: Mapping[str, Any]) -> str | None:
-    """Describes the figures of a training's result; None if it was not scored.
+    """Returns the scores in a training run's result as text, None if there are none.
 
-    Results of earlier versions lack the fields that have a default.
+    Fields with a default may be missing, because earlier versions did not write them.
     """
     for kind in (Score, ParseScore):
         required = [field.name for field in fields(kind) if field.default is MISSING]
@@ -145,10 +148,20 @@ def evaluate(
     batch_size: int = 32,
     show_progress: bool = True,
 ) -> tuple[AnyScore, list[Translation]]:
-    """Translates at least one source and scores the results against the targets.
+    """Translates the sources and scores the translations against the targets.
 
-    With `target_lang` `TREES` the references are linearised trees (UserError if one is
-    none), and the translations returned are trees over the words.
+    Args:
+        translator: Translator, with `num_hypotheses` hypotheses per sentence.
+        pairs: Sources and targets; at least one pair.
+        target_lang: Language code. If `TREES`, the targets are linearised trees.
+        batch_size: Number of sentences decoded together.
+        show_progress: Whether to show a progress bar on a terminal.
+
+    Returns:
+        The score, and the translations; for parsing, their texts are repaired trees.
+
+    Raises:
+        UserError: A target for parsing is not a tree.
     """
     sources = [source for source, _ in pairs]
     references = [target for _, target in pairs]
@@ -182,9 +195,9 @@ def translate(
     batch_size: int = 32,
     show_progress: bool = True,
 ) -> tuple[list[Translation], float]:
-    """Translates all sources at once; also returns how many seconds it took."""
-    began = time.monotonic()
-    # Drawn on terminals only; a log file gets the result alone.
+    """Translates all sources and returns the translations and the time in seconds."""
+    start = time.monotonic()
+    # Progress bars are for terminals; a log file should contain only the result.
     hide = not show_progress or not sys.stderr.isatty()
     with tqdm(total=len(sources), unit=" sentences", disable=hide) as bar:
         translations = list(
@@ -195,7 +208,7 @@ def translate(
                 progress=lambda lines, tokens: bar.update(lines),
             )
         )
-    return translations, time.monotonic() - began
+    return translations, time.monotonic() - start
 
 
 def _parse_score(
@@ -204,14 +217,17 @@ def _parse_score(
     outputs: Sequence[Translation],
     seconds: float,
 ) -> tuple[ParseScore, list[Translation]]:
-    """Scores a parser's outputs against trees; also returns the trees they became."""
+    """Repairs and scores the outputs of a parsing model.
+
+    Returns the score and the outputs, with their text replaced by the repaired tree.
+    """
     parses = [
         parse_of(source.split(), output)
         for source, output in zip(sources, outputs, strict=True)
     ]
     report = parseval(trees, [parse.tree for parse in parses])
-    alone = parseval(trees, ["" if p.needed else p.tree for p in parses])
-    found = ParseScore(
+    unrepaired = parseval(trees, ["" if p.needed else p.tree for p in parses])
+    score = ParseScore(
         f1=report.all.f1,
         recall=report.all.recall,
         precision=report.all.precision,
@@ -222,7 +238,7 @@ def _parse_score(
         repaired=sum(parse.needed for parse in parses),
         repaired_brackets=sum(parse.brackets for parse in parses),
         repaired_tags=sum(parse.tags for parse in parses),
-        f1_repaired_as_0=alone.failures_as_zero.f1,
+        f1_repaired_as_0=unrepaired.failures_as_zero.f1,
         sentences=len(outputs),
         tokens=sum(output.tokens for output in outputs),
         seconds=seconds,
@@ -231,11 +247,11 @@ def _parse_score(
         output._replace(text=parse.tree, others=())
         for output, parse in zip(outputs, parses, strict=True)
     ]
-    return found, parsed
+    return score, parsed
 
 
 def speed(sentences: int, tokens: int, seconds: float) -> str:
-    """Says in one line how fast so much was translated."""
+    """Returns the number of sentences, the time and the speed in one line."""
     return (
         f"{sentences:,} sentences in {seconds:.1f} s, "
         f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"

@@ -1,4 +1,4 @@
-"""What systems are compared on, and what each makes of it."""
+"""Test sets from problems and files, and translations of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from t2t_repro.system.errors import UserError
 
 
 class TestSet(NamedTuple):
-    """Sentences and what their translations are compared with.
+    """Sentences with reference translations.
 
     Attributes:
-        sources: None where only finished translations can be scored.
-        references: one or several, each as long.
-        target_lang: None where it is not known.
-        description: where they come from, and how many they are.
+        sources: Source sentences; None if only existing translations can be scored.
+        references: One or several references of each sentence.
+        target_lang: Language code, None if unknown.
+        description: Origin and number of lines.
     """
 
     sources: list[str] | None
@@ -29,16 +29,16 @@ class TestSet(NamedTuple):
 
     @property
     def is_trees(self) -> bool:
-        """Whether it is a parser that they are for."""
+        """Whether the references are linearised trees."""
         return self.target_lang == TREES
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Returns each source with its first reference."""
+        """Returns pairs of source and first reference."""
         return list(zip(self.sources or (), self.references[0], strict=True))
 
 
 def of_split(problem: Problem, split: str) -> TestSet:
-    """Returns a split of a problem."""
+    """Returns the test set of a problem's split."""
     pairs = list(problem.pairs(split))
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
     description = problem.description(split)
@@ -48,29 +48,35 @@ def of_split(problem: Problem, split: str) -> TestSet:
 def of_files(
     source_file: str | None, reference_files: Sequence[str], target_lang: str | None
 ) -> TestSet:
-    """Reads files of one sentence a line; UserError unless they are equally long."""
+    """Reads a test set from files with one sentence per line.
+
+    Raises UserError if the numbers of lines differ.
+    """
     names = [*filter(None, [source_file]), *reference_files]
     texts = [read_lines(name) for name in names]
     for name, lines in zip(names, texts, strict=True):
-        _require_as_long(name, lines, names[0], texts[0])
+        _require_same_length(name, lines, names[0], texts[0])
     sources = texts.pop(0) if source_file else None
     description = f"{', '.join(reference_files)}, {len(texts[0]):,} lines"
     return TestSet(sources, texts, target_lang, description)
 
 
-def finished(path: str, test_set: TestSet) -> list[str]:
-    """Reads translations of a test set, a line a sentence; UserError if too few."""
+def read_translations(path: str, test_set: TestSet) -> list[str]:
+    """Reads translations of a test set, one per line.
+
+    Raises UserError if the number of lines differs from the test set.
+    """
     lines = read_lines(path)
-    _require_as_long(path, lines, test_set.description, test_set.references[0])
+    _require_same_length(path, lines, test_set.description, test_set.references[0])
     return lines
 
 
 def write_for_comet(
     folder: Path, test_set: TestSet, translations: Sequence[str]
 ) -> str:
-    """Writes the three files that COMET reads, and returns its command.
+    """Writes the three input files of COMET and returns the command to run it.
 
-    That program (Rei et al. 2020) and its models are no part of this package.
+    COMET (Rei et al. 2020) must be installed separately.
     """
     assert test_set.sources is not None
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,11 +92,11 @@ def write_for_comet(
     return command
 
 
-def _require_as_long(
+def _require_same_length(
     name: str, lines: Sequence[str], other: str, others: Sequence[str]
 ) -> None:
     if len(lines) != len(others):
         raise UserError(
-            f"{name} has {len(lines):,} lines, {other} {len(others):,}; both must be "
-            "of the same sentences, one a line"
+            f"{name} has {len(lines):,} lines, expected {len(others):,} ({other}); "
+            "both must contain the same sentences, one per line"
         )

@@ -1,1 +1,1 @@
-"""The live page: a trained model that translates in the browser."""
+"""Live page: a trained model that translates in the browser."""

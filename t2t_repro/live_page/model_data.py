@@ -1,4 +1,4 @@
-"""Model data of the live page: hyper-parameters, packed weights and the tokenizer."""
+"""Exports a model to the live page: settings, packed weights and tokenizer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, WORD_PIECE_SUFFIX
 
 MOST_PARAMETERS = 32_000_000
-"""The largest model that a page holds: 96 MB of weights, of three bytes each."""
+"""Maximum number of parameters in a page: 96 MB of weights with three bytes each."""
 
-_ONLY_AS_BY_DEFAULT = (
+# Settings that the page implements only with their default value.
+_DEFAULT_ONLY = (
     *("max_relative_position", "self_attention_radius"),
     *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
     *("activation", "attention_bias", "norm_epsilon", "decoder_d_ff", "tie_target"),
@@ -25,21 +26,21 @@ _ONLY_AS_BY_DEFAULT = (
 
 
 def live_config(hparams: HParams) -> dict[str, Any]:
-    """Returns the settings of a model that the page needs besides its weights.
+    """Returns the settings of a model for the page.
 
     Raises:
-        UserError: the model has an option that the page does not compute.
+        UserError: The page does not implement a setting of the model.
     """
-    for name in _ONLY_AS_BY_DEFAULT:
+    for name in _DEFAULT_ONLY:
         if getattr(hparams, name) != getattr(HParams, name):
             raise UserError(
-                f"the page does not compute {name} (here {getattr(hparams, name)}); "
-                "leave --live out for a page of one sentence"
+                f"the live page does not support {name}={getattr(hparams, name)}; "
+                "omit --live to create a page for a single sentence"
             )
     if hparams.position == "sinusoid_from_one":
         raise UserError(
-            "the page does not compute position (here sinusoid_from_one); leave --live "
-            "out for a page of one sentence"
+            "the live page does not support position=sinusoid_from_one; omit --live to "
+            "create a page for a single sentence"
         )
     return {
         "dModel": hparams.d_model,
@@ -61,39 +62,47 @@ def live_config(hparams: HParams) -> dict[str, Any]:
 
 
 def packed_weights(model: Transformer) -> tuple[list[Any], bytes]:
-    """Returns the names and shapes of a model's variables, and their bytes.
+    """Returns the names and shapes of a model's variables, and their packed weights.
 
-    A weight is the upper three bytes of a float32, rounded to the nearest: float16
-    would change a few translations in a hundred odd lines.
+    Each weight is stored as the upper three bytes of a float32, rounded to nearest.
+    float16 would change a few translations in a hundred unusual lines.
 
     Raises:
-        UserError: the model is too large for a page, or a weight is not finite.
+        UserError: The model is too large for a page, or a weight is not finite.
     """
     values = {name: v.numpy() for name, v in named_variables(model).items()}
     size = sum(value.size for value in values.values())
     if size > MOST_PARAMETERS:
         raise UserError(
-            f"the model has {size:,} parameters; a page holds {MOST_PARAMETERS:,} at "
-            "most (96 MB)"
+            f"the model has {size:,} parameters; the live page supports at most "
+            f"{MOST_PARAMETERS:,} (96 MB)"
         )
     packed = []
     for name, value in values.items():
         if not np.isfinite(value).all():
-            raise UserError(f"{name} holds weights that are no finite numbers")
+            raise UserError(f"{name} contains weights that are infinite or NaN")
         bits = np.ascontiguousarray(value, "<f4").view("<u4").reshape(-1)
-        rounded = (bits + 0x7F + (bits >> 8 & 1)).astype("<u4")  # Half to even.
+        # Round half to even.
+        rounded = (bits + 0x7F + (bits >> 8 & 1)).astype("<u4")
         packed.append(rounded.view(np.uint8).reshape(-1, 4)[:, 1:].tobytes())
     return [[name, list(v.shape)] for name, v in values.items()], b"".join(packed)
 
 
 def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
-    """Returns a vocabulary as the page reads it.
+    """Returns the tokenizer's data for the page.
+
+    Args:
+        contents: Bytes of the vocabulary file.
+        file_name: Name of the file, whose suffix determines the type of vocabulary.
 
     Raises:
-        UserError: the page does not support an option of the vocabulary.
+        UserError: The page does not implement the type or an option of the vocabulary.
     """
     if file_name.endswith(MARIAN_SUFFIX):
-        raise UserError("the page does not know the vocabularies of Marian's models")
+        raise UserError(
+            "the live page does not support vocabularies of Marian; omit --live to "
+            "create a page for a single sentence"
+        )
     if file_name.endswith(WORD_PIECE_SUFFIX):
         from t2t_repro.tokenizers.word_pieces import class_boundaries, from_file
 
@@ -118,25 +127,25 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
 
 
 def _check_sentencepiece(proto: Any) -> None:
-    """Rejects vocabularies that the page's tokenizer would split differently.
+    """Raises UserError if the page's tokenizer would split text differently.
 
-    Any normalisation will do: the model holds it, written out.
+    Every normalization rule is supported, because the model contains its table.
 
     Args:
-        proto: a `sentencepiece.ModelProto`.
+        proto: `sentencepiece.ModelProto` of the vocabulary.
     """
     spec = proto.trainer_spec
     kind = spec.ModelType.Name(spec.model_type)
     user_defined = [p.piece for p in proto.pieces if p.type == p.USER_DEFINED]
-    for is_unknown, what in (
+    for is_unsupported, option in (
         # A character model is a BPE model without merges.
         (kind not in ("BPE", "CHAR"), f"model_type {kind.lower()}"),
         (spec.treat_whitespace_as_suffix, "treat_whitespace_as_suffix"),
         (not proto.normalizer_spec.escape_whitespaces, "escape_whitespaces off"),
-        (user_defined, f"user_defined_symbols (here {', '.join(user_defined)})"),
+        (user_defined, f"user_defined_symbols ({', '.join(user_defined)})"),
     ):
-        if is_unknown:
+        if is_unsupported:
             raise UserError(
-                f"the page does not know SentencePiece's {what}; leave --live out for "
-                "a page of one sentence"
+                f"the live page does not support SentencePiece's {option}; omit --live "
+                "to create a page for a single sentence"
             )

@@ -1,4 +1,4 @@
-"""A page in which a trained model translates, with its weights and its tokenizer."""
+"""Creates the live page, which contains a model and translates in the browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_repro.live_page.model_data import live_config, live_tokenizer, packed_w
 from t2t_repro.models.transformer import Transformer
 
 _ROOM, _SHARED = "t2t_repro.live_page", "t2t_repro.analysis"
-# The model, in the order in which a reader of the paper meets its parts.
+# Scripts of the model, in the order of the paper.
 RUNTIME = (
     *("weights.js", "rows.js", "sentencepiece.js", "word_pieces.js", "embedding.js"),
     *("attention.js", "feed_forward.js", "add_and_norm.js", "encoder.js", "decoder.js"),
@@ -33,18 +33,19 @@ def live_page(
     model_name: str,
     example: str,
 ) -> str:
-    """Returns the page of a model.
+    """Returns the HTML page of a model.
 
     Args:
-        model: already built.
-        hparams: its hyper-parameters; the page uses their beam and length penalty.
-        vocabulary: the bytes of its vocabulary file, and `file_name` their name.
-        file_name: ends in `.model` or `.subwords`.
-        model_name: shown to the reader.
-        example: the sentence that the page begins with.
+        model: Built model.
+        hparams: Hyper-parameters of the model; they also determine the beam size and
+            the length penalty.
+        vocabulary: Bytes of the vocabulary file.
+        file_name: Name of the vocabulary file, ending in `.model` or `.subwords`.
+        model_name: Name of the model to show.
+        example: Sentence that the page translates initially.
 
     Raises:
-        UserError: the page does not compute such a model, or it is too large.
+        UserError: The page does not support the model, or the model is too large.
     """
     config = live_config(hparams)
     index, weights = packed_weights(model)
@@ -74,5 +75,5 @@ def live_page(
 
 
 def live_runtime() -> str:
-    """Returns the model's JavaScript, which also runs outside of a browser."""
+    """Returns the JavaScript of the model, which also runs outside of a browser."""
     return "\n".join(page_part(_ROOM, f"runtime/{name}") for name in RUNTIME)

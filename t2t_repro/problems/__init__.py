@@ -1,7 +1,7 @@
-"""What a model learns from: `names()` lists the problems, `create(name)` makes one.
+"""Problems: sources of sentence pairs to train and evaluate on.
 
-A problem of your own is a subclass of `Problem`, which every command finds as
-`--problem MODULE:CLASS`.
+`names()` lists the built-in problems and `create(name)` creates one. A custom problem
+is a subclass of `Problem`; commands take it as `--problem MODULE:CLASS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PARSING = ("parse_wsj", "parse_wsj_semi")
 
 
 def names() -> list[str]:
-    """Returns the names of the problems that are here, in the order of a help text."""
+    """Returns the names of the built-in problems, in the order of the help text."""
     return [_BUILT_IN, _FILES, *_WMT, *_PARSING]
 
 
@@ -30,16 +30,21 @@ def create(
     source_lang: str | None = None,
     target_lang: str | None = None,
 ) -> Problem:
-    """Returns the problem of a name or `MODULE:CLASS`; reads no sentence yet.
+    """Creates a problem without reading any sentences.
 
-    `files` and the parsing problems need `data_dir`; the WMT problems look for a
-    prepared TFDS data set in its sub-folder `tfds`, or in TFDS's own folder if it is
-    None. `files` takes the languages as the endings of its files; for the other
-    problems they can only confirm what they are. UserError: the name is unknown, a
-    folder or language is missing or wrong, or a class of your own is no problem or
-    fails.
+    Args:
+        name: One of `names()`, or `MODULE:CLASS` for a custom problem.
+        data_dir: Folder of the data, required by `files` and the parsing problems. The
+            WMT problems look for a prepared TFDS data set in it and in TFDS's folder.
+        source_lang: Source language; for `files`, the ending of the source files. The
+            other problems have a fixed language.
+        target_lang: Target language; see `source_lang`.
+
+    Raises:
+        UserError: The name is unknown, a folder or language is missing or wrong, or the
+            custom class fails or is not a `Problem`.
     """
-    # Imported where they are used: a run needs one problem, not all their libraries.
+    # Local imports load only the libraries that this problem needs.
     if name == _FILES:
         from t2t_repro.problems.files import FilesProblem
 
@@ -64,16 +69,16 @@ def create(
     else:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)[0]
         raise UserError(
-            f"--problem {name}: there is no such problem; did you mean {near}? "
-            f"Known are {', '.join(names())}, and a class of your own as MODULE:CLASS."
+            f"--problem {name}: unknown problem; did you mean {near}? "
+            f"Choose one of {', '.join(names())}, or a custom class as MODULE:CLASS."
         )
-    for flag, given, own in (
+    for flag, language, expected in (
         ("--source_lang", source_lang, problem.source_lang),
         ("--target_lang", target_lang, problem.target_lang),
     ):
-        if given is not None and given != own:
+        if language is not None and language != expected:
             raise UserError(
-                f"{flag} {given}: {problem.name} translates {problem.source_lang} to "
-                f"{problem.target_lang}; leave the flag out."
+                f"{flag} {language}: {problem.name} translates {problem.source_lang} "
+                f"to {problem.target_lang}; omit the flag."
             )
     return problem

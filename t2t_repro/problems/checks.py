@@ -1,8 +1,8 @@
-"""Mistakes in a corpus that only its statistics show.
+"""Detects mistakes in a corpus from its statistics.
 
-Swapped sides, test pairs among the training pairs, another year's corpus, text that is
-not raw. Training reports none of them, but ends with a score that is too low, too high
-or cannot be compared.
+The checks find swapped languages, test pairs in the training data, WMT16 data in place
+of WMT14, and preprocessed text. Training succeeds despite such mistakes, but the score
+is too low, too high or not comparable.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 from t2t_repro.problems.problem import Problem
 from t2t_repro.problems.raw_text import LineMarks, find_preprocessing
 
-# Lines of a split that a profile is made of; a few hundred tell languages apart.
+# Lines per split whose trigrams are counted; a few hundred suffice to distinguish
+# languages.
 _SAMPLE = 2000
-# By how much more the swapped sides must resemble the training split's. Texts of one
-# language and domain have a similarity above 0.9, English and German about 0.5.
+# Minimum gain in similarity for a report of swapped sides. Texts of one language and
+# domain have a similarity above 0.9, English and German about 0.5.
 _MARGIN = 0.1
-# Training pairs of WMT16's English-German corpus, which has News Commentary v11 where
-# WMT14's has v9, by the edition.
+# Number of training pairs in each edition of WMT16's English-German corpus, which
+# contains News Commentary v11 (WMT14: v9).
 _WMT16_PAIRS = {
-    # The catalog of TensorFlow Datasets.
+    # Listed in the catalog of TensorFlow Datasets.
     4_548_885: "wmt16_translate/de-en of TensorFlow Datasets",
-    # As counted by users of NVIDIA's OpenSeq2Seq, whose scripts/get_en_de.sh downloads
+    # Counted by users of NVIDIA's OpenSeq2Seq, whose scripts/get_en_de.sh downloads
     # the same files as google/seq2seq's.
     4_562_102: "train.* of google/seq2seq's wmt16_en_de.sh",
-    # As logged by fairseq-preprocess (fairseq/examples/scaling_nmt). Papers often call
+    # Logged by fairseq-preprocess (fairseq/examples/scaling_nmt). Papers often call
     # this edition WMT14.
     4_500_966: "train.tok.clean.* of Google's wmt16_en_de.tar.gz",
 }
@@ -36,12 +37,12 @@ _WMT16_PAIRS = {
 
 @dataclass
 class _Side:
-    """What is counted of one side of a split.
+    """Statistics of one side of a split.
 
     Attributes:
-        grams: how often each sequence of three characters occurs in its first lines,
-            whose ends count as spaces.
-        marks: the lines that another program has preprocessed.
+        grams: Count of each character trigram in the first lines; each line is padded
+            with a space at both ends.
+        marks: Counts of lines with traces of preprocessing.
     """
 
     grams: Counter[str] = field(default_factory=Counter)
@@ -61,51 +62,58 @@ _Sides = tuple[_Side, _Side]
 class Checks:
     """Looks for mistakes in a corpus while its training pairs are read.
 
-    The splits `held_out`, to compare with the training split, are read at once; one
-    that cannot be read is a UserError.
+    Args:
+        problem: Source of the sentence pairs.
+        held_out: Splits to compare with the training split, read immediately.
+
+    Raises:
+        UserError: A held-out split cannot be read.
     """
 
     def __init__(self, problem: Problem, held_out: Sequence[str]) -> None:
         self._problem = problem
         self._held_out = {split: list(problem.pairs(split)) for split in held_out}
-        self._wanted = set().union(*self._held_out.values())
-        self._seen: set[tuple[str, str]] = set()
+        self._held_out_pairs = set().union(*self._held_out.values())
+        self._duplicates: set[tuple[str, str]] = set()
         self._train: _Sides | None = None
 
-    def watched(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yields the training pairs, which somebody else needs, and looks at them."""
+    def collect(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Collects statistics of the training pairs and yields the pairs unchanged."""
         self._train = source, target = _Side(), _Side()
         for pair in pairs:
-            if pair in self._wanted:
-                self._seen.add(pair)
+            if pair in self._held_out_pairs:
+                self._duplicates.add(pair)
             source.add(pair[0])
             target.add(pair[1])
             yield pair
 
     def findings(self) -> list[str]:
-        """Returns what was found, a line each; reads the training split if need be."""
+        """Returns one line for each mistake found.
+
+        Reads the training split unless `collect` has already done so.
+        """
         if self._train is None:
-            deque(self.watched(self._problem.pairs("train")), maxlen=0)
+            deque(self.collect(self._problem.pairs("train")), maxlen=0)
         assert self._train is not None
         languages = self._problem.source_lang, self._problem.target_lang
-        splits, found = {"train": self._train}, []
+        splits, findings = {"train": self._train}, []
         for split, pairs in self._held_out.items():
             splits[split] = sides = _Side(), _Side()
             for pair in pairs:
                 sides[0].add(pair[0])
                 sides[1].add(pair[1])
             if _look_swapped(self._train, sides):
-                found.append(
+                findings.append(
                     f"the source side of the {split} split looks like the target side "
-                    "of the training data, and the other way round: are its "
+                    "of the training data, and vice versa: are its "
                     f"{languages[0]} and {languages[1]} files swapped?"
                 )
-            known = sum(pair in self._seen for pair in pairs)
-            if known:
-                found.append(
-                    f"{known:,} of {len(pairs):,} {split} pairs "
-                    f"({known / len(pairs):.1%}) are in the training data, too; "
-                    "what is scored on them was learned by heart"
+            duplicates = sum(pair in self._duplicates for pair in pairs)
+            if duplicates:
+                findings.append(
+                    f"{duplicates:,} of {len(pairs):,} {split} pairs "
+                    f"({duplicates / len(pairs):.1%}) are also in the training data: "
+                    "remove them from one of the two, or the score will be too high"
                 )
         wmt16 = wmt16_for_wmt14(self._train[0].marks.lines, *languages)
         marks = [
@@ -113,30 +121,30 @@ class Checks:
             for split, sides in splits.items()
             for language, side in zip(languages, sides, strict=True)
         ]
-        return found + ([wmt16] if wmt16 else []) + find_preprocessing(marks)
+        return findings + ([wmt16] if wmt16 else []) + find_preprocessing(marks)
 
 
 def wmt16_for_wmt14(pairs: int, source_lang: str, target_lang: str) -> str | None:
-    """Describes training data that has the size of WMT16's corpus, else None.
+    """Returns a warning if the training data has exactly the size of WMT16's corpus.
 
-    The paper trained on WMT14's "about 4.5 million sentence pairs" (section 5.1), which
-    WMT16's corpus has, too. Only exact numbers are recognised.
+    The paper trained on WMT14's "about 4.5 million sentence pairs" (section 5.1), and
+    the corpus of WMT16 is about as large. Returns None for any other size.
     """
     edition = _WMT16_PAIRS.get(pairs)
     if edition is None or {source_lang, target_lang} != {"en", "de"}:
         return None
     return (
-        f"the training data has {pairs:,} pairs, the number of WMT16's corpus "
-        f"({edition}); the paper trained on WMT14's, 4,508,785 pairs "
-        "(wmt14_translate/de-en of TensorFlow Datasets): train on those, or name WMT16 "
-        "next to the score"
+        f"the training data has {pairs:,} pairs, the size of WMT16's corpus "
+        f"({edition}); the paper trained on the 4,508,785 pairs of WMT14 "
+        "(wmt14_translate/de-en of TensorFlow Datasets): train on those, or report "
+        "WMT16 with the score"
     )
 
 
 def _look_swapped(train: _Sides, other: _Sides) -> bool:
-    """Whether two sides resemble the training split's more when swapped.
+    """Returns whether a split resembles the training split more with swapped sides.
 
-    Cavnar and Trenkle 1994 tell languages apart by the same counts.
+    Languages are identified by character trigrams, following Cavnar and Trenkle 1994.
     """
     straight = sum(map(_similarity, train, other))
     crossed = sum(map(_similarity, train, reversed(other)))
@@ -144,7 +152,7 @@ def _look_swapped(train: _Sides, other: _Sides) -> bool:
 
 
 def _similarity(one: _Side, other: _Side) -> float:
-    """Returns the cosine of two sides' counts; 0 if one is empty."""
+    """Returns the cosine similarity of two sides' trigram counts; 0 if one is empty."""
     norms = math.prod(sum(n * n for n in side.grams.values()) for side in (one, other))
     dot = sum(count * other.grams[gram] for gram, count in one.grams.items())
     return dot / math.sqrt(norms) if norms else 0.0

@@ -1,4 +1,4 @@
-"""The user's own parallel text: `train.en`, `train.de`, `val.*` and `test.*`."""
+"""Problem of the user's parallel text: `train.en`, `train.de`, `val.*`, `test.*`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.atomic_file import iterate_lines, iterate_pairs
 from t2t_repro.system.errors import UserError
 
-# The direction of the paper's main experiment, for a folder with these two alone.
+# Default direction for a folder with only these two languages: the paper's main
+# experiment.
 _DEFAULT_DIRECTION = ("en", "de")
 
 
 class FilesProblem(Problem):
-    """Sentence pairs in plain text files that agree line by line.
+    """Problem that reads parallel text files with one sentence per line.
 
-    A split is two files `SPLIT.LANGUAGE`, each plain or compressed (`.gz`).
+    Each split has two files `SPLIT.LANGUAGE`, each plain or compressed (`.gz`).
     """
 
     name = "files"
@@ -26,12 +27,19 @@ class FilesProblem(Problem):
     def __init__(
         self, data_dir: str | None, source_lang: str | None, target_lang: str | None
     ) -> None:
-        """Finds out the languages, the files' endings; reads no file.
+        """Determines the languages from the arguments and file names; reads no file.
 
-        Both may be left out where the training files are `train.en` and `train.de`
-        alone (English to German), one where there are two training files. A missing
-        folder, or languages that are the same, malformed, or not to be told from the
-        files, are a UserError.
+        Args:
+            data_dir: Folder of the files.
+            source_lang: Ending of the source files. May be None if there are exactly
+                two training files and `target_lang` is set.
+            target_lang: Ending of the target files; see `source_lang`. Both may be None
+                if the only training files are `train.en` and `train.de` (English to
+                German).
+
+        Raises:
+            UserError: The folder is missing, or the languages are equal, malformed or
+                ambiguous.
         """
         if data_dir is None:
             raise UserError(
@@ -43,13 +51,13 @@ class FilesProblem(Problem):
         if not self._folder.is_dir():
             raise UserError(f"--data_dir {data_dir} is not an existing folder.")
         self.source_lang, self.target_lang = self._languages(source_lang, target_lang)
-        # Of the splits that were read to their end.
+        # Number of lines of each split that was read to the end.
         self._lines: dict[str, int] = {}
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) line by line, without line ends.
+        """Yields (source, target) for each line, without line ends.
 
-        A file that is missing, not UTF-8, or shorter than the other is a UserError.
+        Raises UserError if a file is missing, not UTF-8, or shorter than the other.
         """
         lines = 0
         for pair in iterate_pairs(*self._paths(split)):
@@ -58,7 +66,7 @@ class FilesProblem(Problem):
         self._lines[split] = lines
 
     def description(self, split: str) -> str:
-        """Names the two files of a split and their number of lines."""
+        """Returns the names of a split's two files and their number of lines."""
         source, target = self._paths(split)
         lines = self._lines.get(split) or sum(1 for _ in iterate_lines(source))
         return f"{source.name} and {target.name}, {lines:,} lines"
@@ -72,38 +80,39 @@ class FilesProblem(Problem):
     def _languages(
         self, source_lang: str | None, target_lang: str | None
     ) -> tuple[str, str]:
-        """Returns both languages: as given, or as the training files tell them."""
+        """Returns both languages, inferring missing ones from the training files."""
         for flag, lang in (
             ("--source_lang", source_lang),
             ("--target_lang", target_lang),
         ):
             if lang is not None and not re.fullmatch(r"[A-Za-z0-9_-]+", lang):
                 raise UserError(
-                    f"{flag} {lang!r}: use a language code such as en, the ending of "
-                    "the files."
+                    f"{flag} {lang!r}: use a language code such as en, which is "
+                    "the ending of the files."
                 )
-        found = self._found_languages("train")
+        languages = self._languages_of("train")
         if source_lang is None and target_lang is None:
-            if found == sorted(_DEFAULT_DIRECTION):
+            if languages == sorted(_DEFAULT_DIRECTION):
                 return _DEFAULT_DIRECTION
-        elif len(found) == 2:
-            source_lang = source_lang or _other(found, target_lang)
-            target_lang = target_lang or _other(found, source_lang)
+        elif len(languages) == 2:
+            source_lang = source_lang or _other(languages, target_lang)
+            target_lang = target_lang or _other(languages, source_lang)
         if source_lang is None or target_lang is None:
-            listed = ", ".join(f"train.{lang}" for lang in found) or "no train.* file"
+            files = (f"train.{lang}" for lang in languages)
+            listed = ", ".join(files) or "no train.* file"
             raise UserError(
                 "--problem files needs --source_lang and --target_lang: "
                 f"{self._folder} holds {listed}."
             )
         if source_lang == target_lang:
             raise UserError(
-                f"--source_lang and --target_lang are both {source_lang}; a problem "
-                "translates between two languages."
+                f"--source_lang and --target_lang are both {source_lang}; give two "
+                "different languages."
             )
         return source_lang, target_lang
 
-    def _found_languages(self, split: str) -> list[str]:
-        """Returns the languages that the folder has a file for, sorted."""
+    def _languages_of(self, split: str) -> list[str]:
+        """Returns the languages of the split's files in the folder, sorted."""
         files = (p.name.removesuffix(".gz") for p in self._folder.iterdir())
         pattern = re.compile(re.escape(split) + r"\.([A-Za-z0-9_-]+)")
         return sorted(
@@ -111,37 +120,44 @@ class FilesProblem(Problem):
         )
 
     def _paths(self, split: str) -> tuple[Path, Path]:
-        """Returns the source and the target file of a split, which both exist."""
+        """Returns the source and target file of a split; UserError if missing."""
         check_split(split)
         return self._path(split, self.source_lang), self._path(split, self.target_lang)
 
     def _path(self, split: str, lang: str) -> Path:
         """Returns the file of one side of a split, plain or compressed."""
-        listed = ", ".join(f"{split}.{found}" for found in self._found_languages(split))
-        there = f" Found: {listed or f'no {split}.* file'}."
-        return file_of_split(self._folder / f"{split}.{lang}", split, there)
+        listed = ", ".join(f"{split}.{other}" for other in self._languages_of(split))
+        hint = f" Found: {listed or f'no {split}.* file'}."
+        return file_of_split(self._folder / f"{split}.{lang}", split, hint)
 
 
-def file_of_split(plain: Path, split: str, there: str = "") -> Path:
-    """Returns a split's file or `FILE.gz`; UserError if none, both, or a folder.
+def file_of_split(plain: Path, split: str, hint: str = "") -> Path:
+    """Returns the path of a split's file, plain or compressed.
 
-    `there` ends the message where there is none.
+    Args:
+        plain: Path of the uncompressed file.
+        split: Name of the split, for the error message.
+        hint: End of the error message if the file does not exist.
+
+    Raises:
+        UserError: Neither or both of the plain and the compressed file exist, or the
+            path is a directory.
     """
-    found = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
-    if len(found) == 2:
+    paths = [path for path in (plain, Path(f"{plain}.gz")) if path.exists()]
+    if len(paths) == 2:
         raise UserError(f"{plain} and {plain}.gz both exist; remove one of them.")
-    if not found:
+    if not paths:
         raise UserError(
             f"{plain} does not exist (nor {plain.name}.gz); the {split} split needs it."
-            f"{there}"
+            f"{hint}"
         )
-    if found[0].is_dir():
-        raise UserError(f"{found[0]} is a directory; a text file is needed here.")
-    return found[0]
+    if paths[0].is_dir():
+        raise UserError(f"{paths[0]} is a directory, but must be a text file.")
+    return paths[0]
 
 
 def hash_of_files(paths: Iterable[Path], text: str = "") -> str:
-    """Returns the SHA-256 of a text and of files in their order, hexadecimal."""
+    """Returns the hexadecimal SHA-256 of a text and the files, in order."""
     digest = hashlib.sha256(text.encode())
     for path in paths:
         with open(path, "rb") as file:
@@ -149,6 +165,8 @@ def hash_of_files(paths: Iterable[Path], text: str = "") -> str:
     return digest.hexdigest()
 
 
-def _other(found: list[str], lang: str | None) -> str | None:
-    """Returns which of two languages is not `lang`, or None if `lang` is neither."""
-    return next((f for f in found if f != lang), None) if lang in found else None
+def _other(languages: list[str], lang: str | None) -> str | None:
+    """Returns the other of two languages, or None if `lang` is neither of them."""
+    if lang not in languages:
+        return None
+    return next((other for other in languages if other != lang), None)

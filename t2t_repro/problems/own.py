@@ -1,4 +1,4 @@
-"""A problem of your own: a class in any module, which commands call MODULE:CLASS."""
+"""Custom problems: user-defined classes, selected with `--problem MODULE:CLASS`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,26 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class OwnProblem(Problem):
-    """A class that somebody wrote, its mistakes turned into errors of one line.
+    """Wrapper of a user-defined problem that reports its mistakes in one line each.
 
-    The module of `MODULE:CLASS` is looked for where Python looks: in the folder in
-    which the command runs, and in those of PYTHONPATH. A model directory remembers the
-    name alone, so that a directory from a stranger brings no code along. A class that
-    is missing, no subclass of `Problem`, or fails is a UserError.
+    The module of `MODULE:CLASS` is imported from the current folder or from PYTHONPATH.
+    A model directory stores only the name, so loading somebody else's model directory
+    does not import code from it.
+
+    Args:
+        name: `MODULE:CLASS`.
+        data_dir: Argument of the class.
+
+    Raises:
+        UserError: The class is missing, is not a subclass of `Problem`, or fails.
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:
         super().__init__(data_dir)
         self.name = name
-        found = self._class()
-        with self._in_one_line("making it"):
-            self._problem = found(data_dir)
+        problem_class = self._class()
+        with self._in_one_line(f"{problem_class.__name__}(data_dir)"):
+            self._problem = problem_class(data_dir)
             self._problem.name = name
         for side in ("source_lang", "target_lang"):
             language = getattr(self._problem, side, None)
@@ -41,7 +47,10 @@ class OwnProblem(Problem):
             setattr(self, side, language)
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields the class's pairs; UserError if it fails or yields anything else."""
+        """Yields the pairs of the wrapped problem.
+
+        Raises UserError if it fails or yields anything but two strings.
+        """
         with self._in_one_line(f'pairs("{split}")'):
             for number, pair in enumerate(self._problem.pairs(split), 1):
                 match pair:
@@ -50,64 +59,72 @@ class OwnProblem(Problem):
                     case _:
                         raise self._error(
                             f'pair {number:,} of pairs("{split}") is {pair!r:.80}; '
-                            "yield a source and a target, both str"
+                            "it must be a source and a target, both str"
                         )
 
     def description(self, split: str) -> str:
-        """Returns what the class does; UserError if it fails or returns no str."""
+        """Returns the wrapped problem's description.
+
+        Raises UserError if it fails or does not return a non-empty string.
+        """
         with self._in_one_line(f'description("{split}")'):
             return self._text(self._problem.description(split), "description")
 
     def fingerprint(self) -> str:
-        """Returns what the class does; UserError if it fails or returns no str."""
+        """Returns the wrapped problem's fingerprint.
+
+        Raises UserError if it fails or does not return a non-empty string.
+        """
         with self._in_one_line("fingerprint()"):
             return self._text(self._problem.fingerprint(), "fingerprint")
 
     def _class(self) -> type[Problem]:
-        """Finds the class."""
+        """Imports and returns the class."""
         match = _NAME.fullmatch(self.name)
         if match is None:
             raise self._error(
-                "a class of your own is called MODULE:CLASS, such as my_corpus:MyCorpus"
+                "write a custom class as MODULE:CLASS, such as my_corpus:MyCorpus"
             )
         module_name, class_name = match.groups()
         with self._in_one_line(f"importing {module_name}"):
             try:
                 module = importlib.import_module(module_name)
             except ModuleNotFoundError as error:
-                # What the module itself imports may be missing, too.
+                # If another name is missing, an import inside of the module failed.
                 if f"{module_name}.".startswith(f"{error.name}."):
                     raise self._error(
-                        f"there is no module {module_name} where Python looks; run "
-                        "the command in the folder that holds it, or name that folder "
-                        "in PYTHONPATH"
+                        f"cannot find the module {module_name}; run the command in "
+                        "the folder that contains it, or add that folder to PYTHONPATH"
                     ) from None
                 raise
-        found = getattr(module, class_name, None)
-        if not _is_problem(found):
+        problem_class = getattr(module, class_name, None)
+        if not _is_problem(problem_class):
             others = ", ".join(n for n, v in vars(module).items() if _is_problem(v))
             raise self._error(
                 f"{module_name} has no subclass of t2t_repro.problems.Problem of this "
-                f"name; it has {others or 'none at all'}"
+                f"name; its subclasses are: {others or 'none'}"
             )
-        if missing := ", ".join(sorted(getattr(found, "__abstractmethods__", ()))):
+        methods = getattr(problem_class, "__abstractmethods__", ())
+        if missing := ", ".join(sorted(methods)):
             raise self._error(f"the class lacks the method {missing}")
-        return found
+        return problem_class
 
-    def _text(self, value: object, what: str) -> str:
+    def _text(self, value: object, method: str) -> str:
         if not isinstance(value, str) or not value:
-            raise self._error(f"its {what} is {value!r:.80}; return some text")
+            raise self._error(
+                f"its {method} is {value!r:.80}; return a non-empty string"
+            )
         return value
 
     @contextmanager
-    def _in_one_line(self, what: str) -> Iterator[None]:
-        """Turns whatever somebody's code raises into a line that says where."""
+    def _in_one_line(self, action: str) -> Iterator[None]:
+        """Converts exceptions of user code into a UserError with file and line."""
         try:
             yield
         except UserError:
             raise
         except (Exception, SystemExit) as error:
-            raise self._error(f"{what} failed: {_told(error)}") from error
+            raise self._error(f"{action} failed: {_summary(error)}") from error
 
     def _error(self, text: str) -> UserError:
         return UserError(f"problem {self.name}: {text}")
@@ -117,8 +134,8 @@ def _is_problem(value: object) -> TypeGuard[type[Problem]]:
     return isinstance(value, type) and issubclass(value, Problem) and value != Problem
 
 
-def _told(error: BaseException) -> str:
-    """Returns an exception's kind and text, and the line that raised it."""
+def _summary(error: BaseException) -> str:
+    """Returns an exception's type, message, and the file and line that raised it."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     frames = [
         frame

@@ -1,4 +1,4 @@
-"""Parsing the Wall Street Journal: words to linearised trees (paper section 6.3)."""
+"""Problems of parsing the Wall Street Journal (paper section 6.3)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from t2t_repro.system.errors import UserError
 
 PARSING = WSJ_ONLY, SEMI_SUPERVISED = "parse_wsj", "parse_wsj_semi"
 
-# The Penn Treebank's sections as everybody divides them, the paper too (about 40,000
-# sentences to learn from; 22 to choose by, 23 to score).
+# The usual division of the Penn Treebank's sections, which the paper follows. The
+# training sections contain about 40,000 sentences.
 _SECTIONS = {
     "train": [f"{number:02}" for number in range(2, 22)],
     "val": ["22"],
@@ -27,39 +27,48 @@ _SEMI = re.compile(r"semi.*\.trees(\.gz)?")
 
 
 class ParseWsj(Problem):
-    """Sentences and their constituency trees.
+    """Sentences with their linearised constituency trees.
 
-    Two layouts are read: the treebank's own, a folder of files `*.mrg` (or `*.mrg.gz`)
-    for each section, `02` to `23`, in the data directory or in its folder `wsj`; or
-    `train.trees`, `val.trees` and `test.trees`, each plain or compressed (`.gz`), which
-    come first where both are there. Trees are cleaned as treebank.py says.
+    The data directory has one of two layouts; the first takes precedence:
 
-    The semi-supervised problem learns from all `semi*.trees` besides, trees that a
-    parser made (the paper: 17 million sentences).
+    * `train.trees`, `val.trees` and `test.trees`, each plain or compressed (`.gz`);
+    * the treebank's own: folders `02` to `23`, one per section, of files `*.mrg` or
+      `*.mrg.gz`, possibly in a sub-folder `wsj`.
+
+    Trees are cleaned as described in treebank.py. The semi-supervised problem also
+    trains on automatic parses in `semi*.trees` (the paper: 17 million sentences).
     """
 
     source_lang = "en"
     target_lang = TREES
 
     def __init__(self, name: str, data_dir: str | None) -> None:
-        """Finds the layout of `data_dir`, or raises UserError; reads no tree."""
+        """Detects the layout of `data_dir` without reading any tree.
+
+        Args:
+            name: One of `PARSING`.
+            data_dir: Folder of the trees.
+
+        Raises:
+            UserError: The folder is missing or has neither layout.
+        """
         self.name = name
         if data_dir is None or not Path(data_dir).is_dir():
             raise UserError(
                 f"--problem {name} needs --data_dir, a folder with train.trees, "
                 "val.trees and test.trees or with the treebank's sections"
-                + (f"; {data_dir} is none." if data_dir is not None else ".")
+                + (f"; {data_dir} is not a folder." if data_dir is not None else ".")
             )
         super().__init__(data_dir)
         self._folder = Path(data_dir)
         self._treebank = self._find_treebank()
-        # Of the splits that were read to their end.
+        # Number of trees of each split that was read to the end.
         self._trees: dict[str, int] = {}
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields words and tags, as in trees.py, in the order of the files.
+        """Yields (words, tags) of each tree (see trees.py), in the order of the files.
 
-        A file that is missing, or holds what is no tree, is a UserError.
+        Raises UserError if a file is missing or a tree is malformed.
         """
         trees = 0
         for path in self._files(split):
@@ -69,7 +78,7 @@ class ParseWsj(Problem):
         self._trees[split] = trees
 
     def description(self, split: str) -> str:
-        """Names the files of a split and their number of trees."""
+        """Returns the names of a split's files and their number of trees."""
         files = self._files(split)
         trees = self._trees.get(split)
         if trees is None:
@@ -86,7 +95,7 @@ class ParseWsj(Problem):
         return f"{self.name}:{hash_of_files(self._files('train'))}"
 
     def _find_treebank(self) -> Path | None:
-        """Returns the folder of the sections, or None where there are plain files."""
+        """Returns the folder of the sections, or None for the plain layout."""
         if any((self._folder / f"train.trees{end}").exists() for end in ("", ".gz")):
             return None
         for folder in (self._folder, self._folder / "wsj"):
@@ -94,11 +103,11 @@ class ParseWsj(Problem):
                 return folder
         raise UserError(
             f"--data_dir {self._folder} holds neither train.trees (or .gz) nor the "
-            "treebank's sections (folders 02 to 23 of *.mrg files, there or in wsj/)."
+            "treebank's sections (folders 02 to 23 of *.mrg files, possibly in wsj/)."
         )
 
     def _files(self, split: str) -> list[Path]:
-        """Returns the files of a split, all of which exist."""
+        """Returns the files of a split; UserError if one is missing."""
         check_split(split)
         if self._treebank is None:
             files = [file_of_split(self._folder / f"{split}.trees", split)]
@@ -107,24 +116,24 @@ class ParseWsj(Problem):
         return files + self._semi(split)
 
     def _section(self, name: str) -> list[Path]:
-        """Returns the files of a section, in the order of their names."""
+        """Returns the files of a section, sorted by name."""
         assert self._treebank is not None
         folder = self._treebank / name
-        found = sorted(p for p in folder.glob("*") if _MRG.fullmatch(p.name))
-        if not found:
+        paths = sorted(p for p in folder.glob("*") if _MRG.fullmatch(p.name))
+        if not paths:
             raise UserError(
                 f"{folder} holds no *.mrg file; {self.name} needs sections 02 to 23."
             )
-        return found
+        return paths
 
     def _semi(self, split: str) -> list[Path]:
-        """Returns the files of automatic parses, which are learned from."""
+        """Returns the files of automatic parses to train on."""
         if self.name != SEMI_SUPERVISED or split != "train":
             return []
-        found = sorted(p for p in self._folder.iterdir() if _SEMI.fullmatch(p.name))
-        if not found:
+        paths = sorted(p for p in self._folder.iterdir() if _SEMI.fullmatch(p.name))
+        if not paths:
             raise UserError(
                 f"--problem {self.name}: {self._folder} holds no semi*.trees (or .gz) "
                 f"file of automatic parses; without one, use --problem {WSJ_ONLY}."
             )
-        return found
+        return paths

@@ -1,4 +1,4 @@
-"""What a model learns from: sentence pairs, in three splits."""
+"""Interface of the problems: sentence pairs in three splits."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -10,19 +10,19 @@ SPLITS = ("train", "val", "test")
 
 
 class Problem(ABC):
-    """A source of sentence pairs in the splits "train", "val" and "test".
+    """Source of sentence pairs in the splits "train", "val" and "test".
 
-    A problem knows text only: subwords, batches and shapes are made from it later.
+    A problem provides text only; encoding and batching come later.
 
-    A subclass of your own, in any module that Python finds, is a problem that every
-    command knows as `--problem MODULE:CLASS`. It needs its two languages and `pairs`.
+    Commands accept a custom subclass in any importable module as
+    `--problem MODULE:CLASS`. The subclass must define both languages and `pairs`.
 
     Attributes:
-        name: what `--problem` calls it; a class of your own is given it.
-        source_lang: language code of the first half of each pair, e.g. "en".
-        target_lang: language code of the second half of each pair, e.g. "de"; "trees"
-            if it is a linearised tree (see trees.py), which is scored as such.
-        data_dir: what `--data_dir` says; None where nothing was said.
+        name: Value of `--problem`; set automatically for a custom class.
+        source_lang: Language code of the sources, e.g. "en".
+        target_lang: Language code of the targets, e.g. "de"; "trees" for linearised
+            trees (see trees.py), which are scored with PARSEVAL.
+        data_dir: Value of `--data_dir`, or None.
     """
 
     name: str
@@ -34,33 +34,33 @@ class Problem(ABC):
 
     @abstractmethod
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) in an order that never changes.
+        """Yields (source, target), always in the same order.
 
-        A `split` that is none of `SPLITS`, or cannot be read, is a UserError.
+        Raises UserError if `split` is not in `SPLITS` or cannot be read.
         """
 
     def description(self, split: str) -> str:
-        """Returns what a split is in a few words, e.g. its name and number of lines."""
+        """Returns a short description of a split, e.g. its name and size."""
         return f"{self.name}, {split}"
 
     def fingerprint(self) -> str:
-        """Identifies the training data: equal data, equal string, and the reverse.
+        """Returns a string that identifies the training data.
 
-        Every command that trains asks for it. This one reads all the pairs; replace it
-        where that takes long.
+        Every training command calls this method. This implementation hashes all pairs;
+        override it if that takes too long.
         """
         languages = f"{self.source_lang} {self.target_lang}"
         return hash_of_pairs(self.pairs("train"), languages)
 
 
 def check_split(split: str) -> None:
-    """Raises UserError if a split is none of `SPLITS`."""
+    """Raises UserError if `split` is not in `SPLITS`."""
     if split not in SPLITS:
         raise UserError(f"split {split!r}: it must be one of {', '.join(SPLITS)}.")
 
 
 def hash_of_pairs(pairs: Iterable[tuple[str, str]], text: str = "") -> str:
-    """Returns the SHA-256 of a text and of pairs in their order, hexadecimal."""
+    """Returns the hexadecimal SHA-256 of a text and the pairs, in order."""
     digest = hashlib.sha256(text.encode())
     for source, target in pairs:
         digest.update(f"{source}\n{target}\n".encode())

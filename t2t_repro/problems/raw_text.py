@@ -1,8 +1,8 @@
-"""Recognises text that another program has preprocessed: SGML, Moses tokens, BPE.
+"""Detects preprocessed text: SGML markup, Moses tokens, BPE.
 
-A problem needs raw text. The vocabulary encodes it as it is, and BLEU tokenizes
-translations and references itself. Preprocessed text trains without an error, but its
-score cannot be compared with any other.
+A problem needs raw text, because the vocabulary does not undo preprocessing and BLEU
+does its own tokenization. Training on preprocessed text succeeds, but the scores are
+not comparable.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# The share of a file's lines, and their number, from which marks are reported. Raw text
-# quotes a tag or an entity now and then. No line of Multi30k, Tatoeba and newstest has
-# a mark, but after Moses' tokenizer 8 to 43 % of newstest's lines have one, and 2 % of
-# Multi30k's English ones. BPE marks nearly every line, SGML every sentence.
+# Thresholds for a report, because raw text occasionally quotes a tag or an entity. No
+# line of Multi30k, Tatoeba and newstest has a mark. After Moses' tokenizer, 8 to 43 %
+# of newstest's lines and 2 % of Multi30k's English lines do. BPE marks nearly every
+# line, SGML every sentence.
 _LEAST_SHARE = 0.01
 _LEAST_LINES = 3
 _EXAMPLE_CHARACTERS = 60
@@ -23,7 +23,7 @@ _EXAMPLE_CHARACTERS = 60
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of preprocessing: its name, the marks that it leaves, and what to do."""
+    """Kind of preprocessing: its name, a pattern of its marks, and advice."""
 
     name: str
     marks: re.Pattern[str]
@@ -38,8 +38,8 @@ _KINDS = (
         "keep only the text between <seg ...> and </seg>, one segment a line "
         "(sacrebleu --echo extracts WMT's test sets)",
     ),
-    # Whole tokens only: raw text of the web has entities, but attached to words. Moses'
-    # tokenizer.perl and, with ##AT##, the corpora of Luong et al. 2015.
+    # Marks of Moses' tokenizer.perl and, with ##AT##, of the corpora of Luong et al.
+    # 2015. They must be whole tokens, because raw web text has entities within words.
     _Kind(
         "tokens of Moses' tokenizer",
         re.compile(
@@ -58,7 +58,13 @@ _KINDS = (
 
 @dataclass
 class LineMarks:
-    """Counts the lines of one side of a split, and those that have marks."""
+    """Counts of lines and of marked lines in one side of a split.
+
+    Attributes:
+        lines: Number of lines.
+        marked: Number of lines with marks of each kind of preprocessing.
+        examples: Excerpt of the first marked line of each kind.
+    """
 
     lines: int = 0
     marked: Counter[str] = field(default_factory=Counter)
@@ -67,8 +73,8 @@ class LineMarks:
     def add(self, line: str) -> None:
         """Counts a line."""
         self.lines += 1
-        # Every mark has one of these characters. To look for them takes a tenth of the
-        # time of the patterns.
+        # Every mark contains one of these characters. Searching for them takes a tenth
+        # of the time of the patterns.
         if not ("@" in line or "<" in line or "&" in line or "#" in line):
             return
         for kind in _KINDS:
@@ -80,12 +86,12 @@ class LineMarks:
 
 
 def find_preprocessing(sides: Sequence[tuple[str, LineMarks]]) -> list[str]:
-    """Describes each kind of preprocessing that a corpus shows, in one line.
+    """Returns one line for each kind of preprocessing detected in a corpus.
 
     Args:
-        sides: of each side of each split, a name such as "train.en" and its counts.
+        sides: Name, such as "train.en", and counts of each side of each split.
     """
-    found = []
+    findings = []
     for kind in _KINDS:
         marked = [
             (name, side)
@@ -98,8 +104,8 @@ def find_preprocessing(sides: Sequence[tuple[str, LineMarks]]) -> list[str]:
                 for name, side in marked
             )
             example = marked[0][1].examples[kind.name]
-            found.append(
+            findings.append(
                 f"{kind.name} in {where}, such as {example!r}; text must be raw: "
                 f"{kind.advice}"
             )
-    return found
+    return findings

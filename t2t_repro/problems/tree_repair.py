@@ -1,17 +1,20 @@
-"""Any output of a parser becomes a tree over exactly the words that were parsed.
+"""Repairs the output of a parsing model to a tree over exactly the parsed words.
 
-A model writes tags freely: brackets need not match, and there may be more or fewer
-parts of speech than words. The repair keeps as much of the output as it can:
+In the output of a model, constituents may be unbalanced, and the number of parts of
+speech may differ from the number of words. The repair changes as little as possible:
 
-1. An end closes the innermost open constituent of its label and all inside of that;
-   one without such a constituent is dropped, and what is open at the end is closed.
-   Where a label could as well be a part of speech, the Penn Treebank's labels decide.
-2. Words and parts of speech are aligned with the fewest changes that leave punctuation
-   its own tags and other words none of these. A part of speech without a word goes. A
-   word without one stands behind the word before it, as punctuation or as `NN`.
-3. A constituent with nothing in it goes. If nothing is left, the words are an `S`.
+1. An end tag closes the innermost open constituent with its label, and all constituents
+   inside it. An unmatched end tag is removed. Constituents still open after the last
+   tag are closed. A tag that may be a label or a part of speech is a label if it is a
+   constituent label of the Penn Treebank.
+2. Words and parts of speech are aligned with the fewest changes such that punctuation,
+   and only punctuation, has tags of punctuation. Surplus parts of speech are removed. A
+   word without a part of speech follows the previous word and is tagged as punctuation
+   or `NN`.
+3. Empty constituents are removed. If no constituent remains, the words form an `S`.
 
-An output that is a tree over the words, punctuation tagged as such, is left as it is.
+An output that is already a tree over the words, with correctly tagged punctuation, is
+unchanged.
 """
 
 from __future__ import annotations
@@ -32,15 +35,15 @@ from t2t_repro.problems.trees import (
 )
 from t2t_repro.system.errors import UserError
 
-# The labels of constituents (Bies et al. 1995, Bracketing Guidelines, section 1.1).
+# Constituent labels (Bies et al. 1995, Bracketing Guidelines, section 1.1).
 _LABELS = frozenset(
     str.split(
         "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC S SBAR SBARQ SINV "
         "SQ TOP UCP VP WHADJP WHADVP WHNP WHPP X"
     )
 )
-# Punctuation whose part of speech cannot be another. It matters: EVALB deletes words
-# of these tags, so with one of them misplaced the sentences differ in length.
+# Punctuation with only one possible part of speech. EVALB deletes words with these
+# tags, so a misplaced tag would change the length of the sentence that it scores.
 _PUNCTUATION = {
     ",": ",",
     **dict.fromkeys((".", "?", "!"), "."),
@@ -50,59 +53,67 @@ _PUNCTUATION = {
 }
 _PUNCTUATION_TAGS = frozenset(_PUNCTUATION.values())
 _DEFAULT_TAG = "NN"
-# The costs of an alignment: a word or a part of speech left alone, and two joined that
-# do not suit each other, which is cheaper than leaving both alone.
-_ALONE, _UNSUITABLE = 2, 3
-# Words and tags that are aligned, so that nothing exhausts time and memory; the longest
-# sentence of the treebank's first hundred files has 249 words.
-_MOST_ALIGNED = 500
+# Costs of an alignment: an unaligned word or part of speech, and an aligned pair that
+# does not fit, which is cheaper than two unaligned elements.
+_UNALIGNED, _MISFIT = 2, 3
+# Maximum number of words and tags to align, to bound time and memory. The longest
+# sentence in the first hundred files of the treebank has 249 words.
+_MAX_ALIGNED = 500
 
 
 class Repair(NamedTuple):
-    """A tree, and what had to be done for it."""
+    """Repaired tree and the kinds of repair."""
 
-    tree: str  # In brackets, over exactly the words.
-    brackets: bool  # Whether constituents did not match or were empty.
-    tags: bool  # Whether parts of speech did not suit the words.
+    tree: str  # Bracketed tree over exactly the words.
+    brackets: bool  # Whether constituents were unbalanced or empty.
+    tags: bool  # Whether parts of speech did not fit the words.
 
     @property
     def needed(self) -> bool:
-        """Whether anything had to be done."""
+        """Whether the output was changed."""
         return self.brackets or self.tags
 
 
 def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
-    """Makes a tree of a model's output, which may be any tags (see trees.py).
+    """Converts the output of a parsing model to a tree.
 
-    No word, or one that is empty or has white space or brackets (see `escaped`), is a
-    ValueError.
+    Args:
+        words: Words of the sentence, with brackets replaced as by `escaped`.
+        tags: Output of the model (see trees.py for the format), possibly malformed.
+
+    Raises:
+        ValueError: The list or a word is empty, or a word contains white space or
+            brackets.
     """
     if not words or any(
         word.split() != [word] or word != escaped(word) for word in words
     ):
-        raise ValueError(f"these are no words of a sentence: {list(words)!r:.200}")
+        raise ValueError(
+            "words must be a non-empty list of words without white space and brackets, "
+            f"not {list(words)!r:.200}"
+        )
     usable = [tag for tag in tags if tag == escaped(tag)]
     marks = _read(usable, len(words))
     brackets = marks is None or len(usable) < len(tags)
     if marks is None:
         marks = _balanced(usable)
-        # The number of words alone may be what was wrong.
+        # `_read` also fails if only the number of parts of speech is wrong.
         brackets = len(usable) < len(tags) or tags_of(marks) != usable
         brackets = brackets or without_empty(marks) != marks
     speech = parts_of_speech(marks)
-    unsuitable = len(speech) != len(words) or not all(map(_suits, words, speech))
-    if unsuitable:
+    misfit = len(speech) != len(words) or not all(map(_fits, words, speech))
+    if misfit:
         marks = _fitted(marks, words)
-    return Repair(spell(without_empty(marks), words), brackets, unsuitable)
+    return Repair(spell(without_empty(marks), words), brackets, misfit)
 
 
 def escaped(word: str) -> str:
-    """Returns a word with brackets as the treebank writes them."""
+    """Returns a word with its brackets replaced by `-LRB-` and `-RRB-`."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def _read(tags: Sequence[str], words: int) -> list[Mark] | None:
-    """Reads tags that are a tree of so many words; None if they are none."""
+    """Returns the marks if the tags are a tree over this number of words, else None."""
     try:
         marks = read_tags(tags)
     except UserError:
@@ -112,7 +123,7 @@ def _read(tags: Sequence[str], words: int) -> list[Mark] | None:
 
 
 def _balanced(tags: Sequence[str]) -> list[Mark]:
-    """Reads tags that are no tree so that constituents match; some may be empty."""
+    """Returns marks with balanced constituents, some of which may be empty."""
     counts = Counter(tags)
     marks: list[Mark] = []
     open_: list[str] = []
@@ -132,70 +143,78 @@ def _balanced(tags: Sequence[str]) -> list[Mark]:
 
 
 def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
-    """Gives every word a part of speech, and takes away those that are too many."""
+    """Returns the marks with exactly one part of speech for each word."""
     word_of = {tag: word for word, tag in _aligned(words, parts_of_speech(marks))}
     if not word_of:
-        flat = [Mark(Kind.WORD, _tag(word)) for word in words]
+        flat = [Mark(Kind.WORD, _default_tag(word)) for word in words]
         return [Mark(Kind.BEGIN, "S"), *flat, Mark(Kind.END, "S")]
-    # Words without a part of speech stand behind the one before them; those before
-    # all others have none, and stand before the first.
+    # Unaligned words are inserted after the previous aligned word, or before the first
+    # aligned word.
     ends = dict(pairwise([*sorted(word_of.values()), len(words)]))
-    done = place = 0  # Words that have their mark, parts of speech that were passed.
+    # Number of words with a mark, and index of the next part of speech.
+    start = tag_index = 0
     fitted: list[Mark] = []
     for mark in marks:
         if mark.kind is not Kind.WORD:
             fitted.append(mark)
             continue
-        if place in word_of:
-            at = word_of[place]
-            tags = [_tag(word) for word in words[done : ends[at]]]
-            if _suits(words[at], mark.label):
-                tags[at - done] = mark.label
+        if tag_index in word_of:
+            aligned = word_of[tag_index]
+            tags = [_default_tag(word) for word in words[start : ends[aligned]]]
+            if _fits(words[aligned], mark.label):
+                tags[aligned - start] = mark.label
             fitted += [Mark(Kind.WORD, tag) for tag in tags]
-            done = ends[at]
-        place += 1
+            start = ends[aligned]
+        tag_index += 1
     return fitted
 
 
 def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int]]:
-    """Aligns words with parts of speech, in order; returns pairs of their places."""
-    words, speech = words[:_MOST_ALIGNED], speech[:_MOST_ALIGNED]
-    costs = [_ALONE * column for column in range(len(speech) + 1)]
-    # For each word and tag the last step of the best way there.
+    """Aligns words with parts of speech monotonically.
+
+    Returns:
+        Index pairs (word, part of speech) in descending order.
+    """
+    words, speech = words[:_MAX_ALIGNED], speech[:_MAX_ALIGNED]
+    costs = [_UNALIGNED * column for column in range(len(speech) + 1)]
+    # Last step of the cheapest alignment of each prefix pair: index into `options`.
     steps: list[bytes] = []
     for row, word in enumerate(words, 1):
-        diagonal, costs[0] = costs[0], _ALONE * row
-        step = bytearray(len(speech))
+        diagonal, costs[0] = costs[0], _UNALIGNED * row
+        row_steps = bytearray(len(speech))
         for column, tag in enumerate(speech, 1):
-            # Of equally cheap ways the first leaves alone what is later: the beginning
-            # of an output then depends on fewer of its mistakes.
-            ways = (
-                costs[column] + _ALONE,  # the word alone
-                costs[column - 1] + _ALONE,  # the tag alone
-                diagonal + (0 if _suits(word, tag) else _UNSUITABLE),
+            # Ties leave later elements unaligned, so that mistakes affect less of the
+            # beginning of the tree.
+            options = (
+                costs[column] + _UNALIGNED,  # unaligned word
+                costs[column - 1] + _UNALIGNED,  # unaligned tag
+                diagonal + (0 if _fits(word, tag) else _MISFIT),
             )
-            diagonal, costs[column] = costs[column], min(ways)
-            step[column - 1] = ways.index(costs[column])
-        steps.append(bytes(step))
+            diagonal, costs[column] = costs[column], min(options)
+            row_steps[column - 1] = options.index(costs[column])
+        steps.append(bytes(row_steps))
     pairs = []
     row, column = len(words), len(speech)
     while row and column:
-        alone = steps[row - 1][column - 1]
-        row -= alone != 1
-        column -= alone != 0
-        if alone == 2:
+        step = steps[row - 1][column - 1]
+        row -= step != 1
+        column -= step != 0
+        if step == 2:
             pairs.append((row, column))
     return pairs
 
 
-def _suits(word: str, tag: str) -> bool:
-    """Whether a part of speech may be a word's, as far as punctuation goes."""
+def _fits(word: str, tag: str) -> bool:
+    """Returns whether a tag fits a word.
+
+    Punctuation needs its own tag, which no other word may have.
+    """
     if word in _PUNCTUATION:
         return tag == _PUNCTUATION[word]
     # An apostrophe is a quote or a possessive.
     return word == "'" or tag not in _PUNCTUATION_TAGS
 
 
-def _tag(word: str) -> str:
-    """Returns the part of speech of a word for which there is none."""
+def _default_tag(word: str) -> str:
+    """Returns the part of speech of a word that the model did not tag."""
     return _PUNCTUATION.get(word, _DEFAULT_TAG)

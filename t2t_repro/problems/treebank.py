@@ -1,14 +1,15 @@
-"""Files of bracketed trees, as treebanks and parsers write them, and their clean form.
+"""Reads and cleans files of bracketed trees, as written by treebanks and parsers.
 
-A file holds one tree after the other, each on as many lines as it likes. Before trees
-are learned or scored, as usual since Collins 1997:
+A file is a sequence of trees; line breaks are ignored. Trees are cleaned before both
+training and scoring, as usual since Collins 1997:
 
-* functional tags and indices go: `NP-SBJ-1` and `NP=2` become `NP`;
-* traces go (part of speech `-NONE-`), and the constituents that hold nothing else;
-* the outermost label is `TOP`, whether there was none, `ROOT`, `S1` or `VROOT`; a tree
-  that begins with any other gets it around itself.
+* Functional tags and indices are removed: `NP-SBJ-1` and `NP=2` become `NP`.
+* Traces (part of speech `-NONE-`) are removed, and constituents that contain only
+  traces.
+* The outermost label is `TOP`. It replaces an empty label, `ROOT`, `S1` and `VROOT`,
+  and is added around any other label.
 
-Words, parts of speech, punctuation and labels such as `PRT|ADVP` stay as they are.
+Words, parts of speech, punctuation and labels such as `PRT|ADVP` are unchanged.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from t2t_repro.system.errors import UserError
 _TRACE = "-NONE-"
 _ROOTS = ("", ROOT, "ROOT", "S1", "VROOT")
 _BRACKET = re.compile(r"[()]")
-# A label that begins with the sign is none with a function: -LRB-.
+# Matches labels with a functional tag or an index, but not -LRB-.
 _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 
 
 def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
-    """Yields words and tags, as in trees.py, of each tree of a file, cleaned.
+    """Yields (words, tags) of each cleaned tree in a file; see trees.py.
 
-    UserError names the file, and the line that is no tree.
+    Raises UserError with file and line if a tree is malformed.
     """
     for line, tree in iterate_texts(path):
         try:
@@ -50,67 +51,78 @@ def iterate_trees(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the line where each tree of a file begins, and its text, not looked into.
+    """Yields the first line number and the text of each tree in a file.
 
-    Raises as `iterate_trees`.
+    Only checks that brackets are balanced. Raises UserError with file and line if they
+    are not, or if there is text outside of them.
     """
-    depth, begun, tree = 0, 0, ""
+    depth, first_line, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
-        done = 0  # How much of the line belongs to trees that were yielded.
+        start = 0  # End of the last finished tree, or start of the current tree.
         for match in _BRACKET.finditer(line):
-            if depth == 0 and (stray := line[done : match.start()].strip()):
+            if depth == 0 and (stray := line[start : match.start()].strip()):
                 raise _stray(path, number, stray)
             if match[0] == "(":
                 if depth == 0:
-                    begun, done = number, match.start()
+                    first_line, start = number, match.start()
                 depth += 1
                 continue
             if depth == 0:
                 raise UserError(
-                    f"{path}:{number}: a closing bracket closes nothing (character "
+                    f"{path}:{number}: unmatched closing bracket (character "
                     f"{match.start() + 1})."
                 )
             depth -= 1
             if depth == 0:
-                yield begun, tree + line[done : match.end()]
-                tree, done = "", match.end()
-        rest = line[done:]
+                yield first_line, tree + line[start : match.end()]
+                tree, start = "", match.end()
+        rest = line[start:]
         if depth:
             tree += rest + "\n"
         elif stray := rest.strip():
             raise _stray(path, number, stray)
     if depth:
         raise UserError(
-            f"{path}:{begun}: the tree that begins here does not end: "
+            f"{path}:{first_line}: the tree that begins here does not end: "
             f"{depth} closing brackets are missing."
         )
 
 
 def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list[str]]:
-    """Takes out of a tree what is not learned; see the top of this file.
+    """Removes functional tags, traces and the outermost label from a tree.
 
-    Returns the marks, now without the outermost `TOP`, and the words that are left. If
-    none is, or a label begins with a slash, that is a UserError.
+    Args:
+        marks: Marks of the tree, including the outermost label.
+        words: Words of the tree, including traces.
+
+    Returns:
+        The marks without the outermost label, and the words without traces.
+
+    Raises:
+        UserError: The tree contains only traces, or a label begins with a slash.
     """
     if marks[0].label in _ROOTS:
         marks = marks[1:-1]
-    bare: list[Mark] = []
+    clean_marks: list[Mark] = []
     for mark in marks:
         if mark.label.startswith("/"):
-            raise UserError(f"{mark.label!r} is no label: it would end a constituent.")
+            raise UserError(
+                f"the label {mark.label!r} begins with a slash, which is reserved for "
+                "the ends of constituents."
+            )
         if mark.kind is not Kind.WORD:
-            bare.append(Mark(mark.kind, _FUNCTION.sub(r"\1", mark.label)))
+            clean_marks.append(Mark(mark.kind, _FUNCTION.sub(r"\1", mark.label)))
         elif mark.label != _TRACE:
-            bare.append(mark)
+            clean_marks.append(mark)
     speech = zip(words, parts_of_speech(marks), strict=True)
-    kept_words = [word for word, label in speech if label != _TRACE]
-    if not kept_words:
-        raise UserError("a tree that holds traces and no word.")
-    return without_empty(bare), kept_words
+    clean_words = [word for word, label in speech if label != _TRACE]
+    if not clean_words:
+        raise UserError("the tree contains only traces, no words.")
+    return without_empty(clean_marks), clean_words
 
 
 def _stray(path: Path, number: int, text: str) -> UserError:
     return UserError(
-        f"{path}:{number}: {text[:40]!r} is outside of all brackets; a file of trees "
-        "holds nothing else."
+        f"{path}:{number}: {text[:40]!r} is outside of all brackets; the file must "
+        "contain only bracketed trees."
     )

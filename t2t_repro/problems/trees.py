@@ -1,8 +1,9 @@
-"""Constituency trees as a sequence of tags, for parsing as translation.
+"""Converts constituency trees to tag sequences and back, for parsing as translation.
 
-The source is the sentence's words; the target is its tree without them: a tag where
-a constituent begins (`NP`), the same with a slash where it ends (`/NP`), and the part
-of speech (`DT`) where a word stands. The outermost label (`TOP`) is left out.
+The source of a pair is the sentence; the target is its linearised tree without the
+words: a tag at the beginning of each constituent (`NP`), the same tag with a slash at
+its end (`/NP`), and a part of speech (`DT`) for each word. The outermost label (`TOP`)
+is omitted.
 
     (TOP (S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs)))))
     I see dogs
@@ -24,21 +25,21 @@ from typing import NamedTuple
 from t2t_repro.system.errors import UserError
 
 TREES = "trees"
-"""The language code of targets that are such tags."""
+"""Language code of targets that are linearised trees."""
 
 ROOT = "TOP"
-_PIECE = re.compile(
+_ELEMENT = re.compile(
     r"\((?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)"  # a word and its part of speech
-    r"|\((?P<label>[^\s()]*)"  # where a constituent begins
+    r"|\((?P<label>[^\s()]*)"  # the beginning of a constituent
     r"|(?P<end>\))"
     r"|(?P<stray>[^\s()]+)"
 )
 _BRACKETED = re.compile(r"\S*[()]\S*")
-_SHOWN = 60  # Characters of a faulty tree in a message.
+_EXCERPT = 60  # Maximum number of characters of a malformed tree in a message.
 
 
 class Kind(enum.Enum):
-    """What a tag stands for."""
+    """Meaning of a tag."""
 
     BEGIN = "a constituent begins"
     END = "a constituent ends"
@@ -46,20 +47,21 @@ class Kind(enum.Enum):
 
 
 class Mark(NamedTuple):
-    """A tag, and what it stands for."""
+    """Tag with its meaning."""
 
-    kind: Kind  # Which of the three.
-    label: str  # The constituent's label, or the word's part of speech.
+    kind: Kind  # Meaning of the tag.
+    label: str  # Label of the constituent, or part of speech of the word.
 
 
 def tree_of(words: str, tags: str) -> str:
     """Returns the tree `(TOP ...)` of words and tags, each separated by white space.
 
-    Tags that are no tree over the words, or a bracket in either, are a UserError.
+    Raises UserError if the tags are not a tree over the words, or if either contains a
+    bracket.
     """
-    if found := _BRACKETED.search(f"{words} {tags}"):
+    if match := _BRACKETED.search(f"{words} {tags}"):
         raise UserError(
-            f"{found[0]!r} cannot stand in a tree: write -LRB- and -RRB- for brackets"
+            f"{match[0]!r} contains a bracket: write -LRB- and -RRB- for brackets"
         )
     marks = read_tags(tags.split())
     speech, count = parts_of_speech(marks), len(words.split())
@@ -67,22 +69,29 @@ def tree_of(words: str, tags: str) -> str:
         raise _error(
             tags,
             f"there are {count} words, but {len(speech)} parts of speech or "
-            "constituents without an end",
+            "unclosed constituents",
         )
     return spell(marks, words.split())
 
 
 def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
-    """Takes a bracketed tree apart, the outermost label included, which may be missing.
+    """Parses a bracketed tree in the format of the Penn Treebank.
 
-    It is as in the Penn Treebank, with a part of speech around every word; white space
-    between brackets is free. Returns the marks, at least three, and the words, one for
-    each `Kind.WORD`. What is no such tree is a UserError.
+    Args:
+        tree: Brackets with labels, which may be empty for the outermost bracket, and a
+            part of speech for every word. White space between brackets is ignored.
+
+    Returns:
+        The marks (at least three, including the outermost label), and the words, one
+        for each `Kind.WORD`.
+
+    Raises:
+        UserError: The tree is malformed.
     """
     words: list[str] = []
     marks: list[Mark] = []
-    open_: list[str] = []  # The label of every open constituent.
-    for match in _PIECE.finditer(tree):
+    open_: list[str] = []  # Labels of the open constituents.
+    for match in _ELEMENT.finditer(tree):
         if fault := _fault_of(match, open_, marks):
             raise _error(tree, f"{fault} (character {match.start() + 1})")
         if match["tag"]:
@@ -104,20 +113,21 @@ def read_tree(tree: str) -> tuple[list[Mark], list[str]]:
 def read_tags(tags: Sequence[str]) -> list[Mark]:
     """Returns a mark for each tag of a tree.
 
-    A tag that names the innermost constituent still to begin, one with something in it,
-    begins it; all others without a slash are parts of speech. No other reading is
-    possible where no label is used for both, as in the Penn Treebank. An end without a
-    beginning, or of an empty constituent, is a UserError.
+    A tag without a slash is either the beginning of a constituent or a part of speech.
+    The tags are read backwards: a tag begins the innermost open constituent if it has
+    the same label and the constituent is not empty. The result is unique unless a label
+    is also used as a part of speech, which does not occur in the Penn Treebank.
+
+    Raises UserError if an end tag is unmatched or a constituent is empty.
     """
     marks: list[Mark] = []
-    # From the end, where the tag with the slash comes first: the places of those
-    # whose beginning is still to come.
+    # Positions of the end tags whose beginning has not been found yet.
     open_: list[int] = []
-    for place in reversed(range(len(tags))):
-        tag = tags[place]
+    for position in reversed(range(len(tags))):
+        tag = tags[position]
         if tag.startswith("/"):
             marks.append(Mark(Kind.END, tag[1:]))
-            open_.append(place)
+            open_.append(position)
         elif open_ and tags[open_[-1]] == f"/{tag}" and marks[-1].kind is not Kind.END:
             marks.append(Mark(Kind.BEGIN, tag))
             open_.pop()
@@ -125,13 +135,13 @@ def read_tags(tags: Sequence[str]) -> list[Mark]:
             marks.append(Mark(Kind.WORD, tag))
     if open_:
         end = open_[-1]
-        fault = f"{tags[end]} (tag {end + 1}) ends what has not begun or is empty"
+        fault = f"{tags[end]} (tag {end + 1}) has no beginning or is empty"
         raise _error(" ".join(tags), fault)
     return marks[::-1]
 
 
 def tags_of(marks: Iterable[Mark]) -> list[str]:
-    """Spells marks as tags: the inverse of `read_tags`."""
+    """Returns the tags of the marks: the inverse of `read_tags`."""
     return [f"/{label}" if kind is Kind.END else label for kind, label in marks]
 
 
@@ -141,18 +151,18 @@ def parts_of_speech(marks: Iterable[Mark]) -> list[str]:
 
 
 def without_empty(marks: Iterable[Mark]) -> list[Mark]:
-    """Leaves out constituents that have no word."""
-    kept: list[Mark] = []
+    """Removes constituents that contain no words."""
+    result: list[Mark] = []
     for mark in marks:
-        if mark.kind is Kind.END and kept[-1].kind is Kind.BEGIN:
-            kept.pop()
+        if mark.kind is Kind.END and result[-1].kind is Kind.BEGIN:
+            result.pop()
         else:
-            kept.append(mark)
-    return kept
+            result.append(mark)
+    return result
 
 
 def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
-    """Spells a tree in brackets; `(TOP ...)` is added around the marks."""
+    """Returns the bracketed tree of marks and words, inside of `(TOP ...)`."""
     remaining = iter(words)
     pieces = []
     for kind, label in marks:
@@ -168,26 +178,29 @@ def spell(marks: Iterable[Mark], words: Iterable[str]) -> str:
 def _fault_of(
     match: re.Match[str], open_: Sequence[str], marks: Sequence[Mark]
 ) -> str | None:
-    """Returns what is wrong with a piece of a tree, or None.
+    """Returns an error description for an element of a tree, or None.
 
-    `open_` is as in `read_tree`, `marks` are those before the piece.
+    Args:
+        match: Match of `_ELEMENT`.
+        open_: Labels of the open constituents.
+        marks: Marks before the element.
     """
     if match["stray"]:
-        return f"the word {match[0]!r} has no part of speech of its own"
+        return f"the word {match[0]!r} has no part of speech"
     if marks and not open_:
-        return f"{match[0]!r} comes after its last closing bracket"
+        return f"{match[0]!r} follows the last closing bracket"
     if match["tag"] and not open_:
-        return f"{match[0]!r} is in no constituent"
+        return f"{match[0]!r} is not in a constituent"
     if match["end"] and not open_:
-        return "a closing bracket closes nothing"
+        return "unmatched closing bracket"
     if match["end"] and marks[-1].kind is Kind.BEGIN:
-        return f"({open_[-1]}) has nothing in it"
+        return f"({open_[-1]}) is empty"
     if match["label"] == "" and open_:
         return "an opening bracket has no label"
     return None
 
 
 def _error(tree: str, fault: str) -> UserError:
-    """Returns an error that shows the tree's beginning and what is wrong with it."""
-    shown = textwrap.shorten(tree, _SHOWN, placeholder=" ...")
-    return UserError(f"not a well-formed tree, {shown!r}: {fault}.")
+    """Returns a UserError with the beginning of the tree and the fault."""
+    excerpt = textwrap.shorten(tree, _EXCERPT, placeholder=" ...")
+    return UserError(f"not a well-formed tree, {excerpt!r}: {fault}.")

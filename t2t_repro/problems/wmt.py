@@ -1,8 +1,8 @@
-"""The paper's corpora, through TensorFlow Datasets (TFDS).
+"""WMT corpora of the paper, read with TensorFlow Datasets (TFDS).
 
-TFDS knows the pairs as German-English and French-English; here they are reversed.
-Validation is newstest2013 and test is all 3,003 lines of newstest2014 (sacreBLEU's
-`wmt14/full`; its `wmt14` leaves 266 of the English-German lines out).
+TFDS stores the pairs as German-English and French-English; the problems reverse them.
+The validation split is newstest2013; the test split is all 3,003 lines of newstest2014
+(sacreBLEU's `wmt14/full`; its `wmt14` omits 266 of the English-German lines).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from typing import Any
 from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.errors import UserError
 
-# TFDS's name of each corpus, and its training pairs if their number is known.
+# TFDS name of each corpus, and its number of training pairs if known.
 _CORPORA: dict[str, tuple[str, int | None]] = {
     # Europarl v7, Common Crawl, News Commentary v9: the paper's "about 4.5 million
     # sentence pairs" (section 5.1).
     "translate_ende_wmt14": ("wmt14_translate/de-en", 4_508_785),
-    # The paper says 36 million pairs; TFDS takes the whole of its sources.
+    # The paper used 36 million pairs; TFDS includes all pairs of its sources.
     "translate_enfr_wmt14": ("wmt14_translate/fr-en", None),
     # T2T: data_generators/translate_ende.py; News Commentary is v13 there.
     "translate_ende_wmt_t2t": ("wmt_t2t_translate/de-en", 4_592_289),
 }
 _TFDS_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-# Name and number of lines of the held-out sets.
+# Names and numbers of lines of the held-out sets.
 _HELD_OUT = {"val": ("newstest2013", 3000), "test": ("newstest2014", 3003)}
 _DOWNLOAD_HOST = "http://data.statmt.org/"
 _PROBE_SECONDS = 10
@@ -42,17 +42,21 @@ _HASHED_BYTES = 1 << 20
 
 
 class WmtProblem(Problem):
-    """A WMT corpus from a TFDS folder, prepared beforehand or downloaded.
+    """WMT corpus from a TFDS folder; downloads the corpus if it is missing.
 
     Attributes:
-        tfds_dir: the folder that TFDS keeps its data sets in, the first that holds
-            the corpus: `tfds` in the data directory, the data directory, or TFDS's
-            own (`$TFDS_DATA_DIR`, `~/tensorflow_datasets`). A download goes to the
-            first.
+        tfds_dir: First of these folders that contains the corpus: `tfds` in the data
+            directory, the data directory, TFDS's default (`$TFDS_DATA_DIR` or
+            `~/tensorflow_datasets`). The first folder if the corpus must be downloaded.
     """
 
     def __init__(self, name: str, data_dir: str | None) -> None:
-        """Chooses the corpus of a name; reads nothing."""
+        """Looks for a prepared data set, without reading it.
+
+        Args:
+            name: Name of the problem.
+            data_dir: Folder that may contain TFDS data sets.
+        """
         super().__init__(data_dir)
         self.name = name
         self._tfds_name, self._train_pairs = _CORPORA[name]
@@ -61,20 +65,20 @@ class WmtProblem(Problem):
         folders = [Path(default).expanduser()]
         if data_dir is not None:
             folders = [Path(data_dir) / "tfds", Path(data_dir), *folders]
-        found = (_newest(folder / self._tfds_name) for folder in folders)
-        self._prepared = next(filter(None, found), None)
+        prepared = (_newest(folder / self._tfds_name) for folder in folders)
+        self._prepared = next(filter(None, prepared), None)
         self.tfds_dir = self._prepared.parents[2] if self._prepared else folders[0]
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) in the order in which TFDS stored them.
+        """Yields (source, target) in the order of the TFDS files.
 
-        Data that is damaged, or missing and cannot be downloaded, is a UserError.
+        Raises UserError if the data is damaged, or missing and cannot be downloaded.
         """
         check_split(split)
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
-        # One file after the other: the order never depends on the machine.
+        # Files are read sequentially, so that the order is the same on every machine.
         config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
         try:
             dataset = self._builder.as_dataset(
@@ -91,10 +95,10 @@ class WmtProblem(Problem):
             ) from error
 
     def description(self, split: str) -> str:
-        """Names the data of a split and its number of lines; raises as `pairs`.
+        """Returns the name and number of lines of a split.
 
-        A prepared folder is taken as it is, but a size that is not the real corpus' is
-        told.
+        The description includes a note if the size differs from the real corpus, for
+        example in a hand-made data set. Raises like `pairs`.
         """
         check_split(split)
         tfds_split = _TFDS_SPLITS[split]
@@ -110,7 +114,7 @@ class WmtProblem(Problem):
     def fingerprint(self) -> str:
         """Returns a hash of the size and the first MiB of each training file.
 
-        Raises as `pairs`.
+        Raises like `pairs`.
         """
         info = self._builder.info
         digest = hashlib.sha256(f"{info.full_name} {self.source_lang}".encode())
@@ -125,7 +129,7 @@ class WmtProblem(Problem):
 
     @cached_property
     def _builder(self) -> Any:
-        """The TFDS builder of the prepared data set, downloaded if need be."""
+        """TFDS builder of the prepared data set; downloads it if necessary."""
         import tensorflow_datasets as tfds
 
         if self._prepared is None:
@@ -134,17 +138,20 @@ class WmtProblem(Problem):
             return tfds.builder_from_directory(self._prepared)
         except Exception as error:
             raise UserError(
-                f"{self._prepared} is no readable TFDS data set "
+                f"{self._prepared} is not a readable TFDS data set "
                 f"({_first_line(error)}); copy or prepare it again."
             ) from error
 
     def _download(self) -> Any:
-        """Downloads and prepares the data set with TFDS, or says how to get it."""
+        """Downloads and prepares the data set with TFDS.
+
+        Raises UserError with instructions if the download fails.
+        """
         try:
             _require_network()
             import tensorflow_datasets as tfds
 
-            # Standard output belongs to results; TFDS prints its progress there.
+            # TFDS prints its progress to standard output, which is for results.
             with contextlib.redirect_stdout(sys.stderr):
                 builder = tfds.builder(self._tfds_name, data_dir=str(self.tfds_dir))
                 builder.download_and_prepare()
@@ -161,10 +168,7 @@ class WmtProblem(Problem):
 
 
 def _newest(versions_dir: Path) -> Path | None:
-    """Returns the folder of the newest prepared version, or None if there is none.
-
-    A copied data set needs neither the network nor the code that generated it.
-    """
+    """Returns the folder of the newest prepared version, or None."""
     versions = [
         (tuple(int(part) for part in folder.name.split(".")), folder)
         for folder in versions_dir.glob("*.*.*")
@@ -175,18 +179,18 @@ def _newest(versions_dir: Path) -> Path | None:
 
 
 def _require_network() -> None:
-    """Raises OSError at once if the corpus' host cannot be reached.
+    """Raises OSError if the corpus' host cannot be reached within `_PROBE_SECONDS`.
 
-    TFDS itself retries for over three minutes before it gives up (measured with
-    4.9.10 and no network). Proxies set in the environment are used.
+    Without this check TFDS retries for over three minutes (measured with 4.9.10).
+    Proxies set in the environment are used.
     """
     request = urllib.request.Request(_DOWNLOAD_HOST, method="HEAD")
-    # An answer with an error status is an answer: the host is there.
+    # Even an error status shows that the host is reachable.
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(request, timeout=_PROBE_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:
-    """Returns the first line of an error's text, or its kind if it has none."""
+    """Returns the first line of an error's message, or its type if it has none."""
     lines = str(getattr(error, "reason", error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__

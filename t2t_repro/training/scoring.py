@@ -9,7 +9,7 @@ from typing import Any
 from t2t_repro.batches import pipeline
 from t2t_repro.batches.batching import BatchingConfig
 from t2t_repro.data.prepared_data import PreparedData
-from t2t_repro.evaluation.split_scores import evaluate, hypotheses_wanted, kind_of_score
+from t2t_repro.evaluation.split_scores import evaluate, kind_of_score, num_hypotheses
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -119,7 +119,7 @@ def average_and_score(
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     log(f"translating {run.problem.description('test')}")
-    nbest = hypotheses_wanted(run.problem.target_lang, hparams.beam_size)
+    nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
     search = search_of(hparams, data.tokenizer, nbest=nbest)
     translator = Translator(model, data.tokenizer, search)
     reached, _ = evaluate(translator, pairs, run.problem.target_lang)

@@ -1,4 +1,4 @@
-"""A model's page, opened in a real browser."""
+"""Fixtures of the attention page in a real browser."""
 
 import json
 
@@ -14,7 +14,8 @@ browser, width, wished = in_browser.browser, in_browser.width, in_browser.wished
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
+def inspected(tmp_path_factory):
+    """Inspection of a translation, and the tokenizer."""
     tokenizer = tiny.tokenizer(tmp_path_factory.mktemp("vocabulary"))
     model = tiny.random_model(num_layers=2)
     return inspect_translation(
@@ -23,15 +24,18 @@ def seen(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(seen, tmp_path_factory):
+def address(inspected, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "attention.html"
-    path.write_text(attention_page(*seen, "model"), encoding="utf-8")
+    path.write_text(attention_page(*inspected, "model"), encoding="utf-8")
     return path.as_uri()
 
 
 @pytest.fixture
 def page(browser, address):
-    """The page as it is opened: the last layer of the cross-attention, all heads."""
+    """Initial page: the last layer of the cross-attention with all heads.
+
+    Fails if the page logs messages or requests any other address.
+    """
     scheme(browser, "light")
     browser.set_window_size(1200, 1000)
     for kind in ("browser", "performance"):
@@ -43,9 +47,9 @@ def page(browser, address):
         json.loads(entry["message"])["message"]
         for entry in browser.get_log("performance")
     ]
-    asked = {
+    requests = {
         message["params"]["request"]["url"]
         for message in messages
         if message["method"] == "Network.requestWillBeSent"
     }
-    assert asked == {address}
+    assert requests == {address}

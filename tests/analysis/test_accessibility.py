@@ -1,4 +1,4 @@
-"""Nothing that axe-core calls serious or critical is on the attention page."""
+"""Tests of the attention page's accessibility with axe-core."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from tests.in_browser import at, findings
 pytestmark = pytest.mark.medium
 
 
-def test_the_attention_page(page, wished, width):
+def test_attention_page_has_no_findings(page, wished, width):
     assert findings(page) == []
     at(page, "queries-1").click()
     assert findings(page) == []
 
 
-def test_what_is_wrong_is_found(page):
+def test_checker_detects_low_contrast(page):
     page.execute_script("document.querySelector('h1').style.color = '#eee'")
     assert [(rule, impact) for rule, impact, _ in findings(page)] == [
         ("color-contrast", "serious")

@@ -1,4 +1,4 @@
-"""From attention to word alignments."""
+"""Tests of word alignments from attention weights."""
 
 import numpy as np
 import pytest
@@ -16,35 +16,35 @@ TARGET = [(0,), (1,), (2,), (2,)]
 WEIGHTS = np.array(
     [
         [0.1, 0.5, 0.1, 0.2, 0.1],
-        # It looks at EOS most, which is no word; then at `news`.
+        # The highest weight is on EOS, which is ignored, and the second on `news`.
         [0.0, 0.1, 0.1, 0.2, 0.6],
         [0.2, 0.2, 0.3, 0.2, 0.1],
         [0.0, 0.1, 0.2, 0.7, 0.0],
-        # The row of EOS says nothing about words.
+        # The row of EOS is ignored.
         [0.9, 0.0, 0.0, 0.1, 0.0],
     ]
 )
 
 
-def test_each_token_takes_its_heaviest_source_token_and_words_join_them():
+def test_tokens_align_with_the_highest_weight_and_words_with_their_tokens():
     pairs = align_words(WEIGHTS, SOURCE, TARGET)
     assert pairs == {(0, 0), (1, 1), (0, 2), (1, 2)}
     assert pharaoh(pairs) == "0-0 0-2 1-1 1-2"
 
 
-def test_padding_is_not_looked_at():
+def test_ignores_padding():
     padded = np.pad(WEIGHTS, ((0, 2), (0, 3)), constant_values=9)
     assert align_words(padded, SOURCE, TARGET) == align_words(WEIGHTS, SOURCE, TARGET)
 
 
-def test_tokens_of_two_words_and_of_none():
+def test_tokens_may_belong_to_two_words_or_none():
     weights = np.array([[0.3, 0.1, 0.6, 0.0], [0.0, 0.6, 0.0, 0.4], [1, 0, 0, 0]])
     # The third source token and the last target token are spaces at a line's end.
     pairs = align_words(weights, [(0, 1), (1,), ()], [(0,), (1, 2), ()])
     assert pharaoh(pairs) == "0-0 1-0 1-1 1-2"
 
 
-def test_a_side_without_words_aligns_with_nothing():
+def test_side_without_words_has_no_alignment():
     assert pharaoh(align_words(np.ones((3, 1)), [], [(0,), (1,)])) == ""
     assert pharaoh(align_words(np.ones((1, 3)), [(0,), (1,)], [])) == ""
 
@@ -60,8 +60,8 @@ def model():
 
 
 @pytest.mark.medium
-def test_the_line_is_that_of_the_layers_attention(model, tokenizer):
-    """Byte pairs do not cross words, so a word alone has the tokens it has here."""
+def test_aligner_uses_the_attention_of_its_layer(model, tokenizer):
+    # Tokens do not cross words, so each word can be encoded separately.
     source, target = "one two three four", "eins zwei drei"
     source_words, target_words = (
         np.repeat(
@@ -78,15 +78,15 @@ def test_the_line_is_that_of_the_layers_attention(model, tokenizer):
         best = weights[: len(target_words), : len(source_words)].argmax(axis=1)
         pairs = set(zip(source_words[best], target_words, strict=True))
         expected.append(" ".join(f"{i}-{j}" for i, j in sorted(pairs)))
-    found = [Aligner(model, tokenizer, n)([source], [target]) for n in range(3)]
-    assert found == [[line] for line in expected]
+    lines = [Aligner(model, tokenizer, n)([source], [target]) for n in range(3)]
+    assert lines == [[line] for line in expected]
     assert len(set(expected)) > 1
-    # The default is the last layer but one.
+    # The default is the penultimate layer.
     assert Aligner(model, tokenizer).layer == 1
     assert Aligner(model, tokenizer)([source], [target]) == [expected[1]]
 
 
-def test_layers_and_lines_that_are_not_there_are_refused(model, tokenizer):
+def test_rejects_missing_layers_and_lines(model, tokenizer):
     with pytest.raises(UserError, match="decoder layer 3 does not exist"):
         Aligner(model, tokenizer, layer=3)
     with pytest.raises(UserError, match="2 sources but 1 targets"):
@@ -94,13 +94,13 @@ def test_layers_and_lines_that_are_not_there_are_refused(model, tokenizer):
 
 
 @pytest.mark.medium
-def test_a_trained_model_aligns_every_target_word_with_some_source_word(trained):
+def test_trained_model_aligns_every_target_word(trained):
     directory = ModelDir(trained.model_dir)
     model = directory.model(directory.checkpoint())
     sources, targets = map(list, zip(*tiny.pairs("train"), strict=True))
     sources[5:5], targets[5:5] = ["", "one €", " "], ["eins", "x\u2581y  日本", ""]
     aligner = Aligner(model, directory.tokenizer())
-    assert aligner.layer == 0  # There is but one.
+    assert aligner.layer == 0  # The model has only one layer.
     lines = aligner(sources, targets)
     assert len(lines) == len(sources)
     for source, target, line in zip(sources, targets, lines, strict=True):

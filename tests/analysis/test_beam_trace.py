@@ -1,4 +1,4 @@
-"""The beam that is written down is the beam that translates."""
+"""Tests of the recorded beam search against the translator and the model."""
 
 import numpy as np
 import pytest
@@ -20,17 +20,17 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(tokenizer):
-    """A model that ends translations after some symbols, not at once."""
-    made = tiny.random_model(num_layers=2, share_embeddings=False)
+    """Model whose translations end after several tokens."""
+    model = tiny.random_model(num_layers=2, share_embeddings=False)
     source = encoded(tokenizer, "one two")
     endless = trace_beam(
-        CachedDecoder(made, 1), source, DecodingConfig(1, extra_length=4)
+        CachedDecoder(model, 1), source, DecodingConfig(1, extra_length=4)
     )
-    often = endless.results[0].ids[3]
-    table = made.softmax.table.numpy()
-    table[1] = 0.98 * table[often]
-    made.softmax.table.assign(table)
-    return made
+    frequent = endless.results[0].ids[3]
+    table = model.softmax.table.numpy()
+    table[1] = 0.98 * table[frequent]
+    model.softmax.table.assign(table)
+    return model
 
 
 def encoded(tokenizer, text):
@@ -38,10 +38,10 @@ def encoded(tokenizer, text):
 
 
 def log_prob(model, source, ids):
-    """The log probability of some symbols, the whole of them read at once."""
+    """Returns the log probability of a token sequence, without a cache."""
     logits = model({"inputs": tf.constant([source]), "targets": tf.constant([ids])})
     each = tf.nn.log_softmax(logits)[0].numpy()
-    return sum(each[place, symbol] for place, symbol in enumerate(ids))
+    return sum(each[position, token] for position, token in enumerate(ids))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def log_prob(model, source, ids):
         *((4, 0.6, 5, name) for name in ("marian", "transformers", "opennmt")),
     ],
 )
-def test_it_finds_what_the_translator_finds(
+def test_results_equal_those_of_the_translator(
     model, tokenizer, beam_size, alpha, extra_length, algorithm
 ):
     search = DecodingConfig(beam_size, alpha, extra_length, algorithm=algorithm)
@@ -64,30 +64,30 @@ def test_it_finds_what_the_translator_finds(
         ids, scores = translator.translate_ids(inputs)
         trace = trace_beam(decoder, tuple(inputs[0].numpy().tolist()), search)
         best = trace.results[0]
-        assert list(best.ids) == [int(symbol) for symbol in ids[0, 0] if symbol]
-        found = [each.score for each in trace.results]
-        real = [score for score in scores[0].numpy() if score > -1e6]
-        np.testing.assert_allclose(found, real, rtol=1e-5)
+        assert list(best.ids) == [int(token) for token in ids[0, 0] if token]
+        traced = [each.score for each in trace.results]
+        expected = [score for score in scores[0].numpy() if score > -1e6]
+        np.testing.assert_allclose(traced, expected, rtol=1e-5)
         (line,) = translator.translate_lines([text])
         assert line.score == pytest.approx(best.score, rel=1e-5)
         assert line.tokens == len(best.ids)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_scores_are_those_of_the_model_reading_the_whole(model, tokenizer, alpha):
+def test_scores_equal_those_of_the_model_without_a_cache(model, tokenizer, alpha):
     search = DecodingConfig(3, alpha, extra_length=4)
     source = encoded(tokenizer, "one two")
     trace = trace_beam(CachedDecoder(model, 3), source, search)
     assert any(step.ended for step in trace.steps)
     for step in trace.steps:
         for each in (*step.alive, *step.ended):
-            real = log_prob(model, source, each.ids)
-            assert each.log_prob == pytest.approx(real, abs=1e-4)
+            expected = log_prob(model, source, each.ids)
+            assert each.log_prob == pytest.approx(expected, abs=1e-4)
             penalty = ((5 + len(each.ids)) / 6) ** alpha
-            assert each.score == pytest.approx(real / penalty, abs=1e-4)
+            assert each.score == pytest.approx(expected / penalty, abs=1e-4)
 
 
-def test_every_hypothesis_continues_one_of_the_step_before(model, tokenizer):
+def test_hypotheses_continue_those_of_the_previous_step(model, tokenizer):
     source = encoded(tokenizer, "four five")
     trace = trace_beam(CachedDecoder(model, 4), source, DecodingConfig(4, 0.6, 6))
     before = {()}
@@ -111,11 +111,10 @@ def test_every_hypothesis_continues_one_of_the_step_before(model, tokenizer):
     assert {each.ids for each in trace.results} <= ended | last
 
 
-def test_a_search_that_is_cut_returns_what_is_open(model, tokenizer):
-    """Without an end in sight the unfinished hypotheses are the result."""
+def test_unfinished_hypotheses_are_returned_at_the_length_limit(model, tokenizer):
     endless = tiny.random_model()
     table = endless.embedding.table.numpy()
-    # A vector of zeros gives the logit 0, which is far below the best of 300.
+    # With a zero vector, EOS has the logit 0, far below the highest of 300 logits.
     table[1] = 0
     endless.embedding.table.assign(table)
     source = encoded(tokenizer, "one")
@@ -125,11 +124,11 @@ def test_a_search_that_is_cut_returns_what_is_open(model, tokenizer):
     assert [each.ids for each in trace.results] == [
         each.ids for each in trace.steps[-1].alive
     ]
-    for found, open_ in zip(trace.results, trace.steps[-1].alive, strict=True):
-        assert found.score == pytest.approx(open_.score, abs=1e-5)
+    for result, alive in zip(trace.results, trace.steps[-1].alive, strict=True):
+        assert result.score == pytest.approx(alive.score, abs=1e-5)
 
 
-def test_other_searches_are_refused(model):
+def test_rejects_other_searches(model):
     for search in (
         DecodingConfig(2, min_length=3),
         DecodingConfig(2, sampling=Sampling()),

@@ -1,4 +1,4 @@
-"""The page is complete in itself, and its texts stay texts."""
+"""Tests of the attention page's data, escaping and security policy."""
 
 import base64
 import configparser
@@ -20,16 +20,16 @@ HOSTILE = '</script><script>alert(1)</script><b>&amp; "two" \' $title </dd>'
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes and its text."""
+    """Parser that collects the elements of a page: tag, attributes and text."""
 
     def __init__(self, page):
         super().__init__()
-        self.found = []
+        self.elements = []
         self.open = False
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
-        self.found.append([tag, dict(attrs), ""])
+        self.elements.append([tag, dict(attrs), ""])
         self.open = True
 
     def handle_endtag(self, tag):
@@ -37,13 +37,13 @@ class Elements(HTMLParser):
 
     def handle_data(self, data):
         if self.open:
-            self.found[-1][2] += data
+            self.elements[-1][2] += data
 
     def texts(self, tag):
-        return [text for name, _, text in self.found if name == tag]
+        return [text for name, _, text in self.elements if name == tag]
 
     def with_id(self, name):
-        (text,) = [text for _, attrs, text in self.found if attrs.get("id") == name]
+        (text,) = [text for _, attrs, text in self.elements if attrs.get("id") == name]
         return text
 
 
@@ -58,28 +58,28 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def seen(model, tokenizer):
+def inspection(model, tokenizer):
     return inspect_translation(
         model, tokenizer, HOSTILE, HOSTILE, DecodingConfig(3, extra_length=4)
     )
 
 
 @pytest.fixture(scope="module")
-def page(seen, tokenizer):
-    return Elements(attention_page(seen, tokenizer, "<i>model</i>"))
+def page(inspection, tokenizer):
+    return Elements(attention_page(inspection, tokenizer, "<i>model</i>"))
 
 
-def test_hostile_texts_stay_texts(page):
+def test_hostile_texts_are_escaped(page):
     assert page.with_id("text") == HOSTILE
     assert page.with_id("translation") == HOSTILE
-    assert [name for name, _, _ in page.found if name in {"b", "i", "img"}] == []
-    # The data, and the page's own.
+    assert [name for name, _, _ in page.elements if name in {"b", "i", "img"}] == []
+    # The page has only the data and its own script.
     assert len(page.texts("script")) == 2
     assert page.texts("title") == [f"Attention of <i>model</i>: {HOSTILE}"]
 
 
-def test_nothing_is_fetched_and_only_its_own_script_runs(page):
-    for _, attributes, _ in page.found:
+def test_page_fetches_nothing_and_allows_only_its_own_script(page):
+    for _, attributes, _ in page.elements:
         for name in ("src", "href", "srcset", "action", "data"):
             assert attributes.get(name, "#").startswith(("#", "data:,"))
     _, script = page.texts("script")
@@ -88,11 +88,11 @@ def test_nothing_is_fetched_and_only_its_own_script_runs(page):
         assert "url(" not in text
         assert "@import" not in text
         assert set(re.findall(r"https?://[^\"]*", text)) <= {
-            "http://www.w3.org/2000/svg"  # A name; nothing is fetched from it.
+            "http://www.w3.org/2000/svg"  # XML namespace, never fetched.
         }
     (policy,) = [
         attributes["content"]
-        for name, attributes, _ in page.found
+        for name, attributes, _ in page.elements
         if name == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
     ]
     assert "default-src 'none'" in policy
@@ -101,32 +101,33 @@ def test_nothing_is_fetched_and_only_its_own_script_runs(page):
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
 
-def test_the_data_hold_all_weights_and_the_whole_search(page, seen, tokenizer):
+def test_data_contain_all_weights_and_the_whole_search(page, inspection, tokenizer):
     data = json.loads(page.with_id("data"))
-    assert data == page_data(seen, tokenizer)
-    assert len(data["source"]) == len(seen.source)
-    assert data["target"][-1] == seen.name(1)
-    for kind, weights in seen.attention._asdict().items():
+    assert data == page_data(inspection, tokenizer)
+    assert len(data["source"]) == len(inspection.source)
+    assert data["target"][-1] == inspection.name(1)
+    for kind, weights in inspection.attention._asdict().items():
         packed = data["maps"][kind]
         assert (packed["layers"], packed["heads"]) == weights.shape[:2]
         values = np.frombuffer(base64.b64decode(packed["weights"]), "<u2") / 65535
         np.testing.assert_allclose(values.reshape(weights.shape), weights, atol=8e-6)
     nodes = data["beam"]["nodes"]
-    kept = [each for step in seen.beam.steps for each in (*step.alive, *step.ended)]
-    assert len(nodes) == 1 + len(kept)
-    for at, (node, each) in enumerate(zip(nodes[1:], kept, strict=True), 1):
-        assert node["parent"] < at
+    steps = inspection.beam.steps
+    hypotheses = [each for step in steps for each in (*step.alive, *step.ended)]
+    assert len(nodes) == 1 + len(hypotheses)
+    for number, (node, each) in enumerate(zip(nodes[1:], hypotheses, strict=True), 1):
+        assert node["parent"] < number
         assert node["step"] == len(each.ids) == nodes[node["parent"]]["step"] + 1
         assert node["logProb"] == pytest.approx(each.log_prob, abs=1e-6)
-        assert node["name"] == seen.name(each.ids[-1])
+        assert node["name"] == inspection.name(each.ids[-1])
     (winner,) = [node for node in nodes if node["result"] == 0]
-    assert winner["text"] == seen.found
-    on_the_way = [node for node in nodes if node["best"]]
-    assert len(on_the_way) == winner["step"] + 1
-    assert on_the_way[-1] == winner
+    assert winner["text"] == inspection.found
+    best_path = [node for node in nodes if node["best"]]
+    assert len(best_path) == winner["step"] + 1
+    assert best_path[-1] == winner
 
 
-def test_what_was_cut_is_told(model, tokenizer):
+def test_message_about_cut_text_is_shown(model, tokenizer):
     text = "one " * 200
     cut = inspect_translation(
         model, tokenizer, text, "eins", DecodingConfig(1, extra_length=1)
@@ -136,7 +137,7 @@ def test_what_was_cut_is_told(model, tokenizer):
 
 
 @pytest.mark.parametrize("room", ["analysis", "live_page"])
-def test_the_parts_of_the_page_are_packaged(room):
+def test_files_of_the_page_are_packaged(room):
     root = Path(__file__).resolve().parents[2]
     settings = configparser.ConfigParser()
     settings.read(root / "setup.cfg", encoding="utf-8")

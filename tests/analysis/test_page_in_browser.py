@@ -1,4 +1,4 @@
-"""The page in a real browser: what is chosen is shown, by mouse and by keyboard."""
+"""Tests of the attention page in a real browser, with mouse and keyboard."""
 
 import numpy as np
 import pytest
@@ -16,30 +16,30 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def choose(page, group, value):
-    """Chooses a radio button or a checkbox, as a click on its label does."""
+    """Selects a radio button or a checkbox."""
     field = page.find_element(By.CSS_SELECTOR, f"#{group} input[value='{value}']")
     page.execute_script("arguments[0].click()", field)
 
 
-def shares(page, side):
-    """Returns the percentages beside the words of a column; no number is 0."""
+def percentages_of(page, side):
+    """Returns the percentages in a column of words as fractions, 0 if absent."""
     texts = [
         item.text for item in page.find_elements(By.CSS_SELECTOR, f"#{side} .percent")
     ]
     return [float(text.removesuffix(" %")) / 100 if text else 0.0 for text in texts]
 
 
-def drawn(page):
-    """Returns the lines: head and pair of words to weight."""
-    found = page.execute_script(
+def drawn_lines(page):
+    """Returns the weight of each drawn line by head and pair of words."""
+    lines = page.execute_script(
         "return [...document.querySelectorAll('#lines path')].map((path) => "
         "[path.dataset.head, path.dataset.pair, Number(path.dataset.weight)])"
     )
-    return {(head, pair): weight for head, pair, weight in found}
+    return {(head, pair): weight for head, pair, weight in lines}
 
 
 def lines_of(weights, query, heads, least=0.02):
-    """The lines that a word's weights (heads, queries, keys) make."""
+    """Returns the expected lines of a query for weights (heads, queries, keys)."""
     return {
         (str(head), f"{query}-{key}"): weight
         for head in heads
@@ -49,61 +49,63 @@ def lines_of(weights, query, heads, least=0.02):
 
 
 def assert_lines(page, expected):
-    found = drawn(page)
-    assert found.keys() == expected.keys()
-    assert found == pytest.approx(expected, abs=3e-5)
+    lines = drawn_lines(page)
+    assert lines.keys() == expected.keys()
+    assert lines == pytest.approx(expected, abs=3e-5)
 
 
-def test_a_click_shows_where_a_word_looks(page, seen):
-    weights = seen[0].attention.cross[-1]
+def test_click_on_query_shows_its_weights(page, inspected):
+    weights = inspected[0].attention.cross[-1]
     at(page, "queries-1").click()
-    found = shares(page, "keys")
+    percentages = percentages_of(page, "keys")
     expected = weights.mean(axis=0)[1]
     np.testing.assert_allclose(
-        found, np.where(expected < 0.005, 0, expected), atol=6e-4
+        percentages, np.where(expected < 0.005, 0, expected), atol=6e-4
     )
-    assert max(found) > 0.05
-    assert shares(page, "queries") == [0] * len(seen[0].target)
+    assert max(percentages) > 0.05
+    assert percentages_of(page, "queries") == [0] * len(inspected[0].target)
     assert_lines(page, lines_of(weights, 1, range(2)))
     assert at(page, "queries-1").get_attribute("aria-selected") == "true"
-    name = seen[0].name(seen[0].source[int(expected.argmax())])
+    name = inspected[0].name(inspected[0].source[int(expected.argmax())])
     assert f"is predicted from “{name}” {100 * expected.max():.1f} %" in (
         at(page, "status").text
     )
-    # A second click lets go: only the strong lines of all words are left.
+    # A second click clears the selection: only the strongest lines remain.
     at(page, "queries-1").click()
-    assert all(head == "mean" for head, _ in drawn(page))
+    assert all(head == "mean" for head, _ in drawn_lines(page))
     assert (
         page.find_elements(By.CSS_SELECTOR, "[role=option][aria-selected=true]") == []
     )
 
 
-def test_a_word_that_is_looked_at_shows_by_whom(page, seen):
+def test_click_on_key_shows_its_queries(page, inspected):
     at(page, "keys-2").click()
-    expected = seen[0].attention.cross[-1].mean(axis=0)[:, 2]
+    expected = inspected[0].attention.cross[-1].mean(axis=0)[:, 2]
     np.testing.assert_allclose(
-        shares(page, "queries"), np.where(expected < 0.005, 0, expected), atol=6e-4
+        percentages_of(page, "queries"),
+        np.where(expected < 0.005, 0, expected),
+        atol=6e-4,
     )
     assert "is attended to by" in at(page, "status").text
 
 
-def test_pointing_shows_and_leaving_forgets(page, seen):
+def test_hover_shows_lines_temporarily(page, inspected):
     actions = webdriver.ActionChains(page)
     actions.move_to_element(at(page, "queries-2")).perform()
-    assert_lines(page, lines_of(seen[0].attention.cross[-1], 2, range(2)))
+    assert_lines(page, lines_of(inspected[0].attention.cross[-1], 2, range(2)))
     actions.move_to_element(at(page, "text")).perform()
-    assert all(head == "mean" for head, _ in drawn(page))
+    assert all(head == "mean" for head, _ in drawn_lines(page))
 
 
-def test_the_keyboard_alone_reaches_every_word(page, seen):
-    cross = seen[0].attention.cross[-1].mean(axis=0)
+def test_keyboard_reaches_every_word(page, inspected):
+    cross = inspected[0].attention.cross[-1].mean(axis=0)
     focused = page.switch_to.active_element
     for _ in range(20):
         focused.send_keys(Keys.TAB)
         focused = page.switch_to.active_element
         if focused.get_attribute("id") == "queries-0":
             break
-    # To arrive is to choose.
+    # Focus selects the word.
     assert focused.get_attribute("aria-selected") == "true"
     focused.send_keys(Keys.ARROW_DOWN)
     focused = page.switch_to.active_element
@@ -113,9 +115,9 @@ def test_the_keyboard_alone_reaches_every_word(page, seen):
     assert focused.get_attribute("id") == f"keys-{cross[1].argmax()}"
     focused.send_keys(Keys.END)
     focused = page.switch_to.active_element
-    assert focused.get_attribute("id") == f"keys-{len(seen[0].source) - 1}"
+    assert focused.get_attribute("id") == f"keys-{len(inspected[0].source) - 1}"
     np.testing.assert_allclose(
-        shares(page, "queries"),
+        percentages_of(page, "queries"),
         np.where(cross[:, -1] < 0.005, 0, cross[:, -1]),
         atol=6e-4,
     )
@@ -129,9 +131,9 @@ def test_the_keyboard_alone_reaches_every_word(page, seen):
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
-def test_every_attention_layer_and_head_can_be_seen(page, seen, kind):
-    look_ = seen[0]
-    weights = getattr(look_.attention, kind)
+def test_every_attention_layer_and_head_can_be_selected(page, inspected, kind):
+    inspection = inspected[0]
+    weights = getattr(inspection.attention, kind)
     choose(page, "kinds", kind)
     for layer in range(2):
         choose(page, "layers", layer)
@@ -144,10 +146,10 @@ def test_every_attention_layer_and_head_can_be_seen(page, seen, kind):
         assert [button.get_attribute("id") for button in pressed] == [f"head-{layer}"]
     names = [item.get_attribute("title") for item in words(page, "keys")]
     if kind == "encoder":
-        assert names == [look_.name(symbol) for symbol in look_.source]
+        assert names == [inspection.name(token) for token in inspection.source]
     else:
-        # It reads the symbol before; in the beginning there is none.
-        assert names == ["(start)", *map(look_.name, look_.target[:-1])]
+        # The input of the decoder is the target shifted by one token.
+        assert names == ["(start)", *map(inspection.name, inspection.target[:-1])]
     at(page, "all-heads").click()
     assert_lines(page, lines_of(weights[1], 2, range(2)))
 
@@ -156,8 +158,8 @@ def words(page, side):
     return page.find_elements(By.CSS_SELECTOR, f"#{side} [role=option]")
 
 
-def test_heads_are_drawn_as_matrices(page, seen):
-    weights = seen[0].attention.cross[-1]
+def test_heads_are_drawn_as_matrices(page, inspected):
+    weights = inspected[0].attention.cross[-1]
     for head in range(2):
         size, alpha = page.execute_script(
             "const canvas = document.querySelector(arguments[0]);"
@@ -172,14 +174,14 @@ def test_heads_are_drawn_as_matrices(page, seen):
         )
 
 
-def test_the_tables_hold_the_same_numbers(page, seen):
-    look_ = seen[0]
-    weights = look_.attention.cross[-1]
-    unfold(page, "#table")
-    whole = table(page, "#table")
-    assert len(whole) == len(look_.target)
+def test_tables_contain_the_same_numbers(page, inspected):
+    inspection = inspected[0]
+    weights = inspection.attention.cross[-1]
+    open_table(page, "#table")
+    all_rows = table(page, "#table")
+    assert len(all_rows) == len(inspection.target)
     np.testing.assert_allclose(
-        [[float(cell) for cell in row[1:]] for row in whole],
+        [[float(cell) for cell in row[1:]] for row in all_rows],
         weights.mean(axis=0),
         atol=6e-4,
     )
@@ -190,10 +192,11 @@ def test_the_tables_hold_the_same_numbers(page, seen):
         np.stack(columns, axis=1),
         atol=6e-4,
     )
-    unfold(page, "#beam-table")
+    open_table(page, "#beam-table")
     rows = table(page, "#beam-table")
-    kept = [each for step in look_.beam.steps for each in (*step.alive, *step.ended)]
-    for row, each in zip(rows, kept, strict=True):
+    steps = inspection.beam.steps
+    hypotheses = [each for step in steps for each in (*step.alive, *step.ended)]
+    for row, each in zip(rows, hypotheses, strict=True):
         step, _, log_prob, score, _ = row
         assert int(step) == len(each.ids)
         numbers = [float(text.replace(MINUS, "-")) for text in (log_prob, score)]
@@ -201,14 +204,14 @@ def test_the_tables_hold_the_same_numbers(page, seen):
     assert [row[4] for row in rows].count("the result") == 1
 
 
-def unfold(page, details):
-    """Opens a table, and waits until the page, which is told of it later, fills it."""
+def open_table(page, details):
+    """Opens a table and waits until the page has filled it."""
     page.find_element(By.CSS_SELECTOR, f"{details} summary").click()
     WebDriverWait(page, 20).until(lambda page: table(page, details))
 
 
 def table(page, inside):
-    """Returns the cells of a table's body."""
+    """Returns the texts of the cells in a table's body."""
     return page.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((row) => "
         "[...row.cells].map((cell) => cell.textContent))",
@@ -216,12 +219,12 @@ def table(page, inside):
     )
 
 
-def test_the_beam_is_a_tree_to_walk_through(page, seen):
-    beam = seen[0].beam
-    kept = sum(len(step.alive) + len(step.ended) for step in beam.steps)
-    assert len(page.find_elements(By.CSS_SELECTOR, "[role=treeitem]")) == kept + 1
+def test_beam_tree_can_be_navigated(page, inspected):
+    beam = inspected[0].beam
+    count = sum(len(step.alive) + len(step.ended) for step in beam.steps)
+    assert len(page.find_elements(By.CSS_SELECTOR, "[role=treeitem]")) == count + 1
     edges = page.find_elements(By.CSS_SELECTOR, "#beam .edge")
-    assert len(edges) == kept
+    assert len(edges) == count
     at(page, "node-0").click()
     assert "one empty hypothesis" in at(page, "beam-status").text
     item = at(page, "node-0")
@@ -229,16 +232,16 @@ def test_the_beam_is_a_tree_to_walk_through(page, seen):
         item.send_keys(Keys.ARROW_RIGHT)
         item = page.switch_to.active_element
         assert "best" in item.get_attribute("class")
-    told = at(page, "beam-status").text
+    status = at(page, "beam-status").text
     score = f"{beam.results[0].score:.3f}".replace("-", MINUS)
-    assert f"score {score}" in told
-    assert "It is the result." in told
+    assert f"score {score}" in status
+    assert "It is the result." in status
     assert f"score {score}" in at(page, "beam-summary").text
     item.send_keys(Keys.HOME)
     page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     second = beam.steps[0].alive[1]
     number = f"{second.log_prob:.3f}".replace("-", MINUS)
-    told = page.switch_to.active_element.get_attribute("aria-label")
-    assert f" {number} " in told.split(":")[0]
+    label = page.switch_to.active_element.get_attribute("aria-label")
+    assert f" {number} " in label.split(":")[0]
     page.switch_to.active_element.send_keys(Keys.END)
     assert "It is the result." in at(page, "beam-status").text

@@ -1,4 +1,4 @@
-"""The page in a real browser is legible for everyone, whatever it shows."""
+"""Tests of the attention page's roles, contrast and layout in a real browser."""
 
 import re
 
@@ -13,20 +13,20 @@ from tests.in_browser import TEXT, at, scheme
 pytestmark = pytest.mark.medium
 
 
-def test_hostile_text_is_shown_as_text(page):
+def test_hostile_text_is_displayed_as_text(page):
     assert at(page, "text").text == TEXT
     assert page.find_elements(By.CSS_SELECTOR, "body b, body img") == []
     assert page.title.endswith(TEXT)
     assert len(page.find_elements(By.TAG_NAME, "script")) == 2
 
 
-def test_whatever_takes_part_has_a_role_and_a_name(page):
+def test_interactive_elements_have_roles_and_names(page):
     nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    found = {}
+    names = {}
     for node in nodes:
         if not node["ignored"]:
             name = node.get("name", {}).get("value", "").strip()
-            found.setdefault(node["role"]["value"], []).append(name)
+            names.setdefault(node["role"]["value"], []).append(name)
     for role, least in {
         "listbox": 2,
         "option": 4,
@@ -38,9 +38,9 @@ def test_whatever_takes_part_has_a_role_and_a_name(page):
         "heading": 4,
         "main": 1,
     }.items():
-        assert len(found[role]) >= least, role
-        assert role == "main" or all(found[role]), role
-    assert len(found["status"]) == 2
+        assert len(names[role]) >= least, role
+        assert role == "main" or all(names[role]), role
+    assert len(names["status"]) == 2
 
 
 @pytest.mark.parametrize("wished", ["light", "dark"])
@@ -56,37 +56,38 @@ def test_light_and_dark_are_legible(page, wished):
         )
         return np.array([float(part) for part in re.findall(r"[\d.]+", text)[:3]])
 
-    ground = luminance(colour("body", "background-color"))
-    assert (ground > 0.5) == (wished == "light")
+    page_background = luminance(colour("body", "background-color"))
+    assert (page_background > 0.5) == (wished == "light")
     for selector, least in {
         "body": 7,
         ".quiet": 4.5,
         "#status": 4.5,
         "#kinds .choice span": 4.5,
     }.items():
-        behind = colour(selector, "background-color")
+        background = colour(selector, "background-color")
         text = page.execute_script(
             "return getComputedStyle(document.querySelector(arguments[0]))"
             ".backgroundColor",
             selector,
         )
-        around = ground if text == "rgba(0, 0, 0, 0)" else luminance(behind)
-        assert contrast(luminance(colour(selector, "color")), around) >= least
+        is_transparent = text == "rgba(0, 0, 0, 0)"
+        behind = page_background if is_transparent else luminance(background)
+        assert contrast(luminance(colour(selector, "color")), behind) >= least
 
 
 def luminance(colour):
-    """Relative luminance of sRGB 0 to 255 (WCAG 2.2)."""
-    share = colour / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    """Returns the relative luminance of sRGB values from 0 to 255 (WCAG 2.2)."""
+    srgb = colour / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def contrast(one, other):
-    """Contrast ratio of two luminances (WCAG 2.2)."""
+    """Returns the contrast ratio of two luminances (WCAG 2.2)."""
     return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(page):
+def test_narrow_window_needs_no_horizontal_scrolling(page):
     page.set_window_size(500, 900)
     wide, inner = page.execute_script(
         "return [document.documentElement.scrollWidth, innerWidth]"

@@ -90,9 +90,9 @@ def test_wmt16_in_place_of_wmt14_is_reported(corpus, monkeypatch):
     monkeypatch.setitem(checks._WMT16_PAIRS, tiny.SIZES["train"], "an edition")
     (warning,) = warnings("datagen", corpus, "--problem", "files")
     assert warning == (
-        "the training data has 60 pairs, the number of WMT16's corpus (an edition); "
-        "the paper trained on WMT14's, 4,508,785 pairs (wmt14_translate/de-en of "
-        "TensorFlow Datasets): train on those, or name WMT16 next to the score"
+        "the training data has 60 pairs, the size of WMT16's corpus (an edition); the "
+        "paper trained on the 4,508,785 pairs of WMT14 (wmt14_translate/de-en of "
+        "TensorFlow Datasets): train on those, or report WMT16 with the score"
     )
 
 

@@ -144,7 +144,7 @@ def test_files_of_other_lengths_are_refused(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     a, b, empty = (str(tmp_path / name) for name in ("a", "b", "empty"))
     for hypotheses, reference, told in (
-        (a, b, f"{a} has 1 lines, {b}, 2 lines 2"),
+        (a, b, f"{a} has 1 lines, expected 2 ({b}, 2 lines)"),
         (empty, empty, "at least one line"),
         (a, str(tmp_path / "absent"), "absent"),
     ):

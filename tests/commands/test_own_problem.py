@@ -104,7 +104,7 @@ def test_without_its_module_a_model_is_not_scored_in_one_line(place, tmp_path):
     model = str(place.path / MODEL)
     done = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
     assert run_command.is_one_clear_line(done)
-    assert "problem my_corpus:Numbers: there is no module my_corpus where" in done.err
+    assert "problem my_corpus:Numbers: cannot find the module my_corpus;" in done.err
     done = run_command.run_alone("translate", "--model_dir", model, input="one\n")
     assert done.status == 0, done.err
 

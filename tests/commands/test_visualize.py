@@ -55,7 +55,7 @@ def test_live_writes_the_model_itself(trained, tmp_path):
     ("arguments", "words"),
     [
         (["--text", " "], "--text is blank; give a sentence"),
-        (["--text", "a\nb"], "--text holds a line break"),
+        (["--text", "a\nb"], "--text contains a line break"),
         (["--text", "a\udcff"], "--text is not valid UTF-8"),
         (["--text", "a", "--translation", ""], "--translation is blank"),
         (["--text", "a", "--beam_size", "33"], "--beam_size 32 or less"),

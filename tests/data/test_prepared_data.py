@@ -245,7 +245,7 @@ def test_what_statistics_say_against_the_corpus_is_told_every_time(run):
         lines = (run.data_dir / f"train.{lang}").read_text(encoding="utf-8")
         first = lines.partition("\n")[0] + "\n"
         (run.data_dir / f"test.{lang}").write_text(first * 3, encoding="utf-8")
-    told = "warning: 3 of 3 test pairs (100.0%) are in the training data, too; what "
+    told = "warning: 3 of 3 test pairs (100.0%) are also in the training data: "
     for _ in range(2):
         run()
         assert run.said[-1].startswith(told)

@@ -1,4 +1,4 @@
-"""BLEU against scores that other programs computed, and against hand arithmetic."""
+"""Tests of BLEU against other programs and manual arithmetic."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from t2t_repro.evaluation.bleu import moses_tokens, multi_bleu, paper_bleu, sacr
 from t2t_repro.system.atomic_file import read_lines
 from t2t_repro.system.errors import UserError
 
-# Computed with the Perl originals of mosesdecoder (tokenizer.perl of December 2016,
-# replace-unicode-punctuation.perl, multi-bleu.perl) in get_ende_bleu.sh's order.
+# Computed with mosesdecoder's Perl scripts (tokenizer.perl of December 2016,
+# replace-unicode-punctuation.perl, multi-bleu.perl) in the order of get_ende_bleu.sh.
 _PERL_PAPER_BLEU = {
     "newstest2017.LIUM-NMT.4900.en-de": 26.83,
     "newstest2017.LMU-nmt-reranked.4934.en-de": 27.27,
@@ -22,7 +22,7 @@ _PERL_PAPER_BLEU = {
 }
 
 
-def test_sacrebleus_own_test_cases_come_out(shared_dir):
+def test_agrees_with_the_test_cases_of_sacrebleu(shared_dir):
     path = shared_dir / "reference_scores/sacrebleu/bleu_cases.json"
     cases = json.loads(path.read_text())
     for case in cases["expected"]:
@@ -35,19 +35,19 @@ def test_sacrebleus_own_test_cases_come_out(shared_dir):
         assert result.score == pytest.approx(case["bleu"], abs=1e-6)
 
 
-def test_tokenized_ted_scores_as_multi_bleu_perl(shared_dir):
+def test_tokenized_ted_agrees_with_multi_bleu_perl(shared_dir):
     folder = shared_dir / "reference_scores/compare-mt"
     references = read_lines(folder / "ted.ref.eng")
     first = multi_bleu(read_lines(folder / "ted.sys1.eng"), references)
     second = multi_bleu(read_lines(folder / "ted.sys2.eng"), references)
-    # As multi-bleu.perl prints them: BLEU, precisions, penalty and lengths.
+    # Output of multi-bleu.perl: BLEU, precisions, brevity penalty and lengths.
     assert f"{first.score:.2f} {second.score:.2f}" == "22.44 24.04"
     assert [round(p, 1) for p in first.bleu.precisions] == [59.7, 30.3, 17.2, 10.1]
     assert round(first.bleu.bp, 3) == 0.947
     assert (first.bleu.sys_len, first.bleu.ref_len) == (45672, 48183)
 
 
-def test_detokenized_ted_scores_as_compare_mt_expects(shared_dir):
+def test_detokenized_ted_agrees_with_compare_mt(shared_dir):
     folder = shared_dir / "reference_scores/compare-mt"
     result = sacre_bleu(
         read_lines(folder / "ted.sys1.detok.eng"),
@@ -56,7 +56,7 @@ def test_detokenized_ted_scores_as_compare_mt_expects(shared_dir):
     assert result.score == pytest.approx(21.7106, abs=1e-4)
 
 
-def test_wmt17_systems_score_as_published(shared_dir):
+def test_wmt17_systems_agree_with_published_scores(shared_dir):
     folder = shared_dir / "reference_scores/wmt17_en_de_systems"
     references = read_lines(folder / "reference.de")
     with open(folder / "EXPECTED_SCORES.tsv", newline="") as file:
@@ -71,7 +71,7 @@ def test_wmt17_systems_score_as_published(shared_dir):
 
 
 @pytest.mark.parametrize("system", sorted(_PERL_PAPER_BLEU))
-def test_wmt17_systems_have_the_perl_scripts_paper_bleu(shared_dir, system):
+def test_paper_bleu_of_wmt17_systems_agrees_with_perl(shared_dir, system):
     folder = shared_dir / "reference_scores/wmt17_en_de_systems"
     result = paper_bleu(
         read_lines(folder / f"{system}.txt"), read_lines(folder / "reference.de"), "de"
@@ -83,7 +83,7 @@ def test_wmt17_systems_have_the_perl_scripts_paper_bleu(shared_dir, system):
     ("split", "expected", "expected_paper"),
     [("test_2016_flickr", 38.47, 38.47), ("val", 39.32, 39.30)],
 )
-def test_tensor2tensors_multi30k_outputs_score_as_recorded(
+def test_multi30k_outputs_of_tensor2tensor_have_the_recorded_scores(
     shared_dir, split, expected, expected_paper
 ):
     hypotheses = read_lines(
@@ -96,23 +96,23 @@ def test_tensor2tensors_multi30k_outputs_score_as_recorded(
     assert round(paper_bleu(hypotheses, references, "de").score, 2) == expected_paper
 
 
-def test_multi_bleu_is_the_geometric_mean_worked_by_hand():
-    # a b c d e | a b c d f: 4/5 words, 3/4, 2/3 and 1/2 n-grams match, no penalty.
+def test_multi_bleu_is_the_geometric_mean_of_precisions():
+    # 4/5 words, 3/4 bigrams, 2/3 trigrams and 1/2 4-grams match; no brevity penalty.
     result = multi_bleu(["a b c d e"], ["a b c d f"])
     assert result.score == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
     assert result.bleu.bp == 1.0
 
 
-def test_a_short_output_pays_the_brevity_penalty():
-    # Every n-gram of the 4 words matches a reference of 6: exp(1 - 6/4).
+def test_short_output_has_a_brevity_penalty():
+    # All n-grams match; the lengths are 4 and 6 words: exp(1 - 6/4).
     result = multi_bleu(["a b c d"], ["a b c d e f"])
     assert result.score == pytest.approx(100 * math.exp(1 - 6 / 4))
     assert result.bleu.bp == pytest.approx(math.exp(-0.5))
 
 
-def test_multi_bleu_clips_repeated_words_and_sums_over_the_corpus():
-    # Line 1: "the" counts twice at most. Line 2 matches whole. Words: (2+4)/8,
-    # pairs: (0+3)/6, triples: (0+2)/4, quadruples: (0+1)/2; 8 words against 7.
+def test_multi_bleu_clips_counts_and_sums_over_the_corpus():
+    # In line 1 "the" counts at most twice; line 2 matches completely. Unigrams:
+    # (2+4)/8, bigrams: (0+3)/6, trigrams: (0+2)/4, 4-grams: (0+1)/2; 8 against 7 words.
     result = multi_bleu(["the the the the", "a b c d"], ["the x the", "a b c d"])
     assert result.score == pytest.approx(100 * (6 / 8 * 3 / 6 * 2 / 4 * 1 / 2) ** 0.25)
 
@@ -122,14 +122,14 @@ def test_multi_bleu_does_not_smooth():
     assert sacre_bleu(["a b c x"], ["a b c d"], tokenize="none").score > 0.0
 
 
-def test_a_compound_is_split_once_and_a_lone_dash_is_not():
+def test_splits_compounds_but_not_dashes():
     tokens = moses_tokens(
         ["Der „E-Mail-Verkehr“ \u2013 nun ja - d\u2019accord…"],
         "de",
         split_compounds=True,
     )
-    # The Perl scripts' own output: the low quote and the long dash are not in their
-    # table, and "-" between spaces is no compound.
+    # Output of the Perl scripts: the low quote and the long dash are not in their
+    # table, and "-" between spaces is not part of a compound.
     assert tokens == [
         "Der „ E ##AT##-##AT## Mail ##AT##-##AT## Verkehr &quot; \u2013 nun ja "
         "- d &apos; accord ..."
@@ -137,13 +137,13 @@ def test_a_compound_is_split_once_and_a_lone_dash_is_not():
 
 
 def test_overlapping_hyphens_split_as_in_perl():
-    # perl -pe 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g' prints exactly this.
+    # Output of perl -pe 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'.
     assert moses_tokens(["aa-b-c"], "de", split_compounds=True) == [
         "aa ##AT##-##AT## b-c"
     ]
 
 
-def test_only_german_compounds_are_split_and_the_signature_says_so():
+def test_only_german_compounds_are_split():
     lines = ["un rendez-vous avec la grand-mère ."]
     german = paper_bleu(lines, lines, "de")
     french = paper_bleu(lines, lines, "fr")
@@ -152,7 +152,7 @@ def test_only_german_compounds_are_split_and_the_signature_says_so():
     assert "|tok:moses-fr-nonaggressive|compounds:whole|" in french.signature
 
 
-def test_french_elisions_are_split_as_in_french():
+def test_splits_french_elisions_after_the_apostrophe():
     # tokenizer.perl -l fr keeps the apostrophe with the article.
     assert moses_tokens(["l'homme d'aujourd'hui."], "fr", split_compounds=False) == [
         "l&apos; homme d&apos; aujourd&apos; hui ."
@@ -160,13 +160,13 @@ def test_french_elisions_are_split_as_in_french():
 
 
 @pytest.mark.parametrize("score", [sacre_bleu, multi_bleu])
-def test_unequal_numbers_of_lines_are_refused(score):
+def test_rejects_different_numbers_of_lines(score):
     with pytest.raises(UserError, match="2 hypotheses and 1 references"):
         score(["a", "b"], ["a"])
     with pytest.raises(UserError, match="2 hypotheses and 1 references"):
         paper_bleu(["a", "b"], ["a"], "de")
 
 
-def test_no_lines_at_all_are_refused():
+def test_rejects_empty_input():
     with pytest.raises(UserError, match="at least one line"):
         sacre_bleu([], [])

@@ -1,4 +1,4 @@
-"""newstest2014's German reference is scored with ASCII quotes, as Google had it."""
+"""Tests of Google's version of newstest2014's German reference."""
 
 import unicodedata
 
@@ -20,42 +20,42 @@ def reference(newstest):
 
 
 def with_straight_quotes(line):
-    """Replaces the characters that Unicode calls a quotation mark."""
+    """Replaces every character with "QUOTATION MARK" in its Unicode name."""
     return "".join('"' if "QUOTATION MARK" in unicodedata.name(c) else c for c in line)
 
 
 def test_every_quotation_mark_becomes_ascii(reference):
-    found = with_ascii_quotes(reference)
-    assert found == [with_straight_quotes(line) for line in reference]
-    # Both numbers are those of grep -c.
-    changed = [old for old, new in zip(reference, found, strict=True) if old != new]
+    lines = with_ascii_quotes(reference)
+    assert lines == [with_straight_quotes(line) for line in reference]
+    # Both numbers were counted with grep -c.
+    changed = [old for old, new in zip(reference, lines, strict=True) if old != new]
     assert len(changed) == 306
     assert sum("„" in line for line in changed) == 304
 
 
-def test_a_copy_with_ascii_quotes_is_a_perfect_translation(reference):
+def test_copy_with_ascii_quotes_is_a_perfect_translation(reference):
     copy = [with_straight_quotes(line) for line in reference]
     result = paper_bleu(copy, reference, "de")
     assert result.score == pytest.approx(100)
     assert "|punct:ascii|refquotes:ascii|tok:moses-de-" in result.signature
-    # Against the official reference it loses the low quotes alone: Moses makes ASCII
-    # of the other double quotes, and of no single ones.
+    # Against the official reference only the low quotes differ, because Moses converts
+    # the other double quotes to ASCII.
     assert result.original_quotes.score < 99
     assert "refquotes" not in result.original_quotes.signature
 
 
-def test_the_official_reference_is_no_perfect_translation(reference):
+def test_official_reference_is_not_a_perfect_translation(reference):
     result = paper_bleu(reference, reference, "de")
     assert result.score < 99
     assert result.original_quotes.score == pytest.approx(100)
 
 
-def test_the_reference_is_recognised_however_its_words_are_spaced(reference):
+def test_recognises_the_reference_with_any_white_space(reference):
     assert with_ascii_quotes([f" {line} \r" for line in reference])
     assert with_ascii_quotes([line.replace(" ", "  ") for line in reference])
 
 
-def test_no_other_reference_is_recognised(reference, newstest):
+def test_recognises_no_other_reference(reference, newstest):
     # The 2,737 lines of sacreBLEU's `wmt14`.
     numbers = map(int, read_lines(newstest / "newstest2014-deen.2737.idx"))
     subset = [reference[number] for number in numbers]
@@ -70,7 +70,7 @@ def test_no_other_reference_is_recognised(reference, newstest):
         assert with_ascii_quotes(lines) is None
 
 
-def test_several_references_and_other_languages_keep_their_quotes(reference):
+def test_multiple_references_and_other_languages_keep_their_quotes(reference):
     copy = [with_straight_quotes(line) for line in reference]
     tokens, first, second = (
         moses_tokens(lines, "de", split_compounds=True)

@@ -1,4 +1,4 @@
-"""A score says what it is, how it was computed and of what."""
+"""Tests of the scores of a split."""
 
 import json
 
@@ -12,8 +12,8 @@ from t2t_repro.translation.translator import Translation
 from tests import tiny
 
 
-class Reader:
-    """Translates by a table, as a translator would."""
+class TableTranslator:
+    """Translator that looks up the translations in a table."""
 
     def __init__(self, table):
         self.table = table
@@ -31,31 +31,31 @@ PAIRS = [
 ]
 
 
-def test_perfect_translations_reach_one_hundred():
-    found, translations = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
-    assert round(found.bleu, 6) == round(found.paper_bleu, 6) == 100
-    assert found.sentences == 2
-    assert found.tokens == 8 + 9
+def test_perfect_translations_score_100():
+    score, translations = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
+    assert round(score.bleu, 6) == round(score.paper_bleu, 6) == 100
+    assert score.sentences == 2
+    assert score.tokens == 8 + 9
     assert [translation.text for translation in translations] == [t for _, t in PAIRS]
 
 
-def test_the_score_is_that_of_sacrebleu():
+def test_score_agrees_with_sacrebleu():
     table = {"one": "Das ist ein Satz .", "two": "Hier steht ein ganz anderer Satz ."}
-    found, _ = evaluate(Reader(table), PAIRS, "de")
+    score, _ = evaluate(TableTranslator(table), PAIRS, "de")
     references = [target for _, target in PAIRS]
     expected = sacrebleu.corpus_bleu([table["one"], table["two"]], [references])
-    assert abs(found.bleu - expected.score) < 1e-9
-    assert 0 < found.bleu < 100
-    assert "tok:13a" in found.signature
+    assert abs(score.bleu - expected.score) < 1e-9
+    assert 0 < score.bleu < 100
+    assert "tok:13a" in score.signature
 
 
-def test_the_text_names_each_figure():
-    found, _ = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
-    first, second, third = found.text().splitlines()
+def test_text_contains_each_score():
+    score, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
+    first, second, third = score.text().splitlines()
     assert first.startswith("BLEU 100.00  nrefs:1|case:mixed")
     assert second.startswith("the paper's BLEU 100.00  nrefs:1")
     assert third.startswith("2 sentences in ")
-    assert set(found.to_dict()) == {
+    assert set(score.to_dict()) == {
         "bleu",
         "signature",
         "paper_bleu",
@@ -66,25 +66,25 @@ def test_the_text_names_each_figure():
         "paper_bleu_original_quotes",
         "paper_signature_original_quotes",
     }
-    assert found.paper_bleu_original_quotes is None
+    assert score.paper_bleu_original_quotes is None
 
 
-def test_newstest2014_has_the_papers_figure_with_both_references(shared_dir):
+def test_newstest2014_has_paper_bleu_with_both_references(shared_dir):
     path = shared_dir / "corpora/wmt_newstest/en-de/newstest2014-deen.de"
     table = {str(n): line for n, line in enumerate(read_lines(path))}
-    found, _ = evaluate(Reader(table), list(table.items()), "de")
-    first, second, third = found.figures().splitlines()
+    score, _ = evaluate(TableTranslator(table), list(table.items()), "de")
+    first, second, third = score.figures().splitlines()
     assert first.startswith("BLEU 100.00  nrefs:1|case:mixed")
     assert "|refquotes:ascii|" in second
     assert third.startswith(
         "the paper's BLEU, original quotes 100.00  nrefs:1|case:mixed|eff:no|"
         "punct:ascii|tok:moses-de"
     )
-    assert 98 < found.paper_bleu < 99
-    assert figures_of(json.loads(json.dumps(found.to_dict()))) == found.figures()
+    assert 98 < score.paper_bleu < 99
+    assert figures_of(json.loads(json.dumps(score.to_dict()))) == score.figures()
 
 
-def test_the_result_of_a_training_is_its_score_of_the_test_split(trained):
+def test_result_of_training_is_the_score_of_the_test_split(trained):
     assert trained.result["sentences"] == tiny.SIZES["test"]
     assert 0 < trained.result["seconds"] < 60
 
@@ -98,53 +98,54 @@ TREES = [
 
 def parse_score(*outputs):
     table = dict(zip([words for words, _ in TREES], outputs, strict=True))
-    return evaluate(Reader(table), TREES, "trees")
+    return evaluate(TableTranslator(table), TREES, "trees")
 
 
-def test_perfect_parses_reach_one_hundred_and_come_back_as_trees():
-    found, parses = parse_score(*(tags for _, tags in TREES))
-    assert (found.f1, found.complete_match, found.tagging) == (100, 100, 100)
-    assert (found.repaired, found.f1_repaired_as_0, found.value) == (0, 100, 100)
+def test_perfect_parses_score_100_and_are_trees():
+    score, parses = parse_score(*(tags for _, tags in TREES))
+    assert (score.f1, score.complete_match, score.tagging) == (100, 100, 100)
+    assert (score.repaired, score.f1_repaired_as_0, score.value) == (0, 100, 100)
     assert parses[0].text == "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))"
-    assert found.text().splitlines()[0] == (
+    assert score.text().splitlines()[0] == (
         "F1 100.00  recall 100.00  precision 100.00  complete match 100.00  tagging "
         "100.00  (EVALB, COLLINS.prm, 0 errors)"
     )
 
 
-def test_an_output_that_needed_repair_counts_twice_differently():
-    # The second lacks an end: repaired it is right. The third says nothing: repaired it
-    # is a flat S, which is one of its three brackets.
+def test_scores_with_and_without_repair():
+    # The second output lacks an end tag, and its repair is correct. The third is empty,
+    # and its repair is a flat S, one of the three correct brackets.
     outputs = TREES[0][1], "FRAG NP NN /NP PRN -LRB- JJ -RRB- /FRAG", ""
-    found, parses = parse_score(*outputs)
-    assert (found.repaired, found.repaired_brackets, found.repaired_tags) == (2, 1, 1)
-    # Brackets: 3 of 3, 3 of 3, 1 of 3 where 1 was given; then 3 of 9 where 3 were.
-    assert found.recall == 100 * 7 / 9
-    assert found.precision == 100
-    assert abs(found.f1 - 100 * 14 / 16) < 1e-9
-    assert abs(found.f1_repaired_as_0 - 100 * 6 / 12) < 1e-9
-    assert found.complete_match == 100 * 2 / 3
-    # Of 3, 4 and 2 words two have a part of speech by default.
-    assert found.tagging == 100 * 7 / 9
+    score, parses = parse_score(*outputs)
+    assert (score.repaired, score.repaired_brackets, score.repaired_tags) == (2, 1, 1)
+    # The repaired parses have 3 + 3 + 1 brackets, all correct, of the treebank's 9. If
+    # repaired parses count as 0, only the 3 brackets of the first parse remain.
+    assert score.recall == 100 * 7 / 9
+    assert score.precision == 100
+    assert abs(score.f1 - 100 * 14 / 16) < 1e-9
+    assert abs(score.f1_repaired_as_0 - 100 * 6 / 12) < 1e-9
+    assert score.complete_match == 100 * 2 / 3
+    # Two of 3 + 4 + 2 words have the wrong default part of speech.
+    assert score.tagging == 100 * 7 / 9
     assert parses[2].text == "(TOP (S (NN she) (NN sings)))"
-    assert found.figures().splitlines()[1] == (
+    assert score.figures().splitlines()[1] == (
         "F1 50.00 with the 2 of 3 outputs counted as 0 that needed repair (brackets 1, "
         "parts of speech 1)"
     )
 
 
-def test_a_result_is_described_by_its_figures():
+def test_figures_of_a_result():
     parsed, _ = parse_score(*(tags for _, tags in TREES))
-    translated, _ = evaluate(Reader(dict(PAIRS)), PAIRS, "de")
-    for found in (parsed, translated):
-        assert figures_of({"steps": 3} | found.to_dict()) == found.figures()
-        assert kind_of_score("trees" if found is parsed else "de") is type(found)
+    translated, _ = evaluate(TableTranslator(dict(PAIRS)), PAIRS, "de")
+    for score in (parsed, translated):
+        assert figures_of({"steps": 3} | score.to_dict()) == score.figures()
+        assert kind_of_score("trees" if score is parsed else "de") is type(score)
     assert figures_of({"steps": 3}) is None
-    # As versions without the second figure wrote it.
+    # Earlier versions did not write the second score.
     older = {k: v for k, v in translated.to_dict().items() if "original" not in k}
     assert figures_of(older) == translated.figures()
 
 
-def test_a_reference_that_is_no_tree_is_refused():
+def test_rejects_a_malformed_reference_tree():
     with pytest.raises(UserError, match="not a well-formed tree"):
-        evaluate(Reader({"tea": ""}), [("tea", "NP NN")], "trees")
+        evaluate(TableTranslator({"tea": ""}), [("tea", "NP NN")], "trees")

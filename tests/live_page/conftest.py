@@ -1,4 +1,4 @@
-"""A model's live page, opened in a real browser."""
+"""Fixtures of the live page in a real browser."""
 
 import pytest
 
@@ -9,12 +9,12 @@ browser, width, wished = in_browser.browser, in_browser.width, in_browser.wished
 
 
 @pytest.fixture(scope="module")
-def live_made(browser, tmp_path_factory):
+def shared_live(browser, tmp_path_factory):
     return Live(browser, tmp_path_factory.mktemp("live"))
 
 
 @pytest.fixture
-def live(live_made):
-    """The page as it is opened, whatever the browser has shown since."""
-    live_made.open()
-    return live_made
+def live(shared_live):
+    """Live page, reloaded for each test."""
+    shared_live.open()
+    return shared_live

@@ -1,4 +1,4 @@
-"""A model, its tokenizer, and its live page in a browser."""
+"""Live page of a random model in a browser."""
 
 import numpy as np
 import tensorflow as tf
@@ -17,20 +17,20 @@ SEARCH = DecodingConfig(3, extra_length=6)
 
 
 def ask(page, method, *values):
-    """Asks the page's model, and waits for its answer."""
+    """Calls a method of the page's model and returns the result."""
     answer = page.execute_async_script(
         "const [method, values, done] = arguments;"
         "loaded.then(() => ask(method, ...values)).then("
-        "(found) => done({found}), (error) => done({error: String(error)}))",
+        "(result) => done({result}), (error) => done({error: String(error)}))",
         method,
         values,
     )
     assert "error" not in answer, answer
-    return answer["found"]
+    return answer["result"]
 
 
 class Live:
-    """A model, rounded as the page holds it, its tokenizer and its open page."""
+    """Random model with weights rounded as in the page, its tokenizer and its page."""
 
     def __init__(self, browser, folder, kind="sentencepiece", **settings):
         self.hparams = HParams(
@@ -42,7 +42,7 @@ class Live:
         size = 300 if kind == "sentencepiece" else 60
         build_vocabulary(kind, lines, size, path)
         self.tokenizer = load_tokenizer(path)
-        self.model = self.made()
+        self.model = self.new_model()
         page = live_page(
             *(self.model, self.hparams, path.read_bytes(), path.name, "model"), "one"
         )
@@ -56,7 +56,7 @@ class Live:
         self.page.get("about:blank")
         self.page.get(self.address)
 
-    def made(self, **changes):
+    def new_model(self, **changes):
         model = build_model(self.hparams.replace(**changes), self.tokenizer.vocab_size)
         generator = np.random.default_rng(1)
         for variable in model.trainable_variables:
@@ -73,17 +73,17 @@ class Live:
         return list(translator.translate_lines(texts))
 
     def assert_translations(self, texts, expected, changes=None):
-        """Asserts that the page translates texts as expected of Python."""
-        found = [
+        """Asserts that the page's translations equal those of Python."""
+        results = [
             ask(self.page, "translate", text, {"changes": changes}) for text in texts
         ]
-        for name, of_python in (("translation", "text"), ("tokens", "tokens")):
-            assert [each[name] for each in found] == [
-                getattr(each, of_python) for each in expected
+        for name, attribute in (("translation", "text"), ("tokens", "tokens")):
+            assert [each[name] for each in results] == [
+                getattr(each, attribute) for each in expected
             ]
-        # Scores of random weights are tens of nats, and float32 in Python.
+        # Random weights have scores of tens of nats, in float32 in Python.
         np.testing.assert_allclose(
-            [each["score"] for each in found],
+            [each["score"] for each in results],
             [each.score for each in expected],
             rtol=2e-5,
         )

@@ -1,4 +1,4 @@
-"""Nothing that axe-core calls serious or critical is in any view of the live page."""
+"""Tests of the accessibility of each view of the live page with axe-core."""
 
 import pytest
 
@@ -13,15 +13,16 @@ VIEWS = ("translate", "architecture", "attention", "whatif", "formulas")
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_live_page(live, wished, width, view):
-    # A new part of the same address would reload the page by itself, at some moment.
+def test_live_page_has_no_findings(live, wished, width, view):
+    # A change of only the fragment would reload the page asynchronously.
     live.page.get("about:blank")
     live.page.get(f"{live.address}#view={view}&text=one%20two")
-    WebDriverWait(live.page, 60).until(lambda page: shown(page) == f"to-{view}")
+    WebDriverWait(live.page, 60).until(lambda page: current(page) == f"to-{view}")
     assert findings(live.page) == []
 
 
-def shown(page):
+def current(page):
+    """Returns the id of the current view's link."""
     return page.execute_script(
         "return document.querySelector('#view h2') && "
         "document.querySelector('#views [aria-current]').id"

@@ -1,4 +1,4 @@
-"""The model in the page computes what the model in Python computes."""
+"""Tests of the live page's model against the model in Python."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ ODD = [
 TEXTS = [source for source, _ in tiny.pairs("train")[:20]] + ODD
 
 
-def test_translations_subwords_and_scores_are_those_of_translate(live):
+def test_translations_tokens_and_scores_equal_those_of_python(live):
     assert [ask(live.page, "encode", text) for text in TEXTS] == [
         live.ids(text) for text in TEXTS
     ]
@@ -31,7 +31,7 @@ def test_translations_subwords_and_scores_are_those_of_translate(live):
     live.assert_translations(TEXTS, expected)
 
 
-def test_anybody_can_ask_the_page(live):
+def test_page_has_a_javascript_api(live):
     answer = live.page.execute_async_script(
         "transformer.translate('one two').then(arguments[0])"
     )
@@ -68,47 +68,49 @@ def test_anybody_can_ask_the_page(live):
         ),
     ],
 )
-def test_other_options_translate_alike(browser, tmp_path, kind, settings):
-    made = Live(browser, tmp_path, kind, **settings)
-    made.assert_translations(TEXTS, made.translations(TEXTS))
+def test_translations_with_other_options(browser, tmp_path, kind, settings):
+    live = Live(browser, tmp_path, kind, **settings)
+    live.assert_translations(TEXTS, live.translations(TEXTS))
 
 
 @pytest.mark.parametrize(
     "search", [DecodingConfig(1, extra_length=6), DecodingConfig(5, 1.5, 6)]
 )
-def test_beam_and_alpha_are_free(live, search):
+def test_beam_size_and_alpha_can_be_changed(live, search):
     options = {"beamSize": search.beam_size, "alpha": search.alpha}
     for text, each in zip(TEXTS, live.translations(TEXTS, search=search), strict=True):
-        found = ask(live.page, "translate", text, options)
-        assert found["translation"] == each.text
-        assert found["score"] == pytest.approx(each.score, rel=2e-5)
+        result = ask(live.page, "translate", text, options)
+        assert result["translation"] == each.text
+        assert result["score"] == pytest.approx(each.score, rel=2e-5)
 
 
-def test_a_prefix_is_followed(live):
+def test_translations_begin_with_the_prefix(live):
     translator = Translator(live.model, live.tokenizer, SEARCH)
     prefix = live.ids("drei vier")[:-1]
     (each,) = translator.translate_window(["one two"], prefixes=["drei vier"])
-    found = ask(live.page, "translate", "one two", {"prefix": prefix})
-    assert found["translation"] == each.text
-    assert found["score"] == pytest.approx(each.score, rel=2e-5)
+    result = ask(live.page, "translate", "one two", {"prefix": prefix})
+    assert result["translation"] == each.text
+    assert result["score"] == pytest.approx(each.score, rel=2e-5)
 
 
-def test_attention_and_logits_are_those_of_the_model(live):
+def test_attention_and_logits_equal_those_of_python(live):
     source, target = live.ids("one two three"), live.ids("eins zwei")
-    seen = ask(live.page, "inspect", source, target)
+    tensors = ask(live.page, "inspect", source, target)
     inputs = {"inputs": tf.constant([source]), "targets": tf.constant([target])}
-    np.testing.assert_allclose(rows(seen["logits"]), live.model(inputs)[0], atol=1e-4)
+    np.testing.assert_allclose(
+        rows(tensors["logits"]), live.model(inputs)[0], atol=1e-4
+    )
     maps = attention_maps(live.model, inputs["inputs"], inputs["targets"])
     assert len(maps) == 6
     for name, weights in maps.items():
-        steps = seen[f"{name}/steps"]
-        found = [rows([row["weights"] for row in head]) for head in steps]
-        np.testing.assert_allclose(found, weights[0], atol=1e-4)
+        steps = tensors[f"{name}/steps"]
+        heads = [rows([row["weights"] for row in head]) for head in steps]
+        np.testing.assert_allclose(heads, weights[0], atol=1e-4)
 
 
-def rows(found):
-    """Reads rows of numbers; a typed array comes as an object of its places."""
+def rows(values):
+    """Returns rows of numbers; Selenium returns typed arrays as objects."""
     return [
         [row[str(n)] for n in range(len(row))] if isinstance(row, dict) else row
-        for row in found
+        for row in values
     ]

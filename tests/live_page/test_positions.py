@@ -1,4 +1,4 @@
-"""The positions of the live page turn as the rotation formula says (section 3.5)."""
+"""Tests of the live page's positional encodings, which rotate (section 3.5)."""
 
 import math
 import re
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.medium
 POS, K = 7, 9
 
 
-def formulas(live, **chosen):
-    """Opens the view; returns its text once it is drawn."""
-    values = "&".join(f"{key}={value}" for key, value in chosen.items())
+def formulas(live, **settings):
+    """Opens the view of the formulas and returns its text."""
+    values = "&".join(f"{key}={value}" for key, value in settings.items())
     live.page.get("about:blank")
     live.page.get(f"{live.address}#view=formulas&{values}")
     WebDriverWait(live.page, 60).until(
@@ -28,20 +28,20 @@ def formulas(live, **chosen):
 
 
 def numbers(text):
-    found = re.findall(r"-?[\d.]+(?:e-?\d+)?", text.replace("\N{MINUS SIGN}", "-"))
-    return [float(each) for each in found]
+    matches = re.findall(r"-?[\d.]+(?:e-?\d+)?", text.replace("\N{MINUS SIGN}", "-"))
+    return [float(match) for match in matches]
 
 
-# Radians per position of pair i of 16 channels, and where its sine and cosine stand.
+# Radians per position of channel pair i, for 16 channels.
 FORMULAS = {
-    "sinusoid": lambda i: 10_000 ** (-i / 7),  # tensor2tensor's: the last is exact
+    "sinusoid": lambda i: 10_000 ** (-i / 7),  # T2T: the last timescale is 10,000.
     "sinusoid_halves": lambda i: 10_000 ** (-2 * i / 16),
     "sinusoid_paper": lambda i: 10_000 ** (-2 * i / 16),
 }
 
 
 @pytest.mark.parametrize("position", FORMULAS)
-def test_a_later_position_is_the_earlier_one_turned(browser, tmp_path, position):
+def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, position):
     live = Live(browser, tmp_path, position=position)
     formulas(live, pos=POS, k=K)
     assert SIZES["d_model"] == 16
@@ -62,19 +62,19 @@ def test_a_later_position_is_the_earlier_one_turned(browser, tmp_path, position)
         assert float(rate) == pytest.approx(omega, rel=1e-3)
         degrees = math.degrees(K * omega)
         assert numbers(angle) == [pytest.approx(degrees, abs=6e-3)]
-        here, there = (
-            [math.cos(at * omega), math.sin(at * omega)] for at in (POS, POS + K)
+        before, after = (
+            [math.cos(pos * omega), math.sin(pos * omega)] for pos in (POS, POS + K)
         )
         cos, sin = math.cos(K * omega), math.sin(K * omega)
-        turned = np.array([[cos, -sin], [sin, cos]]) @ here
-        np.testing.assert_allclose(turned, there, atol=1e-12)
+        rotated = np.array([[cos, -sin], [sin, cos]]) @ before
+        np.testing.assert_allclose(rotated, after, atol=1e-12)
         np.testing.assert_allclose(
-            [numbers(text) for text in points], [here, turned, there], atol=6e-5
+            [numbers(text) for text in points], [before, rotated, after], atol=6e-5
         )
-        np.testing.assert_allclose(circles, [here, there], atol=1e-5)
+        np.testing.assert_allclose(circles, [before, after], atol=1e-5)
 
 
-def test_what_is_chosen_moves_the_points(live):
+def test_controls_move_the_points(live):
     formulas(live, pos=POS, k=K)
     live.page.execute_script(
         "const [, k, pair] = document.querySelectorAll('.controls input');"
@@ -92,9 +92,9 @@ def test_what_is_chosen_moves_the_points(live):
 
 
 @pytest.mark.parametrize(
-    ("position", "told"),
+    ("position", "message"),
     [("learned", "learned positional embeddings"), ("none", "no positional encoding")],
 )
-def test_a_model_without_sinusoids_says_so(browser, tmp_path, position, told):
-    assert told in formulas(Live(browser, tmp_path, position=position))
+def test_model_without_sinusoids_has_a_message(browser, tmp_path, position, message):
+    assert message in formulas(Live(browser, tmp_path, position=position))
     assert browser.find_elements("css selector", ".circles") == []

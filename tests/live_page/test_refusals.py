@@ -1,4 +1,4 @@
-"""What a live page cannot hold is refused by name."""
+"""Tests of models that the live page does not support, and of packed weights."""
 
 import numpy as np
 import pytest
@@ -29,25 +29,25 @@ from tests import tiny
         ("position", "sinusoid_from_one"),
     ],
 )
-def test_options_that_the_page_does_not_compute(option, value):
-    with pytest.raises(UserError, match=f"does not compute {option}"):
+def test_rejects_unsupported_options(option, value):
+    with pytest.raises(UserError, match=f"does not support {option}="):
         model_data.live_config(HParams(**{option: value}))
 
 
-def test_vocabularies_that_the_page_does_not_know():
-    with pytest.raises(UserError, match="does not know the vocabularies of Marian"):
+def test_rejects_unsupported_vocabularies():
+    with pytest.raises(UserError, match="does not support vocabularies of Marian"):
         model_data.live_tokenizer(b"", "vocab.marian")
 
 
 @pytest.mark.medium
-def test_models_that_are_too_large_for_a_page_or_not_finite(monkeypatch):
+def test_rejects_models_that_are_too_large_or_not_finite(monkeypatch):
     model = tiny.random_model()
     monkeypatch.setattr(model_data, "MOST_PARAMETERS", 100)
-    with pytest.raises(UserError, match="a page holds 100 at most"):
+    with pytest.raises(UserError, match="live page supports at most 100"):
         model_data.packed_weights(model)
     monkeypatch.undo()
     model.embedding.table.assign(model.embedding.table * np.inf)
-    with pytest.raises(UserError, match="embedding/table holds weights that are no"):
+    with pytest.raises(UserError, match="embedding/table contains weights that are"):
         model_data.packed_weights(model)
 
 
@@ -62,5 +62,5 @@ def test_weights_are_rounded_to_sixteen_significant_bits():
     expected = np.ldexp(np.rint(fraction * 2**16), exponent - 16)
     assert np.any(expected != exact)
     bytes_ = np.frombuffer(contents, np.uint8).reshape(-1, 3)
-    whole = np.pad(bytes_, ((0, 0), (1, 0))).reshape(-1).view("<f4")
-    np.testing.assert_array_equal(whole, expected)
+    unpacked = np.pad(bytes_, ((0, 0), (1, 0))).reshape(-1).view("<f4")
+    np.testing.assert_array_equal(unpacked, expected)

@@ -1,4 +1,4 @@
-"""Each what-if of the live page is the same change made in Python."""
+"""Tests of the live page's what-if changes against the same changes in Python."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.medium
 
 
 def silent_head(live):
-    model = live.made()
+    model = live.new_model()
     kernel = model.decoder.layer_1.cross_attention.output_projection.kernel
     value = kernel.numpy()
     value[8:] = 0  # The rows of W_O that read the second head.
@@ -22,7 +22,7 @@ def silent_head(live):
 
 
 def unscaled(live):
-    model = live.made()
+    model = live.new_model()
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers_in_order():
             for name in ("self_attention", "cross_attention"):
@@ -33,18 +33,18 @@ def unscaled(live):
 
 
 def no_positions(live):
-    return live.made(position="none")
+    return live.new_model(position="none")
 
 
 def no_residual(live):
-    model = live.made()
+    model = live.new_model()
     residual = model.encoder.layer_0.feed_forward_residual
     residual.call = lambda x, sublayer, training=None: residual.layer_norm(sublayer(x))
     return model
 
 
 def no_causal_mask(live):
-    model = live.made()
+    model = live.new_model()
     for layer in model.decoder.layers_in_order():
         attention = layer.self_attention
         plain = attention.call
@@ -64,8 +64,8 @@ def no_causal_mask(live):
         (no_causal_mask, {"noCausalMask": True}),
     ],
 )
-def test_what_if_is_the_same_change_made_in_python(live, change, changes):
-    """Fifty sentences: their translations, and the loss of each reference."""
+def test_what_if_equals_the_same_change_in_python(live, change, changes):
+    """Compares the translations and reference scores of fifty sentences."""
     pairs = tiny.pairs("train")[:50]
     model = change(live)
     texts = [source for source, _ in pairs]
@@ -73,16 +73,16 @@ def test_what_if_is_the_same_change_made_in_python(live, change, changes):
 
     for texts_of_pair in pairs:
         pair = [live.ids(text) for text in texts_of_pair]
-        # Alone: without a causal mask what fills up a batch would be seen.
+        # Sentences are not batched: without a causal mask, padding would be visible.
         inputs, targets = (tf.constant([ids]) for ids in pair)
         logits = model({"inputs": inputs, "targets": targets})[0]
         log_probs = tf.nn.log_softmax(logits).numpy()
         expected = log_probs[range(len(pair[1])), pair[1]]
-        found, whole = (
+        changed, unchanged = (
             np.array(
-                [each["logProb"] for each in ask(live.page, "score", *pair, *what)]
+                [each["logProb"] for each in ask(live.page, "score", *pair, *options)]
             )
-            for what in ([changes], [])
+            for options in ([changes], [])
         )
-        np.testing.assert_allclose(found, expected, atol=1e-4)
-        assert abs(whole - expected).max() > 1e-3
+        np.testing.assert_allclose(changed, expected, atol=1e-4)
+        assert abs(unchanged - expected).max() > 1e-3

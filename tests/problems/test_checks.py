@@ -1,4 +1,4 @@
-"""Mistakes of a whole corpus are found by its statistics."""
+"""Tests of the detection of mistakes in a corpus."""
 
 import pytest
 
@@ -27,7 +27,10 @@ GERMAN = (
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Four training pairs, a validation and a test pair; returns a writer of files."""
+    """Writes four training pairs, a validation pair and a test pair.
+
+    Returns a function that overwrites a file.
+    """
 
     def write(name, lines):
         text = "".join(f"{line}\n" for line in lines)
@@ -40,81 +43,83 @@ def corpus(tmp_path):
     return write
 
 
-def found(folder, *held_out):
+def findings(folder, *held_out):
     problem = FilesProblem(str(folder), "en", "de")
     return Checks(problem, held_out or ("val", "test")).findings()
 
 
-def test_nothing_is_said_of_a_corpus_without_fault(corpus, tmp_path):
-    assert found(tmp_path) == []
+def test_no_findings_in_a_good_corpus(corpus, tmp_path):
+    assert findings(tmp_path) == []
 
 
-def test_nothing_is_said_of_the_built_in_corpus():
+def test_no_findings_in_the_built_in_corpus():
     assert Checks(TranslateEndeNumbers(), ("val", "test")).findings() == []
 
 
 @pytest.mark.parametrize("split", ["val", "test"])
-def test_swapped_sides_are_noticed_even_in_a_single_pair(corpus, tmp_path, split):
+def test_detects_swapped_sides_of_a_single_pair(corpus, tmp_path, split):
     line = 4 if split == "val" else 5
     corpus(f"{split}.en", GERMAN[line : line + 1])
     corpus(f"{split}.de", ENGLISH[line : line + 1])
-    (told,) = found(tmp_path)
-    assert told == (
+    (message,) = findings(tmp_path)
+    assert message == (
         f"the source side of the {split} split looks like the target side of the "
-        "training data, and the other way round: are its en and de files swapped?"
+        "training data, and vice versa: are its en and de files swapped?"
     )
 
 
-def test_sides_of_one_language_are_not_called_swapped(corpus, tmp_path):
+def test_ignores_swapped_sides_of_one_language(corpus, tmp_path):
     for split, lines in (("train", ENGLISH[:4]), ("val", ENGLISH[4:])):
         corpus(f"{split}.en", lines)
         corpus(f"{split}.de", lines[::-1])
-    assert found(tmp_path, "val") == []
+    assert findings(tmp_path, "val") == []
 
 
-def test_pairs_to_learn_by_heart_are_counted(corpus, tmp_path):
+def test_counts_held_out_pairs_in_the_training_data(corpus, tmp_path):
     corpus("test.en", [ENGLISH[5], ENGLISH[1], ENGLISH[2], ENGLISH[1]])
-    # The same source with another target is no such pair.
+    # A pair with the same source and another target does not count.
     corpus("test.de", [GERMAN[5], GERMAN[1], GERMAN[3], GERMAN[1]])
-    (told,) = found(tmp_path)
-    assert told.startswith("2 of 4 test pairs (50.0%) are in the training data, too;")
+    (message,) = findings(tmp_path)
+    assert message.startswith(
+        "2 of 4 test pairs (50.0%) are also in the training data:"
+    )
 
 
-def test_only_the_splits_that_are_asked_for_are_read(corpus, tmp_path):
+def test_reads_only_the_requested_splits(corpus, tmp_path):
     (tmp_path / "test.en").unlink()
-    assert found(tmp_path, "val") == []
+    assert findings(tmp_path, "val") == []
 
 
-def test_pairs_behind_the_sample_are_compared_too(corpus, tmp_path, monkeypatch):
+def test_compares_pairs_after_the_sample(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("t2t_repro.problems.checks._SAMPLE", 1)
     corpus("val.en", [ENGLISH[4], ENGLISH[3]])
     corpus("val.de", [GERMAN[4], GERMAN[3]])
-    (told,) = found(tmp_path)
-    assert told.startswith("1 of 2 val pairs (50.0%)")
+    (message,) = findings(tmp_path)
+    assert message.startswith("1 of 2 val pairs (50.0%)")
 
 
 @pytest.mark.parametrize("pairs", [4_548_885, 4_562_102, 4_500_966])
-def test_wmt16_is_recognised_by_its_number_of_pairs_in_either_direction(pairs):
-    told = wmt16_for_wmt14(pairs, "en", "de")
-    assert told is not None
-    assert told.startswith(f"the training data has {pairs:,} pairs, ")
-    assert wmt16_for_wmt14(pairs, "de", "en") == told
+def test_detects_wmt16_by_its_size_in_both_directions(pairs):
+    message = wmt16_for_wmt14(pairs, "en", "de")
+    assert message is not None
+    assert message.startswith(f"the training data has {pairs:,} pairs, ")
+    assert wmt16_for_wmt14(pairs, "de", "en") == message
     assert wmt16_for_wmt14(pairs, "en", "fr") is None
 
 
 # WMT14 and tensor2tensor's mixture in TensorFlow Datasets' catalog; the corpus of Luong
 # et al. 2015.
 @pytest.mark.parametrize("pairs", [4_508_785, 4_592_289, 4_468_840])
-def test_other_corpora_of_that_size_are_not_called_wmt16(pairs):
+def test_other_corpora_of_similar_size_are_not_wmt16(pairs):
     assert wmt16_for_wmt14(pairs, "en", "de") is None
 
 
-def test_both_sides_of_a_problem_of_one_language_are_checked():
+def test_checks_both_sides_of_a_monolingual_problem():
     class Spelling(Problem):
         name, source_lang, target_lang = "spelling", "en", "en"
 
         def pairs(self, split):
             yield from [("res@@ ume", "resume")] * 3
 
-    (told,) = [t for t in Checks(Spelling(), ("val",)).findings() if "BPE" in t]
-    assert "3 of 3 lines of train.en, 3 of 3 lines of val.en" in told
+    (message,) = [t for t in Checks(Spelling(), ("val",)).findings() if "BPE" in t]
+    assert "3 of 3 lines of train.en, 3 of 3 lines of val.en" in message

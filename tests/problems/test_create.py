@@ -1,4 +1,4 @@
-"""The names of problems and what `create` refuses."""
+"""Tests of `problems.create`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from t2t_repro import problems
 from t2t_repro.system.errors import UserError
 
 
-def test_every_name_creates_a_problem_that_bears_it(tmp_path):
+def test_every_name_creates_its_problem(tmp_path):
     (tmp_path / "train.en").touch()
     (tmp_path / "train.de").touch()
     (tmp_path / "02").mkdir()
@@ -29,12 +29,12 @@ def test_every_name_creates_a_problem_that_bears_it(tmp_path):
         ("translate_ende_number", "translate_ende_numbers"),
     ],
 )
-def test_an_unknown_name_is_refused_with_the_nearest_one(typo, meant):
+def test_unknown_name_suggests_the_nearest_one(typo, meant):
     with pytest.raises(UserError, match=f"did you mean {meant}\\?"):
         problems.create(typo)
 
 
-def test_a_language_that_the_problem_does_not_have_is_refused():
+def test_rejects_another_language():
     problem = problems.create("translate_enfr_wmt14", None, "en", "fr")
     assert problem.target_lang == "fr"
     with pytest.raises(UserError, match="--target_lang de: translate_enfr_wmt14"):

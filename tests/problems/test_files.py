@@ -1,4 +1,4 @@
-"""The user's own files: languages, splits, and each mistake's own line."""
+"""Tests of the problem `files`: languages, splits and error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_repro.system.errors import UserError
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with English and German for every split."""
+    """Folder with English and German files for every split."""
     for split, count in (("train", 3), ("val", 2), ("test", 1)):
         for lang in ("en", "de"):
             lines = "".join(f"{lang} {split} {n}\n" for n in range(count))
@@ -24,7 +24,7 @@ def _create(folder, source_lang=None, target_lang=None):
     return problems.create("files", str(folder), source_lang, target_lang)
 
 
-def test_pairs_come_in_the_order_of_the_files(folder):
+def test_pairs_are_in_the_order_of_the_files(folder):
     problem = _create(folder, "de", "en")
     assert list(problem.pairs("val")) == [
         ("de val 0", "en val 0"),
@@ -33,17 +33,17 @@ def test_pairs_come_in_the_order_of_the_files(folder):
     assert problem.description("train") == "train.de and train.en, 3 lines"
 
 
-def test_english_and_german_alone_need_no_flags(folder):
+def test_languages_default_to_english_and_german(folder):
     problem = _create(folder)
     assert (problem.source_lang, problem.target_lang) == ("en", "de")
 
 
-def test_the_second_of_two_languages_may_be_left_out(folder):
+def test_infers_the_second_of_two_languages(folder):
     assert _create(folder, source_lang="de").target_lang == "en"
     assert _create(folder, target_lang="en").source_lang == "de"
 
 
-def test_other_languages_without_flags_are_refused_with_what_is_there(folder):
+def test_ambiguous_languages_are_listed(folder):
     (folder / "train.fr.gz").touch()
     with pytest.raises(UserError, match=r"holds train\.de, train\.en, train\.fr\."):
         _create(folder)
@@ -51,12 +51,12 @@ def test_other_languages_without_flags_are_refused_with_what_is_there(folder):
         _create(folder, source_lang="en")
 
 
-def test_an_empty_folder_is_refused(tmp_path):
+def test_rejects_an_empty_folder(tmp_path):
     with pytest.raises(UserError, match=r"holds no train\.\* file"):
         _create(tmp_path)
 
 
-def test_a_missing_folder_is_refused(tmp_path):
+def test_rejects_a_missing_folder(tmp_path):
     with pytest.raises(UserError, match="needs --data_dir"):
         problems.create("files")
     with pytest.raises(UserError, match="not an existing folder"):
@@ -64,28 +64,28 @@ def test_a_missing_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("lang", ["", "../en", "e n", "en.gz"])
-def test_a_malformed_language_is_refused(folder, lang):
+def test_rejects_a_malformed_language(folder, lang):
     with pytest.raises(UserError, match="--source_lang"):
         _create(folder, lang, "de")
 
 
-def test_equal_languages_are_refused(folder):
+def test_rejects_equal_languages(folder):
     with pytest.raises(UserError, match="both en"):
         _create(folder, "en", "en")
 
 
-def test_a_missing_split_is_refused_by_file_name(folder):
+def test_missing_split_is_reported_by_file_name(folder):
     (folder / "test.de").unlink()
     with pytest.raises(UserError, match=r"test\.de does not exist .*Found: test\.en\."):
         list(_create(folder).pairs("test"))
 
 
-def test_an_unknown_split_is_refused(folder):
+def test_rejects_an_unknown_split(folder):
     with pytest.raises(UserError, match="'dev': it must be one of train, val, test"):
         list(_create(folder).pairs("dev"))
 
 
-def test_a_compressed_file_is_read_and_a_double_is_refused(folder):
+def test_reads_a_compressed_file_unless_both_exist(folder):
     text = (folder / "val.de").read_bytes()
     (folder / "val.de.gz").write_bytes(gzip.compress(text))
     with pytest.raises(UserError, match="both exist"):
@@ -94,13 +94,13 @@ def test_a_compressed_file_is_read_and_a_double_is_refused(folder):
     assert list(_create(folder).pairs("val"))[1] == ("en val 1", "de val 1")
 
 
-def test_unequal_files_are_refused(folder):
+def test_rejects_files_of_different_length(folder):
     (folder / "val.de").write_text("only one\n")
     with pytest.raises(UserError, match=r"val\.en has 2 lines but .*val\.de has 1"):
         list(_create(folder).pairs("val"))
 
 
-def test_the_fingerprint_changes_with_the_training_text_and_the_direction(folder):
+def test_fingerprint_depends_on_training_text_and_direction(folder):
     before = _create(folder).fingerprint()
     assert _create(folder).fingerprint() == before
     assert _create(folder, "de", "en").fingerprint() != before

@@ -1,4 +1,4 @@
-"""A class of one's own is a problem, and each of its mistakes is one line."""
+"""Tests of custom problem classes and their error messages."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ NUMBER = itertools.count()
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Writes a module where Python looks, and returns its name, which is new."""
+    """Returns a function that writes an importable module with a unique name."""
     monkeypatch.syspath_prepend(tmp_path)
 
-    def written(text: str) -> str:
+    def write_module(text: str) -> str:
         name = f"own_{next(NUMBER)}"
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
         return name
 
-    return written
+    return write_module
 
 
-def test_two_languages_and_pairs_are_a_problem(write):
+def test_languages_and_pairs_suffice(write):
     name = f"{write(GOOD)}:Reverse"
     problem = problems.create(name, "some/folder")
     assert (problem.name, problem.data_dir) == (name, "some/folder")
@@ -48,7 +48,7 @@ def test_two_languages_and_pairs_are_a_problem(write):
     assert problem.fingerprint() == hashlib.sha256(text).hexdigest()
 
 
-def test_the_class_is_given_the_data_directory_and_may_say_more(write):
+def test_class_gets_data_dir_and_may_override_methods(write):
     text = GOOD + (
         "    def description(self, split):\n"
         "        return f'{self.data_dir}/{split} of {self.name}'\n"
@@ -61,7 +61,7 @@ def test_the_class_is_given_the_data_directory_and_may_say_more(write):
     assert problem.fingerprint() == "reverse, version 2"
 
 
-def test_a_module_in_a_package_is_found(tmp_path, write):
+def test_finds_a_module_in_a_package(tmp_path, write):
     module = write(GOOD)
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "__init__.py").touch()
@@ -70,48 +70,50 @@ def test_a_module_in_a_package_is_found(tmp_path, write):
     assert list(problem.pairs("val")) == [("ef", "fe")]
 
 
-def test_other_languages_than_its_own_are_refused(write):
+def test_rejects_other_languages(write):
     with pytest.raises(UserError, match=r"--target_lang de: own_.* en to ne"):
         problems.create(f"{write(GOOD)}:Reverse", None, "en", "de")
 
 
-def refusal(name: str, split: str = "train") -> str:
-    """Returns why a problem is refused, when it is made or when it is read."""
-    with pytest.raises(UserError) as refused:
+def error_message(name: str, split: str = "train") -> str:
+    """Returns the error message, without prefix, of creating and reading a problem."""
+    with pytest.raises(UserError) as caught:
         problem = problems.create(name)
         list(problem.pairs(split))
         problem.description(split)
         problem.fingerprint()
-    told = str(refused.value)
-    assert told.startswith(f"problem {name}: ")
-    assert "\n" not in told
-    return told.removeprefix(f"problem {name}: ")
+    message = str(caught.value)
+    assert message.startswith(f"problem {name}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"problem {name}: ")
 
 
 @pytest.mark.parametrize("name", ["mine:", ":Mine", "a:b:c", "my corpus:Mine", "a.:B"])
-def test_a_name_that_is_none_is_refused_with_an_example(name):
-    assert "such as my_corpus:MyCorpus" in refusal(name)
+def test_malformed_name_is_reported_with_an_example(name):
+    assert "such as my_corpus:MyCorpus" in error_message(name)
 
 
 @pytest.mark.parametrize("name", ["absent_module:Mine", "json.absent:Mine"])
-def test_a_module_that_is_not_found_says_where_it_is_looked_for(name):
+def test_missing_module_is_reported_with_the_remedy(name):
     module = name.partition(":")[0]
-    assert refusal(name) == (
-        f"there is no module {module} where Python looks; run the command in the "
-        "folder that holds it, or name that folder in PYTHONPATH"
+    assert error_message(name) == (
+        f"cannot find the module {module}; run the command in the folder that "
+        "contains it, or add that folder to PYTHONPATH"
     )
 
 
-def test_a_class_that_is_not_there_is_refused_with_those_that_are(write):
+def test_missing_class_is_reported_with_the_existing_ones(write):
     module = write(GOOD)
-    told = "has no subclass of t2t_repro.problems.Problem of this name; it has"
-    assert refusal(f"{module}:Revers") == f"{module} {told} Reverse"
-    assert refusal(f"{module}:Problem") == f"{module} {told} Reverse"
-    assert refusal("json:JSONDecoder") == f"json {told} none at all"
+    fault = "has no subclass of t2t_repro.problems.Problem of this name;"
+    expected = f"{module} {fault} its subclasses are: Reverse"
+    assert error_message(f"{module}:Revers") == expected
+    assert error_message(f"{module}:Problem") == expected
+    expected = f"json {fault} its subclasses are: none"
+    assert error_message("json:JSONDecoder") == expected
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("def pairs", "def pears", "the class lacks the method pairs"),
         ('"en", "ne"', '"en", None', "its target_lang is None; give it a language"),
@@ -121,23 +123,25 @@ def test_a_class_that_is_not_there_is_refused_with_those_that_are(write):
         ("class Rev", "clas Rev", "failed: SyntaxError: invalid syntax ("),
         ("    source", "    1 / 0\n    source", "failed: ZeroDivisionError: div"),
         ("[split]", "['tr']", "failed: KeyError: 'tr' ({file}:8)"),
-        ("    def", "    name = property(str)\n    def", "making it failed: Attri"),
+        (
+            "    def",
+            "    name = property(str)\n    def",
+            "Reverse(data_dir) failed: Attri",
+        ),
         ("yield word, word[::-1]", "yield word", "pair 1 of pairs(\"train\") is 'ab'"),
-        ("word[::-1]", "len(word)", "is ('ab', 2); yield a source and a target"),
+        ("word[::-1]", "len(word)", "is ('ab', 2); it must be a source and a target"),
         ("yield word, word[::-1]", "pass", "'NoneType' object is not iterable"),
         ("    def", "    fingerprint = lambda s: 7\n    def", "its fingerprint is 7;"),
         ("    def", "    description = lambda s, t: ''\n    def", "description is ''"),
     ],
 )
-def test_a_class_that_fails_is_one_line_that_says_where(
-    tmp_path, write, old, new, told
-):
+def test_failing_class_is_reported_in_one_line(tmp_path, write, old, new, message):
     module = write(GOOD.replace(old, new, 1))
     file = tmp_path / f"{module}.py"
-    assert told.format(file=file) in refusal(f"{module}:Reverse")
+    assert message.format(file=file) in error_message(f"{module}:Reverse")
 
 
-def test_what_the_class_itself_refuses_is_told_as_it_is(write):
+def test_user_error_of_the_class_is_unchanged(write):
     text = GOOD.replace(
         "        for", "        raise UserError('no more words')\n        for"
     )

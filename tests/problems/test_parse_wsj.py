@@ -1,4 +1,4 @@
-"""The parsing problems: two layouts, sections, automatic parses, and mistakes."""
+"""Tests of the parsing problems: layouts, sections, automatic parses and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plain(tmp_path):
 
 @pytest.fixture
 def treebank(tmp_path):
-    """Every section with two files; the words tell the file."""
+    """Folder of all sections with two files each; each word is the file's name."""
     for section in SECTIONS:
         folder = tmp_path / section
         folder.mkdir()
@@ -44,14 +44,14 @@ def words(problem, split):
     return [source for source, _ in problem.pairs(split)]
 
 
-def test_plain_files_are_the_splits(plain):
+def test_reads_plain_files(plain):
     problem = create(plain)
     assert (problem.source_lang, problem.target_lang) == ("en", "trees")
     assert list(problem.pairs("val")) == [("val", "S NP NN /NP /S")] * 2
     assert problem.description("test") == "test.trees, 2 trees"
 
 
-def test_sections_2_to_21_22_and_23_are_the_splits(treebank):
+def test_splits_are_sections_2_to_21_22_and_23(treebank):
     problem = create(treebank)
     train = words(problem, "train")
     assert len(train) == 40
@@ -66,7 +66,7 @@ def test_sections_2_to_21_22_and_23_are_the_splits(treebank):
     assert problem.description("test") == "section 23, 2 trees"
 
 
-def test_the_treebank_may_lie_in_a_folder_wsj_and_be_compressed(treebank, tmp_path):
+def test_reads_a_compressed_treebank_in_folder_wsj(treebank, tmp_path):
     for path in treebank.glob("23/*.mrg"):
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
@@ -76,7 +76,7 @@ def test_the_treebank_may_lie_in_a_folder_wsj_and_be_compressed(treebank, tmp_pa
     assert words(create(outer), "test") == ["wsj_2300.mrg", "wsj_2301.mrg"]
 
 
-def test_automatic_parses_are_learned_from_too(plain):
+def test_semi_supervised_training_includes_automatic_parses(plain):
     (plain / "semi.trees").write_text(tree("one"))
     (plain / "semi.more.trees.gz").write_bytes(gzip.compress(tree("two").encode()))
     problem = create(plain, "parse_wsj_semi")
@@ -88,7 +88,7 @@ def test_automatic_parses_are_learned_from_too(plain):
     assert words(create(plain), "train") == ["train", "train"]
 
 
-def test_the_fingerprint_tells_the_training_trees(plain):
+def test_fingerprint_depends_on_the_training_trees(plain):
     before = create(plain).fingerprint()
     (plain / "test.trees").write_text(tree("other"))
     assert create(plain).fingerprint() == before
@@ -100,21 +100,21 @@ def test_the_fingerprint_tells_the_training_trees(plain):
     assert create(plain, "parse_wsj_semi").fingerprint() != semi
 
 
-def test_a_folder_is_needed_and_one_with_trees(tmp_path):
+def test_requires_a_folder_with_trees(tmp_path):
     with pytest.raises(UserError, match="parse_wsj needs --data_dir"):
         problems.create("parse_wsj")
-    with pytest.raises(UserError, match="absent is none"):
+    with pytest.raises(UserError, match="absent is not a folder"):
         create(tmp_path / "absent")
     with pytest.raises(UserError, match=r"holds neither train.trees .* nor the tree"):
         create(tmp_path)
 
 
-def test_other_languages_are_refused(plain):
+def test_rejects_other_languages(plain):
     with pytest.raises(UserError, match="--target_lang de: parse_wsj translates en"):
         problems.create("parse_wsj", str(plain), None, "de")
 
 
-def test_what_is_missing_is_named(plain):
+def test_missing_files_are_named(plain):
     (plain / "val.trees").unlink()
     with pytest.raises(UserError, match=r"val.trees does not exist"):
         words(create(plain), "val")
@@ -128,14 +128,14 @@ def test_what_is_missing_is_named(plain):
         words(create(plain), "dev")
 
 
-def test_a_missing_section_is_named(treebank):
+def test_missing_section_is_named(treebank):
     for path in treebank.glob("07/*.mrg"):
         path.unlink()
     with pytest.raises(UserError, match=r"07 holds no \*.mrg file"):
         create(treebank).fingerprint()
 
 
-def test_a_damaged_tree_is_named_by_file_and_line(treebank):
+def test_malformed_tree_is_reported_with_file_and_line(treebank):
     (treebank / "22/wsj_2201.mrg").write_text(f"{tree('fine')}( (S (NN bad)\n")
     with pytest.raises(UserError, match=r"22/wsj_2201.mrg:2: the tree that begins"):
         words(create(treebank), "val")

@@ -1,4 +1,4 @@
-"""Text that another program has preprocessed is recognised, raw text is not."""
+"""Tests of the detection of preprocessed text."""
 
 import pytest
 from sacremoses import MosesTokenizer
@@ -9,7 +9,7 @@ from t2t_repro.system.atomic_file import iterate_lines, read_lines
 NEWSTEST = "corpora/wmt_newstest"
 
 
-def found(lines, name="train.en"):
+def findings(lines, name="train.en"):
     marks = LineMarks()
     for line in lines:
         marks.add(line)
@@ -18,30 +18,30 @@ def found(lines, name="train.en"):
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 @pytest.mark.parametrize("aggressive", [False, True])
-def test_moses_tokens_of_newstest_are_recognised(shared_dir, language, aggressive):
+def test_detects_moses_tokens_of_newstest(shared_dir, language, aggressive):
     path = f"{NEWSTEST}/en-{'fr' if language == 'fr' else 'de'}/newstest2013.{language}"
     tokenizer = MosesTokenizer(language)
     lines = [
         tokenizer.tokenize(line, return_str=True, aggressive_dash_splits=aggressive)
         for line in read_lines(shared_dir / path)[:300]
     ]
-    (told,) = found(lines)
-    assert told.startswith("tokens of Moses' tokenizer in ")
+    (finding,) = findings(lines)
+    assert finding.startswith("tokens of Moses' tokenizer in ")
 
 
-def test_the_output_of_subword_nmt_is_recognised(shared_dir):
+def test_detects_the_output_of_subword_nmt(shared_dir):
     folder = shared_dir / "subword/subword-nmt"
-    # The text that it was given is Moses' tokens.
-    (moses,) = found(read_lines(folder / "corpus.en"))
-    *_, bpe = both = found(read_lines(folder / "corpus.bpe.ref.en"))
+    # The input of subword-nmt was tokenized by Moses.
+    (moses,) = findings(read_lines(folder / "corpus.en"))
+    *_, bpe = both = findings(read_lines(folder / "corpus.bpe.ref.en"))
     assert moses.startswith("tokens of Moses' tokenizer in ")
     assert bpe.startswith("BPE marks of subword-nmt in ")
     assert len(both) == 2
 
 
-def test_a_test_set_in_sgml_is_recognised():
-    # The form of newstest2014-deen-src.en.sgm.
-    (told,) = found(
+def test_detects_a_test_set_in_sgml():
+    # The format of newstest2014-deen-src.en.sgm.
+    (finding,) = findings(
         [
             '<srcset setid="newstest2014" srclang="any">',
             '<doc sysid="ref" docid="1-de" genre="news" origlang="de">',
@@ -53,7 +53,7 @@ def test_a_test_set_in_sgml_is_recognised():
         ],
         "test.en",
     )
-    assert told == (
+    assert finding == (
         "SGML markup in 5 of 7 lines of test.en, such as '<srcset "
         'setid="newstest2014" srclang="any">\'; text must be raw: keep only the text '
         "between <seg ...> and </seg>, one segment a line (sacrebleu --echo extracts "
@@ -61,7 +61,7 @@ def test_a_test_set_in_sgml_is_recognised():
     )
 
 
-def test_nothing_is_found_in_raw_corpora(shared_dir):
+def test_no_findings_in_raw_corpora(shared_dir):
     files = [
         *(shared_dir / "corpora/multi30k").glob("*.*"),
         *(shared_dir / "corpora/tatoeba-en-de").glob("*.??"),
@@ -73,7 +73,7 @@ def test_nothing_is_found_in_raw_corpora(shared_dir):
             sides[str(path)].add(line)
     assert sum(side.lines for side in sides.values()) > 400_000
     assert find_preprocessing([*sides.items()]) == []
-    # Not even a stray line.
+    # No line is marked, not even below the threshold of a report.
     assert not any(side.marked for side in sides.values())
 
 
@@ -86,8 +86,8 @@ def test_nothing_is_found_in_raw_corpora(shared_dir):
         "Ernst &amp; Young",
     ],
 )
-def test_what_web_pages_hold_is_no_mark(line):
-    assert found([line] * 10) == []
+def test_text_of_web_pages_has_no_marks(line):
+    assert findings([line] * 10) == []
 
 
 @pytest.mark.parametrize(
@@ -100,31 +100,34 @@ def test_what_web_pages_hold_is_no_mark(line):
         "Das E-Mail ##AT##-##AT## Postfach",
     ],
 )
-def test_each_token_is_a_mark(line):
-    assert len(found([line] * 10)) == 1
+def test_each_moses_token_is_a_mark(line):
+    assert len(findings([line] * 10)) == 1
 
 
-def test_a_few_stray_lines_are_no_finding():
+def test_ignores_a_few_stray_lines():
     stray = "res@@ ump@@ tion"
-    assert found([stray] * 2) == []
-    assert found([stray] * 3 + ["raw"] * 298) == []
-    (told,) = found([stray] * 3 + ["raw"] * 297)
-    assert told.startswith("BPE marks of subword-nmt in 3 of 300 lines of train.en, ")
+    assert findings([stray] * 2) == []
+    assert findings([stray] * 3 + ["raw"] * 298) == []
+    (finding,) = findings([stray] * 3 + ["raw"] * 297)
+    assert finding.startswith(
+        "BPE marks of subword-nmt in 3 of 300 lines of train.en, "
+    )
 
 
-def test_one_finding_names_every_side_that_has_the_marks():
+def test_finding_names_every_marked_side():
     sides = {"train.en": LineMarks(), "train.de": LineMarks(), "val.de": LineMarks()}
     for name, line in zip(sides, ("a@@ b", "raw", "c@@ d"), strict=True):
         for _ in range(5):
             sides[name].add(line)
-    (told,) = find_preprocessing([*sides.items()])
+    (finding,) = find_preprocessing([*sides.items()])
     assert (
-        "in 5 of 5 lines of train.en, 5 of 5 lines of val.de, such as 'a@@ b';" in told
+        "in 5 of 5 lines of train.en, 5 of 5 lines of val.de, such as 'a@@ b';"
+        in finding
     )
 
 
-def test_a_long_example_is_cut_around_its_mark():
-    (told,) = found(["x" * 500 + " a@@ b " + "y" * 500] * 3)
-    example = told.split("'")[1]
+def test_long_example_is_cut_around_its_mark():
+    (finding,) = findings(["x" * 500 + " a@@ b " + "y" * 500] * 3)
+    example = finding.split("'")[1]
     assert len(example) == 60
     assert " a@@ b " in example

@@ -1,4 +1,4 @@
-"""The generated corpus: its splits, its values, its German."""
+"""Tests of the generated corpus: splits, values and German text."""
 
 import random
 from collections import Counter
@@ -28,14 +28,14 @@ def values(problem: TranslateEndeNumbers, split: str) -> set[Value]:
 
 
 def large_numbers(problem: TranslateEndeNumbers, split: str) -> set[int]:
-    """Returns the numbers of 100 or more, wherever a split uses them."""
+    """Returns the numbers of 100 or more that occur in a split."""
     numbers = {
         part for value in values(problem, split) for part in value if part != value[0]
     }
     return {n for n in numbers if isinstance(n, int) and n >= 100}
 
 
-def test_the_splits_have_their_sizes_and_no_sentence_twice(
+def test_splits_have_their_sizes_and_unique_sentences(
     problem: TranslateEndeNumbers,
 ) -> None:
     sizes = {split: len(problem.items(split)) for split in SPLITS}
@@ -55,7 +55,7 @@ def test_test_sources_have_seven_words_or_more_on_average(
     assert sum(lengths) / len(lengths) >= 7
 
 
-def test_every_split_holds_the_six_kinds_in_equal_parts(
+def test_every_split_has_the_six_kinds_in_equal_parts(
     problem: TranslateEndeNumbers,
 ) -> None:
     for split in SPLITS:
@@ -66,7 +66,7 @@ def test_every_split_holds_the_six_kinds_in_equal_parts(
         assert max(kinds.values()) - min(kinds.values()) <= 1
 
 
-def test_a_sentence_stays_in_its_split_in_every_spelling(
+def test_splits_share_no_sentence_in_any_spelling(
     problem: TranslateEndeNumbers,
 ) -> None:
     letters = {
@@ -81,7 +81,7 @@ def test_a_sentence_stays_in_its_split_in_every_spelling(
     assert not letters["val"] & letters["test"]
 
 
-def test_training_has_every_number_below_one_hundred_day_and_month(
+def test_training_has_every_number_below_100_day_and_month(
     problem: TranslateEndeNumbers,
 ) -> None:
     pairs = dict(problem.pairs("train"))
@@ -101,12 +101,12 @@ def test_short_and_long_sentences_are_frequent(
     assert sum(length >= 10 for length in lengths) >= len(lengths) / 4
 
 
-def test_no_value_of_one_split_occurs_in_another(problem: TranslateEndeNumbers) -> None:
+def test_splits_share_no_values(problem: TranslateEndeNumbers) -> None:
     for one, other in (("test", "train"), ("val", "train"), ("test", "val")):
         assert not values(problem, one) & values(problem, other)
 
 
-def test_a_day_of_the_year_stays_in_its_split_with_or_without_a_year(
+def test_splits_share_no_day_with_or_without_a_year(
     problem: TranslateEndeNumbers,
 ) -> None:
     days = {
@@ -117,7 +117,7 @@ def test_a_day_of_the_year_stays_in_its_split_with_or_without_a_year(
     assert not days["val"] & days["train"]
 
 
-def test_a_number_above_ninety_nine_stays_in_its_split_in_every_role(
+def test_splits_share_no_number_of_100_or_more(
     problem: TranslateEndeNumbers,
 ) -> None:
     train = large_numbers(problem, "train")
@@ -125,19 +125,19 @@ def test_a_number_above_ninety_nine_stays_in_its_split_in_every_role(
     assert not large_numbers(problem, "val") & train
 
 
-def test_training_says_every_round_number_that_is_its_own_often(
+def test_round_numbers_of_the_training_split_are_frequent(
     problem: TranslateEndeNumbers,
 ) -> None:
-    said = Counter(v for item in problem.items("train") for v in item.values)
-    own = partition(random.Random(corpus.SEED))["train"]
-    assert {100, 200, 300} <= set(own.hundreds)
-    hundreds = {n for n in own.hundreds if n % 100 == 0}
-    thousands = {n for n in own.thousands if n % 1000 == 0}
-    assert min(said["number", n] for n in hundreds | thousands) >= 30
-    assert max(said["number", n] for n in own.hundreds if n % 100) < 30
+    counts = Counter(v for item in problem.items("train") for v in item.values)
+    train = partition(random.Random(corpus.SEED))["train"]
+    assert {100, 200, 300} <= set(train.hundreds)
+    hundreds = {n for n in train.hundreds if n % 100 == 0}
+    thousands = {n for n in train.thousands if n % 1000 == 0}
+    assert min(counts["number", n] for n in hundreds | thousands) >= 30
+    assert max(counts["number", n] for n in train.hundreds if n % 100) < 30
 
 
-def test_training_knows_every_english_word_of_the_other_splits(
+def test_training_has_every_english_word_of_the_other_splits(
     problem: TranslateEndeNumbers,
 ) -> None:
     words = {
@@ -153,7 +153,7 @@ def test_training_knows_every_english_word_of_the_other_splits(
 
 
 def german_of(value: Value) -> tuple[str, ...]:
-    """Returns words that the German of a value holds, by num2words."""
+    """Returns German words for a value, according to num2words."""
     kind, parts = value[0], [part for part in value if isinstance(part, int)]
     if kind in ("number", "count"):
         return (num2words(parts[0], lang="de"),)
@@ -173,7 +173,7 @@ def german_of(value: Value) -> tuple[str, ...]:
     return ()
 
 
-def test_the_german_of_all_values_agrees_with_num2words(
+def test_german_values_agree_with_num2words(
     problem: TranslateEndeNumbers,
 ) -> None:
     checked: Counter[str | int] = Counter()
@@ -186,7 +186,7 @@ def test_the_german_of_all_values_agrees_with_num2words(
     assert min(checked.values()) > 400
 
 
-def test_one_english_sentence_has_one_german_translation() -> None:
+def test_english_sentence_has_one_german_translation() -> None:
     values = partition(random.Random(corpus.SEED))["val"]
     maker = SentenceMaker(random.Random(5), values)
     translations: dict[str, str] = {}
@@ -194,13 +194,13 @@ def test_one_english_sentence_has_one_german_translation() -> None:
     for _ in range(6_000):
         for kind in KINDS:
             item = maker.make(kind)
-            known = translations.setdefault(item.source, item.target)
-            assert known == item.target
-            repeated += known is not item.target
-    assert repeated > 500  # or nothing would have been compared
+            translation = translations.setdefault(item.source, item.target)
+            assert translation == item.target
+            repeated += translation is not item.target
+    assert repeated > 500  # Enough sentences occurred repeatedly.
 
 
-def test_the_text_is_clean(problem: TranslateEndeNumbers) -> None:
+def test_text_is_clean(problem: TranslateEndeNumbers) -> None:
     for split in SPLITS:
         for pair in problem.pairs(split):
             for line in pair:
@@ -209,7 +209,7 @@ def test_the_text_is_clean(problem: TranslateEndeNumbers) -> None:
                 assert not line.endswith(",")
 
 
-def test_a_second_generation_gives_the_same_text(problem: TranslateEndeNumbers) -> None:
+def test_generation_is_reproducible(problem: TranslateEndeNumbers) -> None:
     before, fingerprint = list(problem.pairs("val")), problem.fingerprint()
     corpus._generate.cache_clear()
     corpus._digest.cache_clear()
@@ -218,14 +218,14 @@ def test_a_second_generation_gives_the_same_text(problem: TranslateEndeNumbers) 
     assert again.fingerprint() == fingerprint
 
 
-def test_the_fingerprint_follows_the_generator(
+def test_fingerprint_depends_on_the_generator(
     problem: TranslateEndeNumbers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def digest() -> str:
         corpus._digest.cache_clear()
         return problem.fingerprint()
 
-    found = {digest()}
+    fingerprints = {digest()}
     for name, value in (
         ("SEED", corpus.SEED + 1),
         ("SIZES", corpus.SIZES | {"train": 49_999}),
@@ -234,23 +234,23 @@ def test_the_fingerprint_follows_the_generator(
         with monkeypatch.context() as changed:
             changed.setattr(corpus, name, value)
             corpus._generate.cache_clear()
-            found.add(digest())
+            fingerprints.add(digest())
         corpus._generate.cache_clear()
-    assert len(found) == 4
-    assert digest() in found
+    assert len(fingerprints) == 4
+    assert digest() in fingerprints
 
 
-def test_the_first_items_are_those_of_the_whole() -> None:
+def test_limited_generation_returns_the_first_items() -> None:
     assert corpus._generate("val", 20) == corpus._generate("val")[:20]
 
 
-def test_the_problem_names_itself_and_its_splits(problem: TranslateEndeNumbers) -> None:
+def test_languages_and_description(problem: TranslateEndeNumbers) -> None:
     assert (problem.source_lang, problem.target_lang) == ("en", "de")
     assert problem.description("test") == (
         "translate_ende_numbers, generated test split, 2,000 lines"
     )
 
 
-def test_an_unknown_split_is_the_users_mistake(problem: TranslateEndeNumbers) -> None:
+def test_rejects_an_unknown_split(problem: TranslateEndeNumbers) -> None:
     with pytest.raises(UserError, match=r"dev.*train, val, test"):
         list(problem.pairs("dev"))

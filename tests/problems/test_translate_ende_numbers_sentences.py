@@ -1,4 +1,4 @@
-"""Whole sentences: German word order and agreement, written out by hand."""
+"""Tests of German word order and agreement with hand-written translations."""
 
 import random
 
@@ -19,7 +19,7 @@ VERBS = {verb.en: verb for verb in lexicon.THING_VERBS}
 BOOKS = Phrase("twenty-three books", "dreiundzwanzig Bücher")
 FRIDAY = Phrase("on Friday the third of March", "am Freitag, dem dritten März,")
 MEETING = Phrase("the meeting", "die Sitzung")
-KNOWN = Phrase("we know that", "wir wissen, dass")
+WE_KNOW_THAT = Phrase("we know that", "wir wissen, dass")
 NOTHING = Phrase("", "")
 
 
@@ -46,7 +46,7 @@ def who(name: str) -> Phrase:
         ),
     ],
 )
-def test_a_main_clause_puts_the_rest_of_the_verb_last(
+def test_main_clause_ends_with_the_rest_of_the_verb(
     subject: str, verb: str, tense: str, expected: str
 ) -> None:
     group = clauses.conjugate(VERBS[verb], SUBJECTS[subject].person, tense)
@@ -62,15 +62,15 @@ def test_a_main_clause_puts_the_rest_of_the_verb_last(
         ("pick up", "future", "er dreiundzwanzig Bücher abholen wird"),
     ],
 )
-def test_a_that_clause_ends_with_its_finite_verb(
+def test_that_clause_ends_with_its_finite_verb(
     verb: str, tense: str, expected: str
 ) -> None:
     group = clauses.conjugate(VERBS[verb], "3", tense)
-    sentence = clauses.that_clause(KNOWN, who("he"), group, BOOKS)
+    sentence = clauses.that_clause(WE_KNOW_THAT, who("he"), group, BOOKS)
     assert sentence.de == f"wir wissen, dass {expected}"
 
 
-def test_an_adverb_in_front_moves_the_subject_behind_the_verb() -> None:
+def test_subject_follows_the_verb_after_an_adverb() -> None:
     group = clauses.conjugate(VERBS["buy"], "p", "past")
     yesterday = Phrase("yesterday", "gestern")
     sentence = clauses.inverted_clause(yesterday, who("the children"), group, BOOKS)
@@ -78,7 +78,7 @@ def test_an_adverb_in_front_moves_the_subject_behind_the_verb() -> None:
     assert sentence.de == "gestern kauften die Kinder dreiundzwanzig Bücher"
 
 
-def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
+def test_date_keeps_its_comma_except_at_the_end() -> None:
     begins = clauses.conjugate(lexicon.VERBS["begin"], "3", "present")
     takes_place = clauses.conjugate(lexicon.VERBS["take place"], "3", "present")
     date = "am Freitag, dem dritten März"
@@ -89,7 +89,7 @@ def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
     assert clauses.main_clause(MEETING, takes_place, FRIDAY).de == (
         f"die Sitzung findet {date}, statt"
     )
-    assert clauses.that_clause(KNOWN, MEETING, takes_place, FRIDAY).de == (
+    assert clauses.that_clause(WE_KNOW_THAT, MEETING, takes_place, FRIDAY).de == (
         f"wir wissen, dass die Sitzung {date}, stattfindet"
     )
     assert clauses.inverted_clause(FRIDAY, MEETING, begins, NOTHING).de == (
@@ -97,7 +97,7 @@ def test_a_date_keeps_its_comma_only_where_the_sentence_goes_on() -> None:
     )
 
 
-def test_the_train_leaves_with_a_separable_verb() -> None:
+def test_separable_verb_of_departure() -> None:
     train, time = Phrase("the train", "der Zug"), Phrase("at noon", "um zwölf Uhr")
     sentences = {
         tense: clauses.main_clause(
@@ -113,7 +113,7 @@ def test_the_train_leaves_with_a_separable_verb() -> None:
 
 
 def phrases_of(noun: str, number: int) -> PhraseMaker:
-    """Makes phrases which can only be about one noun and number."""
+    """Returns a generator of phrases with only this noun and number."""
     values = Values(
         hundreds=[number],
         thousands=[number],
@@ -146,11 +146,11 @@ def test_numbered_things_agree_in_case_and_gender(
     noun: str, case: str, plain: str, green: str
 ) -> None:
     maker = phrases_of(noun, 2)
-    made = {maker.numbered(one_noun(noun), case) for _ in range(300)}
-    german = {phrase.en: phrase.de for phrase in made}
+    phrases = {maker.numbered(one_noun(noun), case) for _ in range(300)}
+    german = {phrase.en: phrase.de for phrase in phrases}
     assert german[f"the second {noun}"] == plain
     assert german[f"the second green {noun}"] == green
-    assert {phrase.values for phrase in made} == {(("ordinal", 2, noun),)}
+    assert {phrase.values for phrase in phrases} == {(("ordinal", 2, noun),)}
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_numbered_things_agree_in_case_and_gender(
 )
 def test_counted_things_agree_in_case(case: str, plain: str, red: str) -> None:
     maker = phrases_of("book", 16)
-    made = [maker.counted(one_noun("book"), case, few=True) for _ in range(300)]
-    german = {phrase.en: phrase.de for phrase in made}
+    phrases = [maker.counted(one_noun("book"), case, few=True) for _ in range(300)]
+    german = {phrase.en: phrase.de for phrase in phrases}
     assert german["sixteen books"] == plain
     assert german["sixteen red books"] == red
 
 
-def test_german_says_the_day_before_the_time() -> None:
+def test_german_day_precedes_the_time() -> None:
     maker = phrases_of("book", 16)
     german = {p.en: p.de for p in (maker.at_time() for _ in range(300))}
     assert german["at half past four"] == "um halb fünf"
@@ -182,7 +182,7 @@ def test_german_says_the_day_before_the_time() -> None:
     )
 
 
-# Written down by hand, with the article of a dictionary, not taken from the lexicon.
+# Written by hand from a dictionary, independently of the lexicon.
 ARTICLES = {
     "der": "Apfel Brief Schlüssel Stein Tisch Stuhl Baum",
     "die": "Lampe Flasche Tasse Münze Blume Tür Bank",
@@ -190,7 +190,7 @@ ARTICLES = {
 }
 
 
-def test_every_noun_has_the_gender_of_the_dictionary() -> None:
+def test_nouns_have_the_gender_of_the_dictionary() -> None:
     genders = {"m": "der", "f": "die", "n": "das"}
     expected = {noun: art for art, nouns in ARTICLES.items() for noun in nouns.split()}
     assert {noun.de: genders[noun.gender] for noun in lexicon.NOUNS} == expected

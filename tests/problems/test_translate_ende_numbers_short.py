@@ -1,4 +1,4 @@
-"""Short inputs and their spellings: German written out by hand."""
+"""Tests of short inputs and spellings with hand-written German."""
 
 import random
 
@@ -15,8 +15,8 @@ from t2t_repro.problems.translate_ende_numbers.words import words
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, str]:
-    """German by English of many short inputs that state one value of each kind."""
+def german_by_english() -> dict[str, str]:
+    """Translations of many short inputs with a few values of each kind."""
     values = Values(
         hundreds=[365],
         thousands=[4096],
@@ -28,8 +28,8 @@ def made() -> dict[str, str]:
         prices=[(17, 0), (0, 1), (49, 5)],
     )
     maker = ShortMaker(random.Random(3), values)
-    made = (maker.make(kind) for _ in range(3_000) for kind in KINDS)
-    return {phrase.en: phrase.de for phrase in map(clauses.finish, made)}
+    inputs = (maker.make(kind) for _ in range(3_000) for kind in KINDS)
+    return {phrase.en: phrase.de for phrase in map(clauses.finish, inputs)}
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def made() -> dict[str, str]:
         ("forty-nine euros and five cents", "neunundvierzig Euro und fünf Cent"),
     ],
 )
-def test_a_value_alone_is_translated_as_in_a_dictionary(
-    made: dict[str, str], en: str, de: str
+def test_translates_single_values(
+    german_by_english: dict[str, str], en: str, de: str
 ) -> None:
-    assert made[en] == de
+    assert german_by_english[en] == de
 
 
 def test_clauses_without_a_value_have_german_word_order() -> None:
     maker = ShortMaker(random.Random(7), Values("train"))
-    made = (maker.make("clause") for _ in range(60_000))
-    german_of = {phrase.en: phrase.de for phrase in made}
+    inputs = (maker.make("clause") for _ in range(60_000))
+    german_of = {phrase.en: phrase.de for phrase in inputs}
     expected = {
         "they will arrive tomorrow": "sie werden morgen ankommen",
         "tomorrow they will arrive": "morgen werden sie ankommen",
@@ -77,13 +77,13 @@ def test_clauses_without_a_value_have_german_word_order() -> None:
         "last year we visited Maria": "letztes Jahr besuchten wir Maria",
         "the meeting will take place": "die Sitzung wird stattfinden",
     }
-    known = {en: de for en, de in expected.items() if split_of(en) == "train"}
-    assert len(known) >= 5
-    assert known.items() <= german_of.items()
+    in_train = {en: de for en, de in expected.items() if split_of(en) == "train"}
+    assert len(in_train) >= 5
+    assert in_train.items() <= german_of.items()
     assert all(split_of(en) == "train" for en in german_of)
 
 
-def test_the_present_tense_agrees_with_its_subject() -> None:
+def test_present_tense_agrees_with_its_subject() -> None:
     verbs = {verb.en: verb for verb in (*lexicon.THING_VERBS, *lexicon.PERSON_VERBS)}
     forms = {
         (verb, person): clauses.conjugate(verbs[verb], person, "present")
@@ -120,14 +120,14 @@ def test_the_present_tense_agrees_with_its_subject() -> None:
         ("n", DATIVE, "einem alten"),
     ],
 )
-def test_an_adjective_after_the_indefinite_article(
+def test_adjective_after_the_indefinite_article(
     gender: str, case: str, expected: str
 ) -> None:
     adjective = german.after_indefinite("alt", case, gender)
     assert f"{german.indefinite(case, gender)} {adjective}" == expected
 
 
-def test_an_stands_before_a_vowel() -> None:
+def test_article_is_an_before_a_vowel() -> None:
     phrases = [f"{english.indefinite(word)} {word}" for word in ("egg", "old", "key")]
     assert phrases == ["an egg", "an old", "a key"]
 
@@ -144,14 +144,12 @@ def test_an_stands_before_a_vowel() -> None:
         ("upper case", "FORTY-TWO TREES", "zweiundvierzig Bäume"),
     ],
 )
-def test_every_spelling_of_english_has_its_german(
-    spelling: str, en: str, de: str
-) -> None:
-    made = respell("forty-two trees", "zweiundvierzig Bäume", spelling)
-    assert made == (en, de)
+def test_german_of_every_english_spelling(spelling: str, en: str, de: str) -> None:
+    pair = respell("forty-two trees", "zweiundvierzig Bäume", spelling)
+    assert pair == (en, de)
 
 
-def test_one_spelling_of_english_has_one_german() -> None:
+def test_each_english_spelling_has_one_german() -> None:
     german_of: dict[str, set[str]] = {}
     for spelling in SPELLINGS:
         en, de = respell("I will read", "ich werde lesen", spelling)
@@ -164,7 +162,7 @@ def test_one_spelling_of_english_has_one_german() -> None:
     }
 
 
-def test_words_have_their_german() -> None:
+def test_translates_single_words() -> None:
     german_of = {word.en: word.de for word in words()}
     expected = {
         "zero": "null",

@@ -1,4 +1,4 @@
-"""The wording of numbers agrees with num2words, an independent library."""
+"""Tests of the wording of numbers, dates, times and prices."""
 
 import pytest
 from num2words import num2words
@@ -10,7 +10,7 @@ from t2t_repro.problems.translate_ende_numbers.german import (
     NOMINATIVE,
 )
 
-# All up to 2,100, then every 37th: it meets each digit in each place.
+# All numbers up to 2,100, then every 37th, which includes each digit in each place.
 NUMBERS = (*range(1, 2100), *range(2100, 100_000, 37))
 
 
@@ -19,7 +19,7 @@ def test_german_cardinals_agree_with_num2words() -> None:
         assert german.cardinal(n) == num2words(n, lang="de")
 
 
-def test_english_cardinals_agree_with_num2words_without_its_comma() -> None:
+def test_english_cardinals_agree_with_num2words_except_for_commas() -> None:
     for n in (0, *NUMBERS):
         assert english.cardinal(n) == num2words(n, lang="en").replace(",", "")
 
@@ -60,13 +60,11 @@ def test_years_agree_with_num2words_in_both_languages() -> None:
         (11, 59, "one minute to twelve", "eine Minute vor zwölf"),
     ],
 )
-def test_clock_times_read_as_people_say_them(
-    hour: int, minute: int, en: str, de: str
-) -> None:
+def test_clock_times(hour: int, minute: int, en: str, de: str) -> None:
     assert (english.clock(hour, minute), german.clock(hour, minute)) == (en, de)
 
 
-def test_every_time_of_the_day_has_its_own_words_in_both_languages() -> None:
+def test_all_times_have_different_words_in_both_languages() -> None:
     times = [(hour, minute) for hour in range(1, 13) for minute in range(60)]
     assert len({english.clock(*time) for time in times}) == 720
     assert len({german.clock(*time) for time in times}) == 720
@@ -89,14 +87,14 @@ def test_every_time_of_the_day_has_its_own_words_in_both_languages() -> None:
         ),
     ],
 )
-def test_prices_follow_the_number_of_their_units(
+def test_prices_agree_with_the_number_of_their_units(
     euros: int, cents: int, en: str, de: str
 ) -> None:
     assert english.price(euros, cents) == en
     assert german.price(euros, cents, ACCUSATIVE) == de
 
 
-def test_one_euro_shows_its_case() -> None:
+def test_one_euro_is_declined() -> None:
     assert german.price(1, 0, NOMINATIVE) == "ein Euro"
     assert german.price(1, 0, DATIVE) == "einem Euro"
 
@@ -115,13 +113,13 @@ def test_one_euro_shows_its_case() -> None:
         (3, NOMINATIVE, "p", "dritten"),
     ],
 )
-def test_ordinals_take_the_weak_endings(
+def test_ordinals_have_weak_endings(
     n: int, case: str, gender: str, expected: str
 ) -> None:
     assert german.declined_ordinal(n, case, gender) == expected
 
 
-def test_dates_decline_the_day_and_keep_the_year() -> None:
+def test_dates_decline_the_day_but_not_the_year() -> None:
     assert english.date(3, 3, 1984) == "the third of March nineteen eighty-four"
     assert german.date(21, 5, DATIVE) == "einundzwanzigsten Mai"
     assert (

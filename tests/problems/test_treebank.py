@@ -1,4 +1,4 @@
-"""Files of trees: how they are laid out, cleaned and refused."""
+"""Tests of reading and cleaning files of trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from t2t_repro.problems.treebank import iterate_texts, iterate_trees
 from t2t_repro.system.errors import UserError
 
-# As the treebank's README shows a tree of the combined files.
+# A tree of the combined files in the treebank's README.
 TREEBANK = """\
 
 ( (S
@@ -29,8 +29,8 @@ def read(path, text):
     return list(iterate_trees(path))
 
 
-def test_the_treebanks_own_layout_is_read_and_cleaned(tmp_path):
-    # The trace goes, and the noun phrase that holds nothing else.
+def test_reads_and_cleans_the_treebanks_layout(tmp_path):
+    # The trace is removed, and the noun phrase that contains only the trace.
     assert read(tmp_path / "wsj_0001.mrg", TREEBANK) == [
         (
             "the dog wants to bark .",
@@ -40,19 +40,19 @@ def test_the_treebanks_own_layout_is_read_and_cleaned(tmp_path):
     ]
 
 
-def test_the_cleaned_sample_is_clean_already(shared_dir):
+def test_clean_sample_is_unchanged(shared_dir):
     path = shared_dir / "corpora/wsj_treebank_sample/dev.clean"
     words = (path.parent / "dev.sent").read_text(encoding="utf-8").splitlines()
     assert [sentence for sentence, _ in iterate_trees(path)] == words
 
 
 @pytest.mark.parametrize("root", ["", "TOP", "ROOT", "S1", "VROOT"])
-def test_the_outermost_label_is_left_out_whatever_it_is_called(tmp_path, root):
+def test_removes_the_outermost_label(tmp_path, root):
     text = f"({root} (S (NN tea)))"
     assert read(tmp_path / "t", text) == [("tea", "S NN /S")]
 
 
-def test_another_outermost_label_stays(tmp_path):
+def test_keeps_any_other_outermost_label(tmp_path):
     assert read(tmp_path / "t", "(S (NN tea))") == [("tea", "S NN /S")]
 
 
@@ -65,28 +65,28 @@ def test_another_outermost_label_stays(tmp_path):
         ("-LRB-", "-LRB-"),
     ],
 )
-def test_functional_tags_and_indices_go(tmp_path, label, clean):
+def test_removes_functional_tags_and_indices(tmp_path, label, clean):
     text = f"(TOP ({label} (NN tea)))"
     assert read(tmp_path / "t", text) == [("tea", f"{clean} NN /{clean}")]
 
 
-def test_words_and_parts_of_speech_stay_as_they_are(tmp_path):
+def test_words_and_parts_of_speech_are_unchanged(tmp_path):
     text = "(TOP (NP (CD 1\\/2) (-LRB- -LRB-) (PRP$ its) (NN-X a-b=c)))"
     tags = "NP CD -LRB- PRP$ NN-X /NP"
     assert read(tmp_path / "t", text) == [("1\\/2 -LRB- its a-b=c", tags)]
 
 
-def test_trees_may_share_a_line_or_take_several(tmp_path):
+def test_trees_may_share_a_line_or_span_several(tmp_path):
     path = tmp_path / "t"
     path.write_text("(TOP (NN a)) (TOP\n\n (NN b)) \r\n\n(TOP (NN c))")
-    found = list(iterate_texts(path))
-    assert [number for number, _ in found] == [1, 1, 5]
-    assert [tree.split() for _, tree in found] == [
+    texts = list(iterate_texts(path))
+    assert [number for number, _ in texts] == [1, 1, 5]
+    assert [tree.split() for _, tree in texts] == [
         ["(TOP", "(NN", f"{letter}))"] for letter in "abc"
     ]
 
 
-def test_a_compressed_file_is_read(tmp_path):
+def test_reads_a_compressed_file(tmp_path):
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(b"(TOP (NP (NN tea)))\n"))
     assert list(iterate_trees(path)) == [("tea", "NP NN /NP")]
@@ -96,16 +96,16 @@ def test_a_compressed_file_is_read(tmp_path):
     ("text", "fault"),
     [
         ("(TOP (NN a))\n(TOP (NN b)", ":2: the tree that begins here does not end: 1"),
-        ("(TOP (NN a))\n(TOP (NN b)))", ":2: a closing bracket closes nothing"),
+        ("(TOP (NN a))\n(TOP (NN b)))", ":2: unmatched closing bracket"),
         ("(TOP (NN a))\nnext", ":2: 'next' is outside of all brackets"),
         ("one (TOP (NN a))", ":1: 'one' is outside of all brackets"),
         ("(TOP (NN a))\n\n(TOP\n(NP a b))", ":3: not a well-formed tree"),
-        ("(TOP (NP (-NONE- *)))", ":1: a tree that holds traces and no word"),
-        ("(TOP (/NP (NN a)))", ":1: '/NP' is no label"),
+        ("(TOP (NP (-NONE- *)))", ":1: the tree contains only traces"),
+        ("(TOP (/NP (NN a)))", ":1: the label '/NP' begins with a slash"),
         ("", " is empty"),
     ],
 )
-def test_what_is_no_tree_is_refused_by_file_and_line(tmp_path, text, fault):
+def test_malformed_tree_is_reported_with_file_and_line(tmp_path, text, fault):
     with pytest.raises(UserError) as caught:
         read(tmp_path / "bad.trees", text)
     assert f"{tmp_path}/bad.trees{fault}" in str(caught.value)

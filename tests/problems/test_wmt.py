@@ -1,4 +1,4 @@
-"""The WMT problems, read from a local data set in TFDS's format; no network."""
+"""Tests of the WMT problems with a local data set in TFDS's format, without network."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SPLITS = {
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """A data directory with a local `wmt14_translate/de-en`."""
+def data_dir(tmp_path_factory):
+    """Data directory with a local `wmt14_translate/de-en`."""
     data_dir = tmp_path_factory.mktemp("wmt")
     write_local_dataset(data_dir, _SPLITS)
     return data_dir
@@ -31,7 +31,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def offline(monkeypatch):
-    """Makes every host name unknown, as on a machine without a network."""
+    """Makes every host name lookup fail, as on a machine without a network."""
 
     def unknown(*args, **kwargs):
         raise socket.gaierror(-2, "Name or service not known")
@@ -39,28 +39,28 @@ def offline(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
 
 
-def test_a_prepared_data_set_is_read_from_english_to_german(written, offline):
-    problem = problems.create("translate_ende_wmt14", str(written))
+def test_reads_a_prepared_data_set_from_english_to_german(data_dir, offline):
+    problem = problems.create("translate_ende_wmt14", str(data_dir))
     assert list(problem.pairs("train")) == _SPLITS["train"]
     assert list(problem.pairs("val")) == _SPLITS["validation"]
     assert list(problem.pairs("test")) == _SPLITS["test"]
 
 
-def test_tfds_itself_reads_the_same_data_set(written):
+def test_tfds_reads_the_local_data_set(data_dir):
     import tensorflow_datasets as tfds
 
     dataset = tfds.load(
         "wmt14_translate/de-en",
         split="train[:2]",
-        data_dir=str(written / "tfds"),
+        data_dir=str(data_dir / "tfds"),
         download=False,
     )
     texts = [example["de"].decode() for example in tfds.as_numpy(dataset)]
     assert texts == ["Satz 0 für „uns“", "Satz 1 für „uns“"]
 
 
-def test_the_description_bears_newstests_name_only_at_its_size(written):
-    problem = problems.create("translate_ende_wmt14", str(written))
+def test_description_names_newstest_only_at_its_size(data_dir):
+    problem = problems.create("translate_ende_wmt14", str(data_dir))
     assert problem.description("test") == (
         "newstest2014, 3,003 lines, WMT14 full (TFDS wmt14_translate/de-en test)"
     )
@@ -71,8 +71,8 @@ def test_the_description_bears_newstests_name_only_at_its_size(written):
     assert "1,500 lines: not the whole training set" in problem.description("train")
 
 
-def test_the_newest_version_is_read(written, tmp_path):
-    shutil.copytree(written / "tfds", tmp_path / "tfds")
+def test_reads_the_newest_version(data_dir, tmp_path):
+    shutil.copytree(data_dir / "tfds", tmp_path / "tfds")
     folder = tmp_path / "tfds/wmt14_translate/de-en"
     shutil.copytree(folder / "1.0.0", folder / "1.0.0.incomplete")
     shutil.copytree(folder / "1.0.0", folder / "1.10.0")
@@ -81,26 +81,26 @@ def test_the_newest_version_is_read(written, tmp_path):
     assert problem._prepared == folder / "1.10.0"
 
 
-def test_a_data_set_in_tfdss_own_folder_is_found_from_any_data_dir(
-    written, tmp_path, monkeypatch
+def test_finds_a_data_set_in_the_default_folder_of_tfds(
+    data_dir, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("TFDS_DATA_DIR", str(written / "tfds"))
+    monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir / "tfds"))
     problem = problems.create("translate_ende_wmt14", str(tmp_path / "elsewhere"))
     assert next(problem.pairs("test")) == tuple(_SPLITS["test"][0])
-    own = problems.create("translate_ende_wmt14", str(written / "tfds"))
-    assert next(own.pairs("test")) == tuple(_SPLITS["test"][0])
+    other = problems.create("translate_ende_wmt14", str(data_dir / "tfds"))
+    assert next(other.pairs("test")) == tuple(_SPLITS["test"][0])
 
 
-def test_the_fingerprint_follows_the_training_data(written, tmp_path):
-    first = problems.create("translate_ende_wmt14", str(written)).fingerprint()
-    again = problems.create("translate_ende_wmt14", str(written)).fingerprint()
+def test_fingerprint_depends_on_the_training_data(data_dir, tmp_path):
+    first = problems.create("translate_ende_wmt14", str(data_dir)).fingerprint()
+    again = problems.create("translate_ende_wmt14", str(data_dir)).fingerprint()
     write_local_dataset(tmp_path, {**_SPLITS, "train": _SPLITS["train"][::-1]})
     other = problems.create("translate_ende_wmt14", str(tmp_path)).fingerprint()
     assert first == again
     assert first != other
 
 
-def test_a_missing_data_set_offline_is_one_line_with_the_way_out(tmp_path, offline):
+def test_missing_data_set_offline_is_reported_with_the_remedy(tmp_path, offline):
     problem = problems.create("translate_ende_wmt14", str(tmp_path))
     start = time.monotonic()
     with pytest.raises(UserError) as caught:
@@ -113,7 +113,7 @@ def test_a_missing_data_set_offline_is_one_line_with_the_way_out(tmp_path, offli
     assert message.endswith(f"{tmp_path}/tfds/wmt14_translate/de-en.")
 
 
-def test_without_a_data_dir_tfdss_own_folder_is_used(tmp_path, monkeypatch):
+def test_default_folder_is_that_of_tfds(tmp_path, monkeypatch):
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
     assert wmt.WmtProblem("translate_ende_wmt14", None).tfds_dir == tmp_path
     monkeypatch.delenv("TFDS_DATA_DIR")
@@ -121,8 +121,8 @@ def test_without_a_data_dir_tfdss_own_folder_is_used(tmp_path, monkeypatch):
     assert wmt.WmtProblem("translate_ende_wmt14", None).tfds_dir == expected
 
 
-def test_a_truncated_copy_is_refused(written, tmp_path, offline):
-    shutil.copytree(written / "tfds", tmp_path / "tfds")
+def test_rejects_a_truncated_copy(data_dir, tmp_path, offline):
+    shutil.copytree(data_dir / "tfds", tmp_path / "tfds")
     folder = tmp_path / "tfds/wmt14_translate/de-en/1.0.0"
     train = next(folder.glob("*train*"))
     train.write_bytes(train.read_bytes()[:-5])
@@ -133,7 +133,7 @@ def test_a_truncated_copy_is_refused(written, tmp_path, offline):
             list(problem.pairs(split))
     (folder / "features.json").unlink()
     problem = problems.create("translate_ende_wmt14", str(tmp_path))
-    with pytest.raises(UserError, match="no readable TFDS data set"):
+    with pytest.raises(UserError, match="not a readable TFDS data set"):
         list(problem.pairs("val"))
 
 
@@ -145,12 +145,12 @@ def test_a_truncated_copy_is_refused(written, tmp_path, offline):
         ("translate_ende_wmt_t2t", ("en", "de")),
     ],
 )
-def test_each_problem_asks_tfds_for_a_data_set_with_its_languages(
+def test_each_problem_requests_its_data_set_from_tfds(
     name, languages, tmp_path, monkeypatch
 ):
     import tensorflow_datasets as tfds
 
-    # TFDS's own mock: the real builders' features, random text, no download.
+    # TFDS's mock has the features of the real builders and random text.
     monkeypatch.setattr(wmt, "_require_network", lambda: None)
     with tfds.testing.mock_data(num_examples=5):
         problem = problems.create(name, str(tmp_path))
@@ -159,7 +159,7 @@ def test_each_problem_asks_tfds_for_a_data_set_with_its_languages(
     assert len(pairs) == 5
 
 
-def test_an_unknown_split_is_refused(written):
-    problem = problems.create("translate_ende_wmt14", str(written))
+def test_rejects_an_unknown_split(data_dir):
+    problem = problems.create("translate_ende_wmt14", str(data_dir))
     with pytest.raises(UserError, match="'dev': it must be one of"):
         list(problem.pairs("dev"))

@@ -1,12 +1,11 @@
-"""Parallel clauses: who does what, with the German verb where it belongs.
+"""Builds parallel clauses with English and German word order.
 
-English keeps subject, verb, rest. German puts the finite verb second in a main
-clause, after whatever comes first, and last after "dass"; the rest of the verb
-(infinitive, participle, separable particle) always closes the clause.
+An English clause consists of subject, verb and rest. In a German main clause, the
+finite verb comes second, and the rest of the verb (infinitive, participle or separable
+particle) comes last. After "dass", the finite verb also moves to the end.
 
-German phrases with an apposition ("am Freitag, dem dritten März,") arrive here
-with their closing comma, which is wanted only if the clause goes on: `finish`
-removes it at the end of a sentence.
+German phrases with an apposition ("am Freitag, dem dritten März,") end in a comma.
+`finish` removes it at the end of a sentence.
 """
 
 import random
@@ -26,12 +25,12 @@ _WANT = {"1": "will", "3": "will", "p": "wollen"}
 
 
 class VerbGroup(NamedTuple):
-    """A verb in one tense and person."""
+    """Verb in one tense and person."""
 
-    en: str  # All of the English verb, e.g. "has picked up".
-    finite: str  # The German finite verb, e.g. "hat" or "holte".
-    closing: str  # What closes the German clause, e.g. "abgeholt" or "ab", or "".
-    # `closing` is a particle, written together with a finite verb that follows it
+    en: str  # Complete English verb, e.g. "has picked up".
+    finite: str  # German finite verb, e.g. "hat" or "holte".
+    closing: str  # End of the German clause, e.g. "abgeholt" or "ab"; may be empty.
+    # Whether `closing` is a particle, which is joined to a finite verb that follows it
     # ("dass er ... abholte").
     separable: bool = False
 
@@ -40,14 +39,17 @@ IS, WAS = VerbGroup("is", "ist", ""), VerbGroup("was", "war", "")
 
 
 def finish(phrase: Phrase) -> Phrase:
-    """Returns a whole sentence, without a comma left open at its end."""
+    """Removes the German comma at the end of a sentence."""
     return phrase._replace(de=phrase.de.removesuffix(","))
 
 
 def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
-    """Returns a verb in a tense: "present", "past", "perfect", "future" or "want".
+    """Conjugates a verb.
 
-    "want" is the present of wanting to do it.
+    Args:
+        verb: Verb to conjugate.
+        person: Person of the subject; see `Subject`.
+        tense: "present", "past", "perfect", "future", or "want" ("wants to buy").
     """
     third = person == "3"
     if tense == "present":
@@ -69,7 +71,7 @@ def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
 
 
 def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
-    """Returns subject, finite verb, rest, closing."""
+    """Returns a main clause; German order: subject, finite verb, rest, closing."""
     de = (subject.de, verb.finite, rest.de, verb.closing)
     return _clause((subject, verb, rest), de)
 
@@ -77,7 +79,7 @@ def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
 def inverted_clause(
     first: Phrase, subject: Phrase, verb: VerbGroup, rest: Phrase = NOTHING
 ) -> Phrase:
-    """Returns a clause that opens with something else than its subject."""
+    """Returns a main clause with `first` in front; German inverts subject and verb."""
     de = (first.de, verb.finite, subject.de, rest.de, verb.closing)
     return _clause((first, subject, verb, rest), de)
 
@@ -85,7 +87,7 @@ def inverted_clause(
 def that_clause(
     opening: Phrase, subject: Phrase, verb: VerbGroup, rest: Phrase = NOTHING
 ) -> Phrase:
-    """Returns a clause after a conjunction, with the German finite verb at its end."""
+    """Returns a subordinate clause, with the German finite verb at its end."""
     end = f"{verb.closing}{'' if verb.separable else ' '}{verb.finite}".strip()
     de = (opening.de, subject.de, rest.de, end)
     return _clause((opening, subject, verb, rest), de)
@@ -94,7 +96,15 @@ def that_clause(
 def ordered_clause(
     rng: random.Random, order: str, subject: Phrase, verb: VerbGroup, rest: Phrase
 ) -> Phrase:
-    """Returns a clause in an order: "main", "that", or "inverted" with `rest` first."""
+    """Returns a clause in one of several word orders.
+
+    Args:
+        rng: Random generator.
+        order: "main", "that" (subordinate clause) or "inverted" (`rest` in front).
+        subject: Subject of the clause.
+        verb: Conjugated verb.
+        rest: Objects and adverbials.
+    """
     if order == "that":
         return that_clause(rng.choice(OPENINGS), subject, verb, rest)
     if order == "inverted":
@@ -110,11 +120,15 @@ def action(
     *,
     timed: bool = False,
 ) -> Phrase:
-    """Returns a sentence in which somebody does something.
+    """Returns a sentence about an action, in a random tense and word order.
 
-    `rest` is objects and adverbials, in the order of each language. If `timed`, it says
-    when, so no "yesterday" is added, nor a perfect, which English does not combine with
-    a time.
+    Args:
+        rng: Random generator.
+        subject: Subject of the sentence.
+        verb: Verb to conjugate.
+        rest: Objects and adverbials, in the order of each language.
+        timed: Whether `rest` contains a time. Then no other adverb of time is added,
+            and the perfect tense is avoided, which English does not combine with times.
     """
     tenses = ("past", "future", "want")
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))
@@ -126,9 +140,13 @@ def action(
 
 
 def occasion(rng: random.Random, event: Phrase, verb: Verb, when: Phrase) -> Phrase:
-    """Returns a sentence in which an event begins, ends, leaves, ... at a time.
+    """Returns a sentence about an event at a time, in a random tense and word order.
 
-    `rng` chooses tense and word order; `when` has its preposition.
+    Args:
+        rng: Random generator.
+        event: Subject of the sentence.
+        verb: Verb such as "begin" or "leave".
+        when: Time with its preposition.
     """
     group = conjugate(verb, "3", rng.choice(("present", "past", "future")))
     order = rng.choice(("main", "main", "inverted", "that"))
@@ -136,6 +154,6 @@ def occasion(rng: random.Random, event: Phrase, verb: Verb, when: Phrase) -> Phr
 
 
 def _clause(en: tuple[Phrase | VerbGroup, ...], de: tuple[str, ...]) -> Phrase:
-    """Joins the parts of a clause, which states the values of all of them."""
+    """Joins the English and German parts of a clause, and collects their values."""
     values = (value for part in en if isinstance(part, Phrase) for value in part.values)
     return finish(Phrase(spaced(*(p.en for p in en)), spaced(*de), tuple(values)))

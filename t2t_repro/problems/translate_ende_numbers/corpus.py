@@ -1,4 +1,4 @@
-"""The problem `translate_ende_numbers`: sizes, seed, and the text itself."""
+"""The problem `translate_ende_numbers`: generates the corpus from sizes and a seed."""
 
 import hashlib
 import random
@@ -17,20 +17,21 @@ from t2t_repro.problems.translate_ende_numbers.words import words
 
 SEED = 1706
 SIZES = {"train": 50_000, "val": 500, "test": 2_000}
-# Training pairs whose numbers are round: by chance, one sentence in a thousand has a
-# whole thousand, too few to learn "nine thousand" from.
+# Number of training pairs with round numbers. Random numbers would include only one
+# multiple of 1,000 in a thousand sentences, too few to learn "nine thousand".
 ROUND = 9_000
 WORD_REPEATS = 6
-_DIGESTED = 500  # Lines of each split.
+_DIGESTED = 500  # Number of lines of each split in the fingerprint.
 
 
 class TranslateEndeNumbers(Problem):
-    """English number phrases into German: generated, exact, learned in minutes.
+    """Generated English-German number phrases, learnable in minutes.
 
-    Training has 50,000 sentence pairs, validation 500, test 2,000; each split holds
-    the six kinds of `KINDS` in equal parts, and training the words themselves (see
-    `words`). No value that is translated in one split occurs in another (see
-    `partition`), so a test score measures composition, not memory.
+    The training split has 50,000 sentence pairs, validation 500 and test 2,000. Each
+    split contains the six kinds of `KINDS` in equal parts. The training split also
+    contains the vocabulary as single words (see `words`). The values of the splits are
+    disjoint (see `partition`), so that the test score measures composition instead of
+    memorization.
     """
 
     name = "translate_ende_numbers"
@@ -38,12 +39,12 @@ class TranslateEndeNumbers(Problem):
     target_lang = "de"
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """Returns a split's pairs, kinds and values; UserError for another split."""
+        """Returns the items of a split; UserError if the split is unknown."""
         check_split(split)
         return _generate(split)
 
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yields the (English, German) pairs of a split, as `items`."""
+        """Yields the (English, German) pairs of a split, in the order of `items`."""
         for item in self.items(split):
             yield item.source, item.target
 
@@ -53,24 +54,30 @@ class TranslateEndeNumbers(Problem):
         return f"{self.name}, generated {split} split, {lines:,} lines"
 
     def fingerprint(self) -> str:
-        """Returns a digest of every split's first lines, and of how many there are.
+        """Returns a digest of the first lines and the size of each split.
 
-        What changes the generator changes these; all lines would take seconds.
+        Any change of the generator changes these lines. Generating all lines would take
+        seconds.
         """
         return _digest()
 
 
 @cache
 def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
-    """Returns a split's items, or the first, sources all different, kinds in turn."""
+    """Returns the items of a split, with unique sources and alternating kinds.
+
+    Args:
+        split: Name of the split.
+        most: Maximum number of items, None for all.
+    """
     repeated = _words() * WORD_REPEATS if split == "train" else ()
-    made = SIZES[split] - len(repeated)
+    sentences = SIZES[split] - len(repeated)
     values = partition(random.Random(SEED))[split]
     rng = random.Random(SEED + 1 + SPLITS.index(split))
     maker = SentenceMaker(rng, values)
     items: dict[str, Item] = {}
-    while len(items) < (made if most is None else min(made, most)):
-        if split == "train" and len(items) == made - ROUND:
+    while len(items) < (sentences if most is None else min(sentences, most)):
+        if split == "train" and len(items) == sentences - ROUND:
             maker = SentenceMaker(rng, values.rounded())
         kind = KINDS[len(items) % len(KINDS)]
         item = maker.make(kind)
@@ -79,7 +86,7 @@ def _generate(split: str, most: int | None = None) -> tuple[Item, ...]:
 
 
 def _words() -> tuple[Item, ...]:
-    """Returns every word in every spelling, sources all different."""
+    """Returns every word in every spelling, with unique sources."""
     items: dict[str, Item] = {}
     for word in words():
         for spelling in SPELLINGS:
@@ -94,7 +101,7 @@ def _digest() -> str:
     digest = hashlib.sha256(settings.encode())
     for split in SPLITS:
         digest.update(f"{split}\t{SIZES[split]}\n".encode())
-        shown = _words() if split == "train" else ()
-        for item in (*_generate(split, _DIGESTED), *shown):
+        single_words = _words() if split == "train" else ()
+        for item in (*_generate(split, _DIGESTED), *single_words):
             digest.update(f"{item.source}\t{item.target}\n".encode())
     return digest.hexdigest()

@@ -1,7 +1,7 @@
-"""English words for numbers, years, dates, clock times and prices.
+"""Writes numbers, years, dates, clock times and prices in English words.
 
-The wording is British and agrees with num2words (lang "en"), without its comma
-after "thousand".
+The wording is British and agrees with num2words (lang "en"), except for its comma after
+"thousand".
 """
 
 from t2t_repro.problems.translate_ende_numbers.lexicon import MONTHS, TABLES
@@ -11,7 +11,7 @@ _IRREGULAR_ORDINALS = TABLES["english_ordinals"]
 
 
 def cardinal(n: int) -> str:
-    """Returns 0 to 99,999, e.g. 4305: "four thousand three hundred and five"."""
+    """Returns a number from 0 to 99,999, e.g. 305: "three hundred and five"."""
     if n < 20:
         return _UNITS[n]
     if n < 100:
@@ -29,7 +29,7 @@ def cardinal(n: int) -> str:
 
 
 def ordinal(n: int) -> str:
-    """Returns an ordinal to 99,999, e.g. 121: "one hundred and twenty-first"."""
+    """Returns an ordinal up to 99,999, e.g. 121: "one hundred and twenty-first"."""
     words = cardinal(n)
     cut = max(words.rfind(" "), words.rfind("-")) + 1
     head, last = words[:cut], words[cut:]
@@ -41,7 +41,7 @@ def ordinal(n: int) -> str:
 
 
 def year(n: int) -> str:
-    """Returns a year, 1100 to 2099, in words, e.g. 1984: "nineteen eighty-four"."""
+    """Returns a year from 1100 to 2099, e.g. 1984: "nineteen eighty-four"."""
     if 2000 <= n < 2010:
         return cardinal(n)
     century, rest = divmod(n, 100)
@@ -77,14 +77,14 @@ def clock(hour: int, minute: int) -> str:
 def price(euros: int, cents: int) -> str:
     """Returns a price, e.g. (405, 10): "four hundred and five euros and ten cents".
 
-    A part of 0 is left out.
+    Omits zero euros or cents.
     """
     units = ((euros, "euro", "euros"), (cents, "cent", "cents"))
     return " and ".join(counted(*unit) for unit in units if unit[0])
 
 
 def indefinite(following: str) -> str:
-    """Returns "a" or, before a vowel of the word that follows, "an"."""
+    """Returns the indefinite article, "an" before a vowel and "a" otherwise."""
     return "an" if following[0] in "aeiou" else "a"
 
 

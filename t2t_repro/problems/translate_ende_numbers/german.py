@@ -1,7 +1,7 @@
-"""German words for numbers, years, dates, clock times and prices.
+"""Writes numbers, years, dates, clock times and prices in German words.
 
-The spelling agrees with num2words (lang "de"): "einhundert" and "eintausend" in
-cardinals, but "hundertste" and "tausendste" for the bare ordinals.
+The spelling agrees with num2words (lang "de"): 100 and 1,000 are "einhundert" and
+"eintausend" as cardinals, but "hundertste" and "tausendste" as ordinals.
 """
 
 from t2t_repro.problems.translate_ende_numbers.lexicon import MONTHS, TABLES
@@ -13,17 +13,17 @@ NOMINATIVE, ACCUSATIVE, DATIVE = "nominative", "accusative", "dative"
 
 
 def definite(case: str, gender: str) -> str:
-    """Returns "der", "die", "das", "den" or "dem"."""
+    """Returns the definite article: "der", "die", "das", "den" or "dem"."""
     return TABLES["definite_articles"][case][gender]
 
 
 def indefinite(case: str, gender: str) -> str:
-    """Returns "ein" with its ending."""
+    """Returns the indefinite article: "ein" with its ending."""
     return TABLES["indefinite_articles"][case][gender]
 
 
 def after_definite(stem: str, case: str, gender: str) -> str:
-    """Returns e.g. "alt" with its weak ending, as it follows "der", "die", "das"."""
+    """Returns an adjective with its weak ending, used after the definite article."""
     unmarked = gender != "p" and (
         case == NOMINATIVE or (case == ACCUSATIVE and gender != "m")
     )
@@ -31,7 +31,7 @@ def after_definite(stem: str, case: str, gender: str) -> str:
 
 
 def after_indefinite(stem: str, case: str, gender: str) -> str:
-    """Returns e.g. "alt" with its mixed ending, as it follows "ein" and "eine"."""
+    """Returns an adjective with its mixed ending, used after the indefinite article."""
     if gender == "m" and case == NOMINATIVE:
         return f"{stem}er"
     if gender == "n" and case != DATIVE:
@@ -40,9 +40,11 @@ def after_indefinite(stem: str, case: str, gender: str) -> str:
 
 
 def cardinal(n: int, final_one: str = "eins") -> str:
-    """Returns 0 to 99,999 as one word, e.g. 4305: "viertausenddreihundertfünf".
+    """Returns a number as one word, e.g. 4305: "viertausenddreihundertfünf".
 
-    `final_one` is its last "one": "eins" or, inside a word, "ein".
+    Args:
+        n: Number from 0 to 99,999.
+        final_one: Form of a final "one": "eins", or "ein" inside of a word.
     """
     if n == 1:
         return final_one
@@ -58,7 +60,7 @@ def cardinal(n: int, final_one: str = "eins") -> str:
 
 
 def ordinal(n: int) -> str:
-    """Returns the basic form of an ordinal to 99,999, e.g. 21: "einundzwanzigste"."""
+    """Returns the base form of an ordinal up to 99,999, e.g. 21: "einundzwanzigste"."""
     if n in (100, 1000):
         return cardinal(n).removeprefix("ein") + "ste"
     rest = n % 100
@@ -69,12 +71,12 @@ def ordinal(n: int) -> str:
 
 
 def declined_ordinal(n: int, case: str, gender: str) -> str:
-    """Returns an ordinal as it follows "der", "die", "das", e.g. "zweiten"."""
+    """Returns an ordinal as used after the definite article, e.g. "zweiten"."""
     return after_definite(ordinal(n).removesuffix("e"), case, gender)
 
 
 def year(n: int) -> str:
-    """Returns a year, 1100 to 2099, e.g. 1984: "neunzehnhundertvierundachtzig"."""
+    """Returns a year from 1100 to 2099, e.g. 1984: "neunzehnhundertvierundachtzig"."""
     if n >= 2000:
         return cardinal(n)
     century, rest = divmod(n, 100)
@@ -82,7 +84,7 @@ def year(n: int) -> str:
 
 
 def date(day: int, month: int, case: str, year_number: int | None = None) -> str:
-    """Returns a date without its article, e.g. "einundzwanzigsten Mai"."""
+    """Returns a date without article, e.g. "einundzwanzigsten Mai"."""
     words = f"{declined_ordinal(day, case, 'm')} {MONTHS[month - 1].de}"
     return words if year_number is None else f"{words} {year(year_number)}"
 
@@ -90,8 +92,8 @@ def date(day: int, month: int, case: str, year_number: int | None = None) -> str
 def clock(hour: int, minute: int) -> str:
     """Returns a time on the twelve-hour clock, e.g. (4, 30): "halb fünf".
 
-    From minute 21 to minute 39 German counts from the half hour, which bears the
-    name of the hour to come: (4, 25) is "fünf Minuten vor halb fünf".
+    From minute 21 to minute 39 German counts from the half hour, which is named after
+    the next hour: (4, 25) is "fünf Minuten vor halb fünf".
     """
     this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
@@ -118,7 +120,8 @@ def _minutes(n: int) -> str:
 def price(euros: int, cents: int, case: str = ACCUSATIVE) -> str:
     """Returns a price, e.g. (405, 10): "vierhundertfünf Euro und zehn Cent".
 
-    A part of 0 is left out. The case shows in "ein", "einen", "einem Euro" alone.
+    Omits zero euros or cents. The case affects only the number one: "ein", "einen" or
+    "einem Euro".
     """
     one = indefinite(case, "m")
     return " und ".join(

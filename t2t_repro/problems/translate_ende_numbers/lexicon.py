@@ -1,4 +1,4 @@
-"""The closed vocabulary around the values, read from `lexicon.yaml`."""
+"""Loads the corpus's vocabulary, apart from its values, from `lexicon.yaml`."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,35 +9,35 @@ from t2t_repro.problems.translate_ende_numbers.phrase import Phrase
 
 
 class Noun(NamedTuple):
-    """A thing that can be counted."""
+    """Countable noun."""
 
     en: str  # English singular.
     en_plural: str  # English plural.
     gender: str  # German gender, "m", "f" or "n".
-    de: str  # German singular; the same in all the cases used here.
+    de: str  # German singular; equal in all cases that occur.
     de_plural: str  # German plural, nominative and accusative.
     de_dative_plural: str  # German plural, dative.
 
 
 class Subject(NamedTuple):
-    """A subject: its words, and "1" (I), "3" (he, she) or "p" (plural) for the verb."""
+    """Subject, with the verb's person: "1" (I), "3" (he, she) or "p" (plural)."""
 
     phrase: Phrase
     person: str
 
 
 class Verb(NamedTuple):
-    """A verb in the forms that the sentences use."""
+    """Verb with the forms that occur in the sentences."""
 
     en: str  # English infinitive.
     en_past: str  # English past tense.
     en_participle: str  # English past participle.
     de: str  # German infinitive without its separable particle.
     de_past: str  # German past tense, third person singular, without particle.
-    de_past_plural: str  # The same in the plural.
+    de_past_plural: str  # German past tense, plural, without particle.
     de_present: str  # German present tense, third person singular, without particle.
     de_participle: str  # German past participle, particle included.
-    particle: str = ""  # The separable particle ("ab" of "abholen"), or "".
+    particle: str = ""  # Separable particle ("ab" of "abholen"); may be empty.
 
 
 _FILE = Path(__file__).with_name("lexicon.yaml")
@@ -72,7 +72,7 @@ PREPOSITIONS = _phrases("prepositions")
 ADJECTIVES = _phrases("adjectives")
 DAY_ADJECTIVES = _phrases("day_adjectives")
 ADVERBS = {tense: _phrases(f"{tense}_adverbs") for tense in ("past", "future")}
-"""Of time, by the tense of the verb."""
+"""Adverbs of time for each tense of the verb."""
 TIME_ADVERBS = (Phrase("today", "heute"), *ADVERBS["past"], *ADVERBS["future"])
 OPENINGS = _phrases("openings")
 
@@ -82,7 +82,7 @@ EVENT_VERBS = _verbs("event_verbs")
 CITIES = _phrases("cities")
 WEEKDAYS = _phrases("weekdays")
 MONTHS = _phrases("months")
-# A part of the day, and the hours at which German says so.
+# Parts of the day, and the range of hours of each.
 DAY_PARTS = tuple(
     (Phrase(en, de), range(first, last + 1))
     for en, de, first, last in TABLES["day_parts"]

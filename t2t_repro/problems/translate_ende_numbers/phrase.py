@@ -1,13 +1,13 @@
-"""A piece of English and its German, together with the values that it states."""
+"""Parallel phrases: English, German, and the values that they contain."""
 
 from typing import NamedTuple
 
-# A number, ordinal, date, time or price: its type, then what identifies it.
+# Type of the value (such as "date"), then its numbers or noun.
 Value = tuple[str | int, ...]
 
 
 class Phrase(NamedTuple):
-    """A piece of English, its German, and the composed values that it states."""
+    """English phrase with its German translation and the composed values in it."""
 
     en: str
     de: str
@@ -18,7 +18,7 @@ NOTHING = Phrase("", "")
 
 
 def joined(en: str, de: str, *phrases: Phrase) -> Phrase:
-    """Fills phrases into a pattern of each language, e.g. "from {0} until {1}"."""
+    """Inserts phrases into a pattern per language, e.g. "from {0} until {1}"."""
     return Phrase(
         en.format(*(phrase.en for phrase in phrases)),
         de.format(*(phrase.de for phrase in phrases)),
@@ -27,5 +27,5 @@ def joined(en: str, de: str, *phrases: Phrase) -> Phrase:
 
 
 def spaced(*words: str) -> str:
-    """Joins words by spaces, leaving out the empty ones."""
+    """Joins the non-empty words with spaces."""
     return " ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""Phrases that carry a value: counted things, numbered things, prices, times."""
+"""Generates phrases with values: counted things, numbered things, prices, times."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ _YEAR_SHARE = 0.5
 def with_article(
     noun: Noun, adjective: Phrase, case: str, *, definite: bool = True
 ) -> Phrase:
-    """Returns a thing with its article, "the old house" or "an old house"."""
+    """Returns a noun phrase with article: "the old house" or "an old house"."""
     en = spaced(adjective.en, noun.en)
     if definite:
         article, decline = german.definite, german.after_definite
@@ -45,10 +45,9 @@ def with_article(
 
 
 class PhraseMaker:
-    """Makes phrases from the values of one split."""
+    """Generator of phrases with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Takes what makes every choice, and the values of a split."""
         self.rng = rng
         self._values = values
         self._round_prices = [price for price in values.prices if 0 in price]
@@ -57,7 +56,10 @@ class PhraseMaker:
     def counted(self, nouns: Sequence[Noun], case: str, *, few: bool = False) -> Phrase:
         """Returns e.g. "four hundred red books", "vierhundert rote Bücher".
 
-        `few` counts below 100 only.
+        Args:
+            nouns: Nouns to choose from.
+            case: German case.
+            few: Whether to use only numbers below 100.
         """
         value: Value
         if few or self.rng.random() < _SMALL_COUNT_SHARE:
@@ -68,7 +70,7 @@ class PhraseMaker:
             n, noun = self.rng.choice(self.rng.choice(pools)), self.rng.choice(nouns)
             value = ("number", n)
         adjective = self._adjective()
-        # Without an article the adjective shows the case itself: "rote Bücher".
+        # Without an article, the adjective has the strong ending: "rote Bücher".
         ending = "en" if case == DATIVE else "e"
         plural = noun.de_dative_plural if case == DATIVE else noun.de_plural
         declined = adjective.de and adjective.de + ending
@@ -95,14 +97,17 @@ class PhraseMaker:
         )
 
     def described(self, case: str) -> Phrase:
-        """Returns a thing without a value: "the old table", "den alten Tisch"."""
+        """Returns a noun phrase without a value: "the old table", "den alten Tisch"."""
         noun, adjective = self.rng.choice(NOUNS), self.rng.choice(ADJECTIVES)
         return with_article(noun, adjective, case)
 
     def price(self, case: str = ACCUSATIVE, *, round_share: float = 0.0) -> Phrase:
-        """Returns a price; `round_share` of those below 100 euros have one unit only.
+        """Returns a price.
 
-        These are whole euros, or cents without euros.
+        Args:
+            case: German case.
+            round_share: Probability that a price below 100 euros is round: whole euros,
+                or cents without euros.
         """
         if self.rng.random() < _SMALL_PRICE_SHARE:
             is_round = self.rng.random() < round_share
@@ -118,7 +123,11 @@ class PhraseMaker:
         )
 
     def clock(self, *, round_share: float = 0.2) -> Phrase:
-        """Returns a time without preposition; `round_share` are quarters of an hour."""
+        """Returns a time without preposition.
+
+        Args:
+            round_share: Probability of choosing only among the quarter hours.
+        """
         is_round = self.rng.random() < round_share
         pool = self._round_times if is_round else self._values.times
         hour, minute = self.rng.choice(pool)
@@ -129,7 +138,7 @@ class PhraseMaker:
         )
 
     def date(self, case: str, *, year: bool = True) -> Phrase:
-        """Returns a date, perhaps with a year, its German without article."""
+        """Returns a date without a German article; `year` allows a random year."""
         day, month = self.rng.choice(self._values.days)
         value: Value = ("date", day, month)
         number = None
@@ -149,7 +158,7 @@ class PhraseMaker:
         return joined("{0} {1}", f"{{0}}, {article} {{1}},", weekday, date)
 
     def on_date(self) -> Phrase:
-        """Returns a day with "on", or rarely "before" or "after"."""
+        """Returns a date with "on" or, less often, "before" or "after"."""
         kind = self.rng.choice(("on", "on", "on weekday", "on weekday", "around"))
         if kind == "on":
             return joined("on {0}", "am {0}", self.date(DATIVE))
@@ -159,7 +168,7 @@ class PhraseMaker:
         return joined(*self.rng.choice(patterns), self.date(DATIVE))
 
     def at_time(self) -> Phrase:
-        """Returns a time with "at", often with its day; German says the day first."""
+        """Returns a time with "at", often with a day, which comes first in German."""
         clock = self.clock()
         kind = self.rng.choice(("time", "part", "weekday", "date", "weekday date"))
         if kind == "date":
@@ -178,17 +187,17 @@ class PhraseMaker:
         return joined("at {0} on {1}", "am {1} um {0}", clock, day)
 
     def from_until_time(self) -> Phrase:
-        """Returns a stretch of time, e.g. "from ... until half past four"."""
+        """Returns a period of hours, e.g. "from ... until half past four"."""
         clocks = self._two_different(self.clock)
         return joined("from {0} until {1}", "von {0} bis {1}", *clocks)
 
     def from_until_date(self) -> Phrase:
-        """Returns a stretch of days, e.g. "from ... until the third of March"."""
+        """Returns a period of days, e.g. "from ... until the third of March"."""
         dates = self._two_different(lambda: self.date(DATIVE, year=False))
         return joined("from {0} until {1}", "vom {0} bis zum {1}", *dates)
 
     def _two_different(self, make: Callable[[], Phrase]) -> tuple[Phrase, Phrase]:
-        """Calls `make` until it has made two phrases that differ."""
+        """Calls `make` until it has returned two different phrases."""
         first = second = make()
         while second == first:
             second = make()
@@ -197,9 +206,9 @@ class PhraseMaker:
     def _choose_pair(
         self, pool: list[tuple[int, str]], nouns: Sequence[Noun]
     ) -> tuple[int, Noun]:
-        """Returns a random number and noun of a pool with one of these nouns.
+        """Returns a random number from the pool with one of the given nouns.
 
-        Every other number is at most 12, if the pool has such a number.
+        Half of the choices are limited to numbers up to 12, if the pool has any.
         """
         most = self.rng.choice((12, 99))
         names = {noun.en for noun in nouns}
@@ -209,7 +218,7 @@ class PhraseMaker:
         return n, _NOUN_OF[name]
 
     def _adjective(self) -> Phrase:
-        """Returns an adjective, or more often none."""
+        """Returns an adjective with probability `_ADJECTIVE_SHARE`, else nothing."""
         if self.rng.random() < _ADJECTIVE_SHARE:
             return self.rng.choice(ADJECTIVES)
         return NOTHING

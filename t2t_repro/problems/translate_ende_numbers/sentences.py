@@ -1,4 +1,4 @@
-"""Sentences of the five kinds, each around the values of its kind."""
+"""Generates sentence pairs of each kind."""
 
 import random
 from collections.abc import Callable
@@ -31,23 +31,22 @@ _NOWS = (Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
 @dataclass(frozen=True)
 class Item:
-    """A sentence pair, with what it is about."""
+    """Sentence pair with its kind and values."""
 
-    kind: str  # One of `KINDS`.
-    values: tuple[Value, ...]  # The composed values that it states, two at most.
+    kind: str  # One of `KINDS`, or "word".
+    values: tuple[Value, ...]  # Composed values in the sentence, at most two.
     source: str  # English.
     target: str  # German.
 
 
 class SentenceMaker:
-    """Makes sentences from the values of one split."""
+    """Generator of sentences with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Takes what makes every choice, and the values of a split."""
         self._rng = rng
         self._phrases = phrases = PhraseMaker(rng, values)
         self._short = ShortMaker(rng, values)
-        # A maker named twice is chosen twice as often.
+        # Methods that are listed twice are chosen twice as often.
         self._makers: dict[str, list[Callable[[], Phrase]]] = {
             "number": [
                 *[partial(self._things, phrases.counted)] * 2,
@@ -91,7 +90,7 @@ class SentenceMaker:
     # Numbers and ordinals
 
     def _things(self, make: Callable[..., Phrase]) -> Phrase:
-        """Returns what somebody does with counted or numbered things."""
+        """Returns a sentence about an action with counted or numbered things."""
         things = make(lexicon.NOUNS, ACCUSATIVE)
         if self._rng.random() < 0.3:
             others = make(lexicon.NOUNS, ACCUSATIVE)
@@ -184,36 +183,36 @@ class SentenceMaker:
         paid = joined("{1} for {0}", "{1} für {0}", thing, self._phrases.price())
         return self._somebody((VERBS["pay"],), paid)
 
-    # Parts that several kinds share
+    # Shared by several kinds
 
     def _stated(self, subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:
-        """Returns a main clause, or a clause after a conjunction, equally often."""
+        """Returns a main clause or a "that" clause, with equal probability."""
         order = "main" if self._rng.random() < 0.5 else "that"
         return clauses.ordered_clause(self._rng, order, subject, verb, rest)
 
     def _somebody(
         self, verbs: tuple[Verb, ...], rest: Phrase, *, timed: bool = False
     ) -> Phrase:
-        """Returns a sentence in which somebody does one of some things."""
+        """Returns a sentence with a random subject and verb; see `clauses.action`."""
         subject, verb = self._rng.choice(lexicon.SUBJECTS), self._rng.choice(verbs)
         return clauses.action(self._rng, subject, verb, rest, timed=timed)
 
     def _meeting(self, make_when: Callable[[], Phrase]) -> Phrase:
-        """Returns a sentence in which somebody meets, calls, ... somebody."""
+        """Returns a sentence in which a person meets, calls, ... another person."""
         when, person = make_when(), self._rng.choice(lexicon.PERSONS)
         rest = joined("{0} {1}", "{0} {1}", person, when)
         return self._somebody(lexicon.PERSON_VERBS, rest, timed=True)
 
-    def _during(self, make_stretch: Callable[[], Phrase]) -> Phrase:
-        """Returns a sentence about something that fills a stretch of time."""
-        stretch = make_stretch()
+    def _during(self, make_period: Callable[[], Phrase]) -> Phrase:
+        """Returns a sentence about an event or activity during a period."""
+        period = make_period()
         if self._rng.random() < 0.5:
             event = self._rng.choice(lexicon.EVENTS)
-            return clauses.occasion(self._rng, event, VERBS["last"], stretch)
-        return self._somebody(lexicon.ACTIVITIES, stretch, timed=True)
+            return clauses.occasion(self._rng, event, VERBS["last"], period)
+        return self._somebody(lexicon.ACTIVITIES, period, timed=True)
 
     def _vehicle(self) -> tuple[Phrase, Verb]:
-        """Returns e.g. "the train to Hamburg" and that it leaves."""
+        """Returns a vehicle and a verb, e.g. "the train to Hamburg" and "leave"."""
         where = self._rng.choice(lexicon.VEHICLES), self._rng.choice(lexicon.CITIES)
         if self._rng.random() < 0.5:
             return joined("{0} to {1}", "{0} nach {1}", *where), VERBS["leave"]

@@ -1,7 +1,7 @@
-"""Short inputs, as a visitor types them: a value by itself, a clause of a few words.
+"""Generates short inputs like those that people type into a demo.
 
-A value here stands alone or after "at", "on" or "it is"; things and people do
-something without a city, a day or a price.
+An input is a single value, a value after "at", "on" or "it is", or a clause of a few
+words.
 """
 
 import random
@@ -30,25 +30,24 @@ from t2t_repro.problems.translate_ende_numbers.phrase import (
 )
 from t2t_repro.problems.translate_ende_numbers.phrases import PhraseMaker, with_article
 
-# "to be" for one person or thing and for several, in the present and the past.
+# Present and past of "to be" for each person.
 _BE = {
     "1": (VerbGroup("am", "bin", ""), WAS),
     "3": (IS, WAS),
     "p": (VerbGroup("are", "sind", ""), VerbGroup("were", "waren", "")),
 }
-# A tense named twice is chosen twice as often.
+# Tenses that are listed twice are chosen twice as often.
 _TENSES = ("present", *["past"] * 2, *["future"] * 2, "want", "perfect")
 
 
 class ShortMaker:
-    """Makes short inputs from the values of one split."""
+    """Generator of inputs with the values of one split; `rng` makes all choices."""
 
     def __init__(self, rng: random.Random, values: Values) -> None:
-        """Takes the source of every choice, and the values of a split."""
         self._rng, self._choose = rng, rng.choice
         self._values = values
         self._phrases = phrases = PhraseMaker(rng, values)
-        # A maker named twice is chosen twice as often.
+        # Methods that are listed twice are chosen twice as often.
         self._makers: dict[str, list[Callable[[], Phrase]]] = {
             "number": [
                 *[self._bare_number] * 3,
@@ -83,7 +82,7 @@ class ShortMaker:
         """Returns a random short input of a kind, one of `sentences.KINDS`."""
         make = self._choose(self._makers[kind])
         phrase = make()
-        # What states no value belongs to a split by its words.
+        # Phrases without values are assigned to splits by their words.
         while not phrase.values and split_of(phrase.en) != self._values.split:
             phrase = make()
         return phrase
@@ -123,7 +122,7 @@ class ShortMaker:
     # Times
 
     def _clock(self) -> Phrase:
-        """Returns a time, at times without "a" or "minutes", as people say it."""
+        """Returns a time, sometimes in the short form without "a" or "minutes"."""
         clock = self._phrases.clock(round_share=0.6)
         minute = clock.values[0][2]
         assert isinstance(minute, int)
@@ -176,14 +175,14 @@ class ShortMaker:
         on_day = joined("on {0}", "am {0}", self._choose(lexicon.WEEKDAYS))
         return self._happening(self._choose((NOTHING, on_day)))
 
-    # Parts that several kinds share
+    # Shared by several kinds
 
     def _somebody(self, verbs: tuple[Verb, ...], rest: Phrase) -> Phrase:
-        """Returns a main clause, perhaps with an adverb of time, in any tense."""
+        """Returns a main clause in a random tense, possibly with an adverb of time."""
         subject, verb = self._choose(lexicon.SUBJECTS), self._choose(verbs)
         tenses = _TENSES[:-1] if verb.en == "arrive" else _TENSES
         if verb.en == verb.en_past and subject.person != "3":
-            tenses = tenses[1:]  # "I read" is present or past: only the past is used.
+            tenses = tenses[1:]  # "I read" is ambiguous: omit the present tense.
         tense = self._choose(tenses)
         who, group = subject.phrase, clauses.conjugate(verb, subject.person, tense)
         order = self._choose(("none", "none", "first", "last"))
@@ -196,7 +195,7 @@ class ShortMaker:
         return clauses.main_clause(who, group, Phrase(en, de, rest.values))
 
     def _happening(self, when: Phrase) -> Phrase:
-        """Returns a clause in which an event or a vehicle does what it does."""
+        """Returns a clause about an event, or the departure or arrival of a vehicle."""
         moves = VERBS["leave"], VERBS["arrive"]
         events = (
             (self._choose(lexicon.EVENTS), self._choose(lexicon.EVENT_VERBS)),
@@ -207,7 +206,7 @@ class ShortMaker:
         return clauses.main_clause(event, clauses.conjugate(verb, "3", tense), when)
 
     def _thing(self, case: str) -> Phrase:
-        """Returns a thing, "the house" or "an old house", in a German case."""
+        """Returns a noun phrase such as "the house" or "an old house" in a case."""
         noun, definite = self._choose(NOUNS), self._rng.random() < 0.6
         adjective = self._choose((NOTHING, self._choose(lexicon.ADJECTIVES)))
         return with_article(noun, adjective, case, definite=definite)

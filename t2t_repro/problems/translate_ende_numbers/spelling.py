@@ -1,36 +1,38 @@
-"""The spellings in which people type a sentence: capitals, full stops, no hyphens."""
+"""Varies the spelling of sentences: capitals, full stops and hyphens."""
 
 import random
 
 SPELLINGS = {
     "plain": 0.56,
-    "sentence": 0.18,  # An initial capital and a full stop.
+    "sentence": 0.18,  # Initial capital and full stop.
     "capital": 0.06,
     "full stop": 0.04,
     "no hyphens": 0.07,
     "lower case": 0.04,
     "upper case": 0.05,
 }
-"""The share of each spelling among short inputs."""
+"""Probability of each spelling of short inputs."""
 _IN_LONG = ("plain", "sentence")
 
 
 def choose_spelling(rng: random.Random, *, short: bool) -> str:
-    """Returns one of `SPELLINGS`, each with the probability of its share.
-
-    Long sentences are written carefully: they have two spellings only.
-    """
+    """Returns a random spelling; long sentences use only `_IN_LONG`."""
     spellings = tuple(SPELLINGS) if short else _IN_LONG
     return rng.choices(spellings, [SPELLINGS[each] for each in spellings])[0]
 
 
 def respell(en: str, de: str, spelling: str) -> tuple[str, str]:
-    """Returns a sentence and its German in one of `SPELLINGS`.
+    """Returns the English sentence and its German translation in a spelling.
 
-    German follows English in an initial capital and a full stop. Where English is all
-    in capitals, or has none, German keeps its own: they mark the nouns. English that
-    begins with a capital in any case ("I") makes German begin with one only if there is
-    a full stop, so that one spelling of English has one German.
+    German adopts the initial capital and the full stop of English. If English is all
+    upper or lower case, German keeps the capitals of its nouns. If English always
+    begins with a capital ("I"), German has an initial capital only before a full stop,
+    so that each spelling of English has exactly one translation.
+
+    Args:
+        en: English sentence.
+        de: German sentence.
+        spelling: One of `SPELLINGS`.
     """
     match spelling:
         case "no hyphens":

@@ -1,4 +1,4 @@
-"""The words themselves, each a line of the training split: numbers, days, things."""
+"""Lists the vocabulary as single words and short phrases for the training split."""
 
 from collections.abc import Iterator
 
@@ -19,9 +19,9 @@ _NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morge
 
 
 def words() -> Iterator[Phrase]:
-    """Yields every word that a visitor may type alone, with its article if it has one.
+    """Yields each word, and nouns also with their articles.
 
-    They are no composed values (see `partition`), so all of them belong to training.
+    They contain no composed values (see `partition`), so all belong to training.
     """
     for n in range(100):
         yield Phrase(english.cardinal(n), german.cardinal(n))
