@@ -119,7 +119,7 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
     (other / "train.de").write_text("eins\n", encoding="utf-8")
     done = train(10, other)
     assert run_command.is_one_clear_line(done)
-    assert "holds a model of other settings: data" in done.err
+    assert "holds a model with other settings: data" in done.err
 
 
 def test_what_needs_the_data_says_that_they_are_unknown(small, tmp_path):

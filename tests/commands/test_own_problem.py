@@ -97,7 +97,7 @@ def test_other_data_are_noticed(place):
     finally:
         table.write_text(before)
     assert run_command.is_one_clear_line(done)
-    assert f"{MODEL} holds a model of other settings: data " in done.err
+    assert f"{MODEL} holds a model with other settings: data " in done.err
 
 
 def test_without_its_module_a_model_is_not_scored_in_one_line(place, tmp_path):

@@ -80,7 +80,7 @@ def test_what_a_training_began_with_is_kept_on_another_device(tmp_path):
     assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")
     done = run_command.run("train", *arguments, "--xla", "false")
     assert done.status == 2
-    assert "xla=True there, False here" in done.err
+    assert "xla was True, is now False" in done.err
 
 
 def test_a_vocabulary_can_be_given(trained, tmp_path):
@@ -131,7 +131,7 @@ def test_changes_are_accepted_by_name_alone(trained_copy):
     arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
     done = run_command.run("train", *arguments)
     assert run_command.is_one_clear_line(done)
-    assert "dropout=0.1 there, 0.3 here" in done.err
+    assert "dropout was 0.1, is now 0.3" in done.err
     done = run_command.run("train", *arguments, "--accept_changes", "dropout")
     assert done.status == 0, done.err
     assert "going on from step 4" in done.out

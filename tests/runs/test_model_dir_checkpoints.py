@@ -1,4 +1,4 @@
-"""Which weights of a model directory are meant, by name or by folder."""
+"""Tests of selecting a model directory's checkpoint by name or folder."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from t2t_repro.system.errors import UserError
 from tests.runs.directories import HPARAMS, save
 
 
-def test_checkpoints_are_found_by_name_and_by_folder(begun):
-    with pytest.raises(UserError, match="has no checkpoint yet"):
+def test_finds_checkpoints_by_name_and_folder(begun):
+    with pytest.raises(UserError, match="has no checkpoint; train"):
         begun.checkpoint()
     save(begun, 5, 0.5)
     last = save(begun, 10, 1.0)
@@ -25,17 +25,17 @@ def test_checkpoints_are_found_by_name_and_by_folder(begun):
 
 
 @pytest.mark.parametrize("spec", ["averged", "step-00000005"])
-def test_an_unknown_checkpoint_is_refused(begun, spec):
+def test_rejects_an_unknown_checkpoint(begun, spec):
     with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):
         begun.checkpoint(spec)
 
 
-def test_a_folder_that_is_no_checkpoint_is_refused(begun):
-    with pytest.raises(UserError, match=r"is not a checkpoint: it needs"):
+def test_rejects_a_folder_without_a_checkpoint(begun):
+    with pytest.raises(UserError, match=r"is not a checkpoint: .* is missing"):
         begun.checkpoint(str(begun.path))
 
 
-def test_a_damaged_average_is_not_passed_over(begun):
+def test_rejects_a_damaged_average(begun):
     save(begun, 5, 0.5)
     averaged = save(begun, 5, 0.5, name="averaged")
     (averaged.path / "checkpoint.json").unlink()
@@ -43,33 +43,33 @@ def test_a_damaged_average_is_not_passed_over(begun):
         begun.checkpoint()
 
 
-def test_a_model_has_the_weights_of_its_checkpoint(begun):
+def test_model_has_the_weights_of_its_checkpoint(begun):
     model = begun.model(save(begun, 5, 0.25))
     for name, variable in named_variables(model).items():
         assert np.all(variable.numpy() == 0.25), name
 
 
-def test_a_checkpoint_of_another_model_is_refused(begun):
+def test_rejects_a_checkpoint_of_another_model(begun):
     weights = {"embedding/table": np.zeros((300, 9), "float32")}
     other = checkpoints.save(begun.checkpoint_dir, 5, weights)
-    with pytest.raises(UserError, match="made with other hyper-parameters"):
+    with pytest.raises(UserError, match="use the hyper-parameters and vocabulary"):
         begun.model(other)
 
 
-def test_the_best_by_bleu_is_found_by_name(begun):
-    with pytest.raises(UserError, match="no checkpoint of a best validation BLEU"):
+def test_finds_the_best_checkpoint_by_bleu(begun):
+    with pytest.raises(UserError, match="no checkpoint with the best validation BLEU"):
         begun.checkpoint("best_bleu")
     variables = named_variables(build_model(HPARAMS, 300))
     for step, bleu in ((5, 20.0), (10, 30.0), (15, 25.0)):
         checkpoint_rotation.keep_best(begun.best_dir, 2, step, variables, bleu)
     assert begun.checkpoint("best_bleu").step == 10
-    # What translates without being told otherwise is what it was.
+    # The default checkpoint stays the latest.
     save(begun, 15, 0.5)
     assert begun.checkpoint().path == begun.checkpoint_dir / "step-00000015"
 
 
-def test_a_checkpoint_is_held_while_its_weights_are_read(begun, monkeypatch):
-    """A training prunes just then."""
+def test_locks_the_checkpoint_while_reading_it(begun, monkeypatch):
+    """Prunes the checkpoints when the model reads its weights."""
     chosen = save(begun, 5, 0.25)
     save(begun, 10, 0.5)
     assign = checkpoints.TensorFile.assign_to

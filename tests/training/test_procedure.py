@@ -155,7 +155,7 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(trained, tmp_path):
 
 
 def test_other_hyper_parameters_are_refused_before_data_are_prepared(trained_copy):
-    with pytest.raises(UserError, match="vocab_size=300 there, 290 here"):
+    with pytest.raises(UserError, match="vocab_size was 300, is now 290"):
         run(trained_copy, "vocab_size=290")
     assert len(list((trained_copy.data_dir / "encoded").iterdir())) == 1
 
