@@ -1,4 +1,4 @@
-"""Adam agrees with arithmetic by hand and with Keras' own."""
+"""Tests of Adam against the formula and Keras."""
 
 import keras
 import numpy as np
@@ -37,8 +37,8 @@ def trained(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-2])
-def test_three_updates_by_hand(epsilon):
-    """Epsilon stands outside the root and is not corrected for bias."""
+def test_three_steps_equal_the_formula(epsilon):
+    """Epsilon is added to the root, without bias correction."""
     ours, state = trained(epsilon)
     for index, (name, start) in enumerate(variables().items()):
         x, m, v = start.numpy().astype("float64"), 0.0, 0.0
@@ -54,7 +54,7 @@ def test_three_updates_by_hand(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-2])
-def test_three_updates_are_those_of_keras(epsilon):
+def test_three_steps_equal_keras(epsilon):
     theirs = variables()
     optimizer = keras.optimizers.Adam(0.0, beta_1=0.9, beta_2=0.98, epsilon=epsilon)
     optimizer.build(list(theirs.values()))
@@ -66,7 +66,7 @@ def test_three_updates_are_those_of_keras(epsilon):
         np.testing.assert_allclose(ours[name], variable.numpy(), atol=1e-6)
 
 
-def test_rate_zero_fills_the_moments_and_moves_nothing():
+def test_rate_zero_updates_only_the_moments():
     ours = variables()
     adam = Adam(ours, 0.9, 0.98, 1e-9)
     adam.apply(gradients(0), tf.constant(0), tf.constant(0.0))
@@ -75,6 +75,6 @@ def test_rate_zero_fills_the_moments_and_moves_nothing():
         assert np.all(adam.state()[f"m/{name}"].numpy() != 0)
 
 
-def test_its_state_names_both_moments_of_every_variable():
+def test_state_has_both_moments_of_every_variable():
     _, state = trained(1e-9)
     assert list(state) == ["m/kernel", "v/kernel", "m/scale", "v/scale"]
