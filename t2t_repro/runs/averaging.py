@@ -13,7 +13,7 @@ from t2t_repro.system.errors import UserError
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
     """Returns the mean of some arrays in their dtype, accumulated in float64.
 
-    Only one array is in memory at a time. Raises ValueError if there are no arrays.
+    Only one array is in memory at a time. Raises ValueError if `arrays` is empty.
     Source: tensor2tensor utils/avg_checkpoints.py.
     """
     total: np.ndarray | None = None
@@ -22,7 +22,7 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
         total = array.astype("float64") if total is None else total + array
         count += 1
     if total is None:
-        raise ValueError("mean() needs at least one array; there are no arrays")
+        raise ValueError("mean() needs at least one array")
     return (total / count).astype(array.dtype)
 
 

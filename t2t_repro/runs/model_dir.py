@@ -132,9 +132,9 @@ class ModelDir:
     def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
         """Returns the vocabulary file that a resumed training must use.
 
-        Returns None if there is no model, or if its vocabulary is built from the data
-        and neither data nor problem are among the `accepted` changes: the weights need
-        the old vocabulary even with other data.
+        Returns None without a model, or if its vocabulary is built from the data and
+        neither data nor problem are among the `accepted` changes: the weights need the
+        old vocabulary even with other data.
         """
         if not self.exists():
             return None
@@ -198,8 +198,8 @@ class ModelDir:
     ) -> None:
         """Raises UserError for changes of settings or data that are not `accepted`.
 
-        Unknown values are not compared. For an imported model, only hyper-parameters
-        that change its function are.
+        Unknown values are not compared. For an imported model, the only compared
+        hyper-parameters are those that change its function.
         """
         if not self.exists():
             return
@@ -216,7 +216,7 @@ class ModelDir:
                 "best" (averaged if it exists, otherwise latest), or a folder.
 
         Raises:
-            UserError: There is no such checkpoint, or it is damaged.
+            UserError: The checkpoint is missing or damaged.
         """
         require_model(self.path)
         if spec == "best":
@@ -225,21 +225,21 @@ class ModelDir:
             if self.averaged_dir.is_dir():
                 return open_checkpoint(self.averaged_dir)
             raise UserError(
-                f"{self.path} has no averaged checkpoint; create one with "
+                f"{self.path} contains no averaged checkpoint; create one with "
                 f"python -m t2t_repro.average --model_dir {self.path}"
             )
         if spec == "best_bleu":
             if best := ranked(self.best_dir):
                 return best[0]
             raise UserError(
-                f"{self.path} has no checkpoint with the best validation BLEU; train "
-                "beyond the warm-up with keep_best_checkpoints of at least 1"
+                f"{self.path} contains no checkpoint with the best validation BLEU; "
+                "train beyond the warm-up with keep_best_checkpoints of at least 1"
             )
         if spec == "latest":
             if checkpoints := list_checkpoints(self.checkpoint_dir):
                 return checkpoints[-1]
             raise UserError(
-                f"{self.path} has no checkpoint; train the model with "
+                f"{self.path} contains no checkpoint; train the model with "
                 "python -m t2t_repro.train"
             )
         if Path(spec).is_dir():

@@ -30,7 +30,7 @@ def are_visible() -> bool:
 def unused_reason() -> str | None:
     """Returns one line that explains why TensorFlow cannot use a GPU, with a remedy.
 
-    Returns None if there is no GPU or TensorFlow can use it. The cause comes from the
+    Returns None without a GPU, or if TensorFlow can use it. The cause comes from the
     log of a subprocess that imports TensorFlow, because this process suppresses it.
     """
     import tensorflow as tf

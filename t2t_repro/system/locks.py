@@ -57,8 +57,8 @@ def heartbeat_lock(
     Args:
         folder: Folder to lock.
         name: Name of the owner, written to the lock file.
-        log: Called with a message before the wait.
-        taken: Called if another machine holds the lock; must raise.
+        log: Function called with a message before the wait.
+        taken: Function called if another machine holds the lock; it must raise.
     """
     sign = folder / SIGN
     previous = _read(sign)

@@ -34,7 +34,7 @@ _COPIES = 8
 
 @dataclass(frozen=True)
 class Gpus:
-    """The weakest of the GPUs that TensorFlow can use on this machine.
+    """Properties of the weakest GPU that TensorFlow can use on this machine.
 
     Attributes:
         name: Name of the device.

@@ -25,8 +25,8 @@ from t2t_repro.training.workers import WorkerGoneError, Workers
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
 
-# Steps between the checks of several workers whether one must stop: fast enough for the
-# minute or two that schedulers grant, and rare enough to cost nothing.
+# Interval at which several workers check whether one of them must stop: short enough
+# for the minute or two that schedulers grant, and long enough to cost nothing.
 STEPS_BETWEEN_STOP_CHECKS = 10
 
 
@@ -86,7 +86,7 @@ class TrainingLoop:
         The chief reads the checkpoint and sends it to the other workers.
 
         Raises:
-            UserError: All checkpoints are damaged or belong to another model.
+            UserError: The newest checkpoints are damaged or belong to another model.
             WorkerGoneError: Another worker has ended.
         """
         progress = Progress()
@@ -117,13 +117,13 @@ class TrainingLoop:
         except for a checkpoint that is being written.
 
         Args:
-            batches: Returns the global batches from a step on.
-            monitor: Receives the results of the steps.
-            validate: Called with the step every ``hparams.eval_steps`` steps and at the
-                last one.
-            pairs_of: Returns the numbers of the sentence pairs in the batch after a
-                step, for the message about a skipped step.
-            profile: Steps to trace.
+            batches: Function that returns the global batches from a step on.
+            monitor: Monitor that reports the results of the steps.
+            validate: Function called with the number of steps every
+                ``hparams.eval_steps`` steps and after the last one.
+            pairs_of: Function that returns the numbers of the sentence pairs in the
+                batch after a step; the message about a skipped step lists them.
+            profile: Profiler of selected steps.
 
         Returns:
             Whether the last step was reached.
@@ -165,7 +165,7 @@ class TrainingLoop:
         return self.step >= self.hparams.train_steps
 
     def read_result(self) -> None:
-        """Waits for the result of the last step, if pending, and passes it on.
+        """Waits for the pending result of the last step, if any, and reports it.
 
         The loop calls this after it has started the next step, so that the device never
         waits for the host, and before it saves, validates or ends.
@@ -180,7 +180,7 @@ class TrainingLoop:
         return self.workers.any(requested)
 
     def _start_step(self, batch: dict[str, tf.Tensor], step: int) -> tf.Tensor:
-        """Starts the step after `step` others; a GPU finishes it asynchronously."""
+        """Starts step number `step` + 1, which a GPU computes asynchronously."""
         with self.workers.converted_errors():
             return self._update(batch, tf.constant(step))
 
@@ -207,7 +207,7 @@ class TrainingLoop:
             self.read_result()
             with monitor.pause():
                 if save:
-                    # After the last step there is no work to do in the meantime.
+                    # After the last step, nothing remains to compute in the meantime.
                     self.save(monitor, wait=step == self.hparams.train_steps)
                 if validation:
                     validate(step)

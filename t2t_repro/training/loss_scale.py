@@ -36,7 +36,7 @@ class LossScale:
         Args:
             finite: bool (), whether the gradients of the step are finite.
         """
-        del finite  # There is no scale to adapt.
+        del finite  # Unused without a scale.
 
 
 class DynamicLossScale(LossScale):

@@ -27,12 +27,7 @@ Unreported = list[list[float]]
 
 
 def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
-    """Returns the validation log of a model directory.
-
-    Args:
-        directory: Model directory.
-        figure: Name of the score, "bleu" or "f1".
-    """
+    """Returns the validation log of a model directory for the score `figure`."""
     return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
@@ -112,7 +107,7 @@ class Monitor:
         )
 
     def unreported(self) -> Unreported:
-        """Returns the results since the last report, for a checkpoint."""
+        """Returns the results since the last report, to be saved in checkpoints."""
         return [list(result) for result in self._results]
 
     def validated(self, step: int, loss: float, score: float | None) -> None:
@@ -134,7 +129,7 @@ class Monitor:
     def was_validated(self, step: int) -> bool:
         """Returns whether a validation of the step is recorded.
 
-        Workers other than the chief have no records and always return True.
+        Workers other than the chief keep no records and always return True.
         """
         return self._validations is None or step in self._validations.steps()
 

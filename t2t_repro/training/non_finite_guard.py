@@ -37,8 +37,8 @@ class NonFiniteGuard:
         Args:
             step: Number of the step, from 1.
             result: Result of the step.
-            pairs: Returns the numbers of the sentence pairs in the batch.
-            log: Called with the message about a skipped step.
+            pairs: Function that returns the numbers of the batch's sentence pairs.
+            log: Function called with the message about a skipped step.
 
         Raises:
             UserError: This is the last of `MOST_SKIPPED_IN_A_ROW` skipped steps.

@@ -193,7 +193,10 @@ def _train(
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
     if not finished:
-        log(f"stopped at step {loop.step:,} and saved; the same command resumes")
+        log(
+            f"stopped at step {loop.step:,} and saved a checkpoint; run the same "
+            "command to resume"
+        )
     return finished
 
 

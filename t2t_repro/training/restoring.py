@@ -43,13 +43,13 @@ def restore_newest(
         directory: Folder of the checkpoints.
         weights: Variables of the model by name.
         state: Variables of the training state by name.
-        log: Called with a message about each damaged checkpoint.
+        log: Function called with messages about damaged checkpoints.
 
     Returns:
-        The progress of the checkpoint; None if there is no checkpoint.
+        The progress of the training; None without a checkpoint.
 
     Raises:
-        UserError: All checkpoints are damaged, or they belong to another model.
+        UserError: The newest checkpoints are damaged or belong to another model.
     """
     damaged = []
     for checkpoint in checkpoints.full_states(directory):
@@ -61,7 +61,7 @@ def restore_newest(
             damaged.append(checkpoint)
             continue
         for each in damaged:
-            log(f"renamed it to {checkpoints.set_aside(each)}")
+            log(f"renamed the damaged checkpoint to {checkpoints.set_aside(each)}")
         return progress
     if damaged:
         raise UserError(

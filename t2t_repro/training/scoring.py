@@ -38,7 +38,7 @@ def validation(
     workers: Workers,
     monitor: Monitor,
 ) -> Callable[[int], None]:
-    """Returns a function that validates the model and takes the number of steps.
+    """Returns a function that validates the model, given the number of steps.
 
     It computes the loss of the validation split, with different batches on each worker.
     After the warm-up, the chief also scores greedy translations of the first

@@ -29,7 +29,7 @@ def choose(
             into `replicas` devices), "multi_worker" (the machines of TF_CONFIG or the
             tasks of a Slurm step) or "auto": multi_worker for several workers, mirrored
             for several GPUs, otherwise one_device.
-        replicas: Number of devices for "mirrored"; 0: all.
+        replicas: Number of devices for "mirrored"; 0: all GPUs, or the whole CPU.
         communication: Sum of gradients over workers: "nccl", "ring" (over gRPC) or
             "auto" (nccl for GPUs, otherwise ring).
         xla: Whether XLA compiles the gradient; it then distributes the work over the
@@ -82,7 +82,7 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
     """Returns this process's number and the number of processes.
 
-    Number 0 is the chief: the task "chief", or worker 0 if there is no such task.
+    Number 0 is the chief: the task "chief", or worker 0 in clusters without this task.
     """
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type is None:
@@ -137,8 +137,8 @@ def _tasks() -> int:
 def _take_cluster_from_slurm() -> None:
     """Sets TF_CONFIG for the tasks of a Slurm step unless it is already set.
 
-    The resolver fails on machines without GPUs, so it is given one GPU per
-    task. `_take_own_gpus` selects from the GPUs that are visible to the task.
+    TensorFlow's resolver fails without GPUs, so it is given a fictitious GPU per task.
+    `_take_own_gpus` selects from the GPUs that are visible to the task.
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
     if os.environ.get("TF_CONFIG") or tasks == "1":

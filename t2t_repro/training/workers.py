@@ -46,8 +46,8 @@ class Workers:
             def replica_total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
                 context = tf.distribute.get_replica_context()
                 first = context.replica_id_in_sync_group % replicas_each == 0
-                # Adding -0.0 changes no number, not even 0.0. The result of `where` is
-                # on this replica's device, as all_reduce requires.
+                # Adding -0.0 changes no number, not even 0.0. Unlike an argument, the
+                # result of `where` is placed on this replica's device.
                 own = tf.where(first & counts, values, tf.constant(-0.0, values.dtype))
                 return context.all_reduce(tf.distribute.ReduceOp.SUM, own)
 

@@ -102,7 +102,7 @@ def test_the_example_goes_on_after_its_time_is_up_and_after_its_chief_was_killed
     # What --signal=TERM@180 sends to all tasks.
     status, calls, told = batch(0, f"SIGTERM,01,step 50/{STEPS}")
     assert (status, calls) == (130, 1), told
-    assert "and saved; the same command resumes" in told
+    assert "saved a checkpoint; run the same command to resume" in told
     status, calls, told = batch(1, f"SIGKILL,0,step 200/{STEPS}")
     assert (status, calls) == (137, 2), told
     assert "resuming from step" in told

@@ -115,7 +115,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     assert process.stdout.read() == ""
     assert lines[-1] == "interrupted.\n"
     assert lines[-2].startswith("stopped at step ")
-    assert lines[-2].endswith(" and saved; the same command resumes\n")
+    assert lines[-2].endswith(" saved a checkpoint; run the same command to resume\n")
     assert not any("Traceback" in line for line in lines)
     assert not (trained_copy.model_dir / "result.json").exists()
     process.stdout.close()

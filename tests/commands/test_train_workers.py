@@ -104,7 +104,9 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
         workers.processes[1].send_signal(signal.SIGTERM)
         done = workers.finish()
         assert [one.status for one in done] == [130, 130], done
-        assert all("and saved; the same command resumes" in o.err for o in done)
+        assert all(
+            "saved a checkpoint; run the same command to resume" in o.err for o in done
+        )
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")

@@ -37,7 +37,7 @@ def test_accumulates_in_float64():
 
 def test_mean_of_one_array_and_of_none():
     np.testing.assert_array_equal(mean([np.array([0.1], "float32")]), np.float32(0.1))
-    with pytest.raises(ValueError, match="no arrays"):
+    with pytest.raises(ValueError, match="at least one array"):
         mean([])
 
 

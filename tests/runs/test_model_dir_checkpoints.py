@@ -11,7 +11,7 @@ from tests.runs.directories import HPARAMS, save
 
 
 def test_finds_checkpoints_by_name_and_folder(begun):
-    with pytest.raises(UserError, match="has no checkpoint; train"):
+    with pytest.raises(UserError, match="contains no checkpoint; train"):
         begun.checkpoint()
     save(begun, 5, 0.5)
     last = save(begun, 10, 1.0)

@@ -76,7 +76,7 @@ def test_compiled_bfloat16_on_eight_replicas_equals_one():
     one, eight = (updates(replicas, PARTS, "bfloat16", True) for replicas in (1, 8))
     for name, expected in one.items():
         # Slicing a micro-batch changes the rounding of sums over rows to eight bits.
-        # A bias is the sum of three Adam steps, so its relative error is that of steps.
+        # A bias is the sum of three Adam steps, so its relative error is theirs.
         tolerance = 2.0**-6 if name.startswith("3 ") else 1e-5
         error = np.linalg.norm(eight[name] - expected) / np.linalg.norm(expected)
         assert error <= tolerance, name

@@ -124,7 +124,8 @@ def test_resumes_from_the_checkpoint_before_a_damaged_one(
     assert loop.restore(messages.append) == 3
     assert len(messages) == 2
     assert messages[0].startswith(f"damaged checkpoint: {folder / 'step-00000006'}")
-    assert messages[1] == f"renamed it to {folder / 'damaged-step-00000006'}"
+    renamed = folder / "damaged-step-00000006"
+    assert messages[1] == f"renamed the damaged checkpoint to {renamed}"
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     actual = tensors(checkpoints.list_checkpoints(folder)[-1])
     for tensor, value in expected.items():

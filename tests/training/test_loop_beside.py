@@ -158,7 +158,7 @@ def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
     loop.workers.any = any_flag
     batches = signalled(15 - start, signal.SIGTERM)
     assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
-    # The first call asks whether a validation was interrupted.
+    # The first call checks for an interrupted validation.
     expected = [(start, False), (0, False), (9, False), (19, True), (29, True)]
     assert checks == (expected[:4] if start == 0 else [expected[0], *expected[2:]])
     assert steps_saved(tmp_path) == [20 if start == 0 else 30]

@@ -143,7 +143,9 @@ def test_an_interrupted_training_resumes_to_the_same_weights(trained, tmp_path):
     # Interrupts after step 1, between two checkpoints.
     result, lines = run(copy, "eval_steps=1", Interrupting("step 1: validation loss"))
     assert result is None
-    assert lines[-1] == "stopped at step 1 and saved; the same command resumes"
+    assert lines[-1] == (
+        "stopped at step 1 and saved a checkpoint; run the same command to resume"
+    )
     assert not (copy.model_dir / "result.json").exists()
     result, lines = run(copy)
     assert f"resuming from step 1 in {copy.model_dir}" in lines

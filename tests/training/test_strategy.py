@@ -38,7 +38,7 @@ train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 
 
 def uneven(step):
-    """Yields batches of five rows, three short for one replica and two long."""
+    """Yields batches of three short rows for one replica and two long ones."""
     keep = np.array([[2], [2], [2], [8], [8]]) > np.arange(8)
     for number in count(step):
         sides = toy.rectangle(number).items()
