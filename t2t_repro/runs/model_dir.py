@@ -105,9 +105,9 @@ class ModelDir:
         if metadata.problem is None:
             raise UserError(
                 f"--model_dir {self.path} was imported, so its data are unknown; "
-                "specify files, or record a problem by training the model further with "
-                f"python -m t2t_repro.train --hparams {self.path / HPARAMS_FILE} "
-                f"--model_dir {self.path} --problem NAME"
+                "translate or score files instead, or train it further (python -m "
+                f"t2t_repro.train --hparams {self.path / HPARAMS_FILE} --model_dir "
+                f"{self.path} --problem NAME), which records the data"
             )
         return problems.create(
             metadata.problem,
@@ -178,16 +178,16 @@ class ModelDir:
         holds the lock.
         """
 
-        def taken() -> NoReturn:
+        def raise_locked() -> NoReturn:
             raise UserError(
                 f"--model_dir {self.path}: another process is training in it; wait for "
                 "it to end or choose another directory"
             )
 
         with ExitStack() as stack:
-            has_locks = stack.enter_context(exclusive_lock(self.path, taken))
+            has_locks = stack.enter_context(exclusive_lock(self.path, raise_locked))
             owner = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
-            stack.enter_context(heartbeat_lock(self.path, owner, log, taken))
+            stack.enter_context(heartbeat_lock(self.path, owner, log, raise_locked))
             for name in _WRITTEN_ATOMICALLY:
                 for leftover in self.path.glob(f".{name}.*"):
                     leftover.unlink()

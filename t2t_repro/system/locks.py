@@ -19,18 +19,18 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextmanager
-def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
+def exclusive_lock(folder: Path, on_locked: Callable[[], object]) -> Iterator[bool]:
     """Holds an exclusive flock lock on a folder until the block ends.
 
-    Calls `taken` if another process holds a lock; if `taken` returns, waits for that
-    lock to be released. Yields False, without a lock, if the file system does not
-    support locks; otherwise True.
+    If another process holds a lock, calls `on_locked` and, if that returns, waits for
+    the release of the lock. Yields whether the file system supports locks; if not, the
+    block runs without a lock.
     """
     with _opened(folder) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            taken()
+            on_locked()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError:
             yield False
@@ -46,7 +46,10 @@ def this_machine() -> str:
 
 @contextmanager
 def heartbeat_lock(
-    folder: Path, name: str, log: Callable[[str], object], taken: Callable[[], object]
+    folder: Path,
+    name: str,
+    log: Callable[[str], object],
+    on_locked: Callable[[], object],
 ) -> Iterator[None]:
     """Locks a folder against other machines with a lock file that is renewed.
 
@@ -58,7 +61,7 @@ def heartbeat_lock(
         folder: Folder to lock.
         name: Name of the owner, written to the lock file.
         log: Function called with a message before the wait.
-        taken: Function called if another machine holds the lock; it must raise.
+        on_locked: Function called if another machine holds the lock; it must raise.
     """
     sign = folder / SIGN
     previous = _read(sign)
@@ -71,23 +74,23 @@ def heartbeat_lock(
             )
             time.sleep(seconds)
             if _read(sign) != previous:
-                taken()
+                on_locked()
         # rename() is atomic: only one machine succeeds in removing a stale lock. A lock
         # that was renewed or replaced in the meantime is put back.
         aside = folder / f".{SIGN}.{os.getpid()}-{threading.get_ident()}"
         try:
             sign.rename(aside)
         except FileNotFoundError:
-            taken()
+            on_locked()
         if _read(aside) != previous:
             aside.rename(sign)
-            taken()
+            on_locked()
         aside.unlink()
     try:
         with open(sign, "x", encoding="utf-8") as file:
             file.write(name)
     except FileExistsError:
-        taken()
+        on_locked()
     except OSError:  # The disk is full.
         sign.unlink(missing_ok=True)
         raise

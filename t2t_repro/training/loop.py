@@ -96,7 +96,7 @@ class TrainingLoop:
             if newest is not None:
                 progress = newest
                 self._writer.saved_at(progress.step)
-        if self.workers.are_many:
+        if self.workers.is_distributed:
             progress = receive(progress, self.workers, *variables)
         self.step, self.unreported = progress.step, progress.unreported
         self._guard.skipped = progress.skipped
@@ -175,7 +175,7 @@ class TrainingLoop:
             read()
 
     def _should_stop(self, step: int, requested: bool) -> bool:
-        if self.workers.are_many and step % STEPS_BETWEEN_STOP_CHECKS:
+        if self.workers.is_distributed and step % STEPS_BETWEEN_STOP_CHECKS:
             return False
         return self.workers.any(requested)
 

@@ -1,4 +1,4 @@
-"""Restoring of a training from its newest undamaged checkpoint."""
+"""Resuming a training from its newest undamaged checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

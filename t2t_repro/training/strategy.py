@@ -155,7 +155,8 @@ def _take_cluster_from_slurm() -> None:
         kind, index = resolver.get_task_info()
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"cannot read the cluster from the Slurm step's variables: {error}"
+            f"cannot read the cluster from the Slurm step's variables ({error}); start "
+            "the tasks with srun or set TF_CONFIG"
         ) from None
     task = {"type": kind, "index": index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})

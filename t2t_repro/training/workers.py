@@ -36,8 +36,12 @@ class Workers:
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
-        self.are_many = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        self.number, self.count = process_of(strategy) if self.are_many else (0, 1)
+        self.is_distributed = isinstance(
+            strategy, tf.distribute.MultiWorkerMirroredStrategy
+        )
+        self.number, self.count = (
+            process_of(strategy) if self.is_distributed else (0, 1)
+        )
         self._replicas = strategy.num_replicas_in_sync
         replicas_each = self._replicas // self.count
 
@@ -57,14 +61,14 @@ class Workers:
         self._total = total
 
     def own_parts(self, parts: int) -> set[int]:
-        """Returns the numbers of this worker's micro-batches in a batch of `parts`."""
+        """Returns the numbers of this worker's micro-batches, out of `parts`."""
         each = self._replicas // self.count
         own = range(self.number * each, (self.number + 1) * each)
         return parts_of(own, self._replicas, parts)
 
     def any(self, flag: bool) -> bool:
         """Returns whether the flag of at least one worker is set."""
-        return self.sums([float(flag)])[0] > 0 if self.are_many else flag
+        return self.sums([float(flag)])[0] > 0 if self.is_distributed else flag
 
     def wait(self) -> None:
         """Waits until all workers have called this method."""
@@ -72,7 +76,7 @@ class Workers:
 
     def sums(self, values: Sequence[float]) -> list[float]:
         """Returns the sum of each value over all workers, computed in float64."""
-        if not self.are_many:
+        if not self.is_distributed:
             return list(values)
         with self.converted_errors():
             local = tf.constant(values, tf.float64)
@@ -84,7 +88,7 @@ class Workers:
         Args:
             values: float, with the same shape and dtype on all workers.
         """
-        if not self.are_many:
+        if not self.is_distributed:
             return values
         with self.converted_errors():
             return self._total(values, tf.constant(self.number == 0))
@@ -95,7 +99,7 @@ class Workers:
         try:
             yield
         except _GONE as error:
-            if not self.are_many:
+            if not self.is_distributed:
                 raise
             reason = str(error.message).rpartition("aborted by: ")[2]
             raise WorkerGoneError(

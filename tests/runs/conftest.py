@@ -24,7 +24,7 @@ def tokenizers(tmp_path_factory):
 
 
 @pytest.fixture
-def begun(tmp_path, tokenizers):
+def new_model(tmp_path, tokenizers):
     """A model directory without checkpoints."""
     directory = ModelDir(tmp_path / "models" / "m")
     directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])

@@ -20,12 +20,12 @@ def contents(directory):
     return {path.name: path.read_bytes() for path in files}
 
 
-def test_reads_back_what_begin_writes(begun, tokenizers):
-    again = ModelDir(begun.path)
+def test_reads_back_what_begin_writes(new_model, tokenizers):
+    again = ModelDir(new_model.path)
     assert again.hparams() == HPARAMS
     assert again.provenance() == provenance(tokenizers[0])
     assert again.tokenizer().fingerprint == tokenizers[0].fingerprint
-    assert sorted(contents(begun)) == ["hparams.yaml", "model.json", "vocab.model"]
+    assert sorted(contents(new_model)) == ["hparams.yaml", "model.json", "vocab.model"]
 
 
 def test_restores_the_problem(tmp_path, tokenizers):
@@ -38,17 +38,17 @@ def test_restores_the_problem(tmp_path, tokenizers):
     assert list(problem.pairs("test")) == tiny.pairs("test")
 
 
-def test_begin_accepts_the_same_training(begun, tokenizers):
-    before = contents(begun)
-    begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
-    assert contents(begun) == before
+def test_begin_accepts_the_same_training(new_model, tokenizers):
+    before = contents(new_model)
+    new_model.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+    assert contents(new_model) == before
 
 
-def test_begin_accepts_more_steps_and_other_decoding(begun, tokenizers):
+def test_begin_accepts_more_steps_and_other_decoding(new_model, tokenizers):
     longer = HPARAMS.replace(train_steps=200_000, eval_steps=7, beam_size=1, alpha=1.0)
-    begun.check(longer, provenance(tokenizers[0]))
-    begun.begin(longer, provenance(tokenizers[0]), tokenizers[0])
-    assert begun.hparams() == longer
+    new_model.check(longer, provenance(tokenizers[0]))
+    new_model.begin(longer, provenance(tokenizers[0]), tokenizers[0])
+    assert new_model.hparams() == longer
 
 
 @pytest.fixture
@@ -86,29 +86,29 @@ def test_an_imported_model_keeps_its_function_and_vocabulary(imported, tokenizer
         imported.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
 
 
-def test_a_built_vocabulary_is_not_given(begun, tmp_path):
-    assert begun.given_vocabulary() is None
+def test_a_built_vocabulary_is_not_given(new_model, tmp_path):
+    assert new_model.given_vocabulary() is None
     assert ModelDir(tmp_path / "none").given_vocabulary() is None
 
 
 @pytest.mark.parametrize("field", ["problem", "problem_fingerprint"])
-def test_rejects_partly_unknown_metadata(begun, field):
-    path = begun.path / "model.json"
+def test_rejects_partly_unknown_metadata(new_model, field):
+    path = new_model.path / "model.json"
     values = json.loads(path.read_text(encoding="utf-8")) | {field: None}
     path.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(UserError, match=r"model\.json is damaged"):
-        begun.provenance()
+        new_model.provenance()
 
 
-def test_reports_changed_hyper_parameters(begun, tokenizers):
-    before = contents(begun)
+def test_reports_changed_hyper_parameters(new_model, tokenizers):
+    before = contents(new_model)
     other = HPARAMS.replace(d_model=10, dropout=0.2, train_steps=7)
     with pytest.raises(UserError) as error:
-        begun.begin(other, provenance(tokenizers[0]), tokenizers[0])
+        new_model.begin(other, provenance(tokenizers[0]), tokenizers[0])
     message = str(error.value)
     assert "d_model was 8, is now 10; dropout was 0.1, is now 0.2" in message
     assert "train_steps" not in message
-    assert contents(begun) == before
+    assert contents(new_model) == before
 
 
 @pytest.mark.parametrize(
@@ -122,46 +122,46 @@ def test_reports_changed_hyper_parameters(begun, tokenizers):
         ),
     ],
 )
-def test_rejects_other_data(begun, tokenizers, changes, words):
+def test_rejects_other_data(new_model, tokenizers, changes, words):
     with pytest.raises(UserError, match=words):
-        begun.begin(HPARAMS, provenance(tokenizers[0], **changes), tokenizers[0])
+        new_model.begin(HPARAMS, provenance(tokenizers[0], **changes), tokenizers[0])
 
 
-def test_rejects_another_vocabulary(begun, tokenizers):
-    before = contents(begun)
+def test_rejects_another_vocabulary(new_model, tokenizers):
+    before = contents(new_model)
     with pytest.raises(UserError, match=r"vocabulary was [0-9a-f]{24}, is now"):
-        begun.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
-    assert contents(begun) == before
+        new_model.begin(HPARAMS, provenance(tokenizers[1]), tokenizers[1])
+    assert contents(new_model) == before
 
 
-def test_detects_a_replaced_vocabulary(begun, tokenizers):
-    tokenizers[1].save(begun.path)
+def test_detects_a_replaced_vocabulary(new_model, tokenizers):
+    tokenizers[1].save(new_model.path)
     with pytest.raises(UserError, match="not the vocabulary that this model"):
-        begun.tokenizer()
+        new_model.tokenizer()
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "7", '{"problem": "files"}', "\xff", '{"x": 1}']
 )
-def test_rejects_damaged_metadata(begun, text):
-    path = begun.path / "model.json"
+def test_rejects_damaged_metadata(new_model, text):
+    path = new_model.path / "model.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(UserError, match=r"model\.json is damaged"):
-        begun.provenance()
+        new_model.provenance()
 
 
-def test_rejects_metadata_of_wrong_types(begun):
-    path = begun.path / "model.json"
+def test_rejects_metadata_of_wrong_types(new_model):
+    path = new_model.path / "model.json"
     values = json.loads(path.read_text(encoding="utf-8")) | {"problem": 7}
     path.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(UserError, match=r"model\.json is damaged"):
-        begun.provenance()
+        new_model.provenance()
 
 
-def test_rejects_damaged_hyper_parameters(begun):
-    (begun.path / "hparams.yaml").write_text("d_model: [", encoding="utf-8")
+def test_rejects_damaged_hyper_parameters(new_model):
+    (new_model.path / "hparams.yaml").write_text("d_model: [", encoding="utf-8")
     with pytest.raises(UserError, match=r"hparams\.yaml:1: not valid YAML"):
-        begun.hparams()
+        new_model.hparams()
 
 
 def test_rejects_a_folder_without_a_model(tmp_path):
@@ -190,82 +190,81 @@ def test_initial_weights_depend_on_the_seed():
         assert len(variable.shape) == 1 or np.abs(variable.numpy() - differs).max() > 0
 
 
-def test_compares_the_number_of_micro_batches(begun, tokenizers):
+def test_compares_the_number_of_micro_batches(new_model, tokenizers):
     metadata = provenance(tokenizers[0])
     # 25,000 tokens need seven micro-batches of up to 3,571 with both 4,096 and 4,000.
-    begun.check(HPARAMS.replace(max_tokens_per_device=4000), metadata)
+    new_model.check(HPARAMS.replace(max_tokens_per_device=4000), metadata)
     eight = HPARAMS.replace(max_tokens_per_device=3125)
     with pytest.raises(UserError, match="max_tokens_per_device was 4096, is now 3125"):
-        begun.check(eight, metadata)
-    begun.check(eight, metadata, {"max_tokens_per_device"})
+        new_model.check(eight, metadata)
+    new_model.check(eight, metadata, {"max_tokens_per_device"})
 
 
-def test_rejects_a_second_training_in_the_same_directory(begun):
-    directory = begun
-    with directory.locked():
-        again = ModelDir(directory.path).locked()
+def test_rejects_a_second_training_in_the_same_directory(new_model):
+    with new_model.locked():
+        again = ModelDir(new_model.path).locked()
         with pytest.raises(UserError, match="another process is training"), again:
             pass
-    assert not (directory.path / "training.lock").exists()
-    with directory.locked():
+    assert not (new_model.path / "training.lock").exists()
+    with new_model.locked():
         pass
 
 
-def test_rejects_another_machine_unless_it_has_died(begun, monkeypatch):
+def test_rejects_another_machine_unless_it_has_died(new_model, monkeypatch):
     """Simulates machines that do not see each other's flock locks."""
     monkeypatch.setattr(locks, "BEAT_SECONDS", 0.2)
     monkeypatch.setattr(locks.fcntl, "flock", lambda *_: None)
     names, messages = iter(["here 1", "there 2", "there 2"]), []
     monkeypatch.setattr(model_dir, "this_machine", lambda: next(names))
     with (
-        begun.locked(messages.append),
+        new_model.locked(messages.append),
         pytest.raises(UserError, match="another process is training"),
-        ModelDir(begun.path).locked(messages.append),
+        ModelDir(new_model.path).locked(messages.append),
     ):
         pass
     assert len(messages) == 1
-    (begun.path / "training.lock").write_text("here 1")
-    with begun.locked(messages.append):
-        assert messages[1].startswith(f"here has locked {begun.path}; waiting ")
+    (new_model.path / "training.lock").write_text("here 1")
+    with new_model.locked(messages.append):
+        assert messages[1].startswith(f"here has locked {new_model.path}; waiting ")
 
 
-def test_accepts_changes_by_name(begun, tokenizers):
+def test_accepts_changes_by_name(new_model, tokenizers):
     metadata = provenance(tokenizers[0], problem_fingerprint="files:en-de:" + "1" * 64)
     changed = HPARAMS.replace(dropout=0.3, warmup_steps=7)
     remedy = "or accept with --accept_changes dropout,warmup_steps"
     with pytest.raises(UserError, match=remedy):
-        begun.check(changed, metadata)
+        new_model.check(changed, metadata)
     with pytest.raises(UserError, match="warmup_steps was 4000, is now 7; use"):
-        begun.check(changed, metadata, {"dropout", "data"})
+        new_model.check(changed, metadata, {"dropout", "data"})
     with pytest.raises(UserError, match=r"data was 0{24}.*--accept_changes data"):
-        begun.check(changed, metadata, {"dropout", "warmup_steps"})
+        new_model.check(changed, metadata, {"dropout", "warmup_steps"})
     accepted = {"dropout", "warmup_steps", "data"}
-    begun.begin(changed, metadata, tokenizers[0], accepted)
-    assert (begun.hparams(), begun.provenance()) == (changed, metadata)
+    new_model.begin(changed, metadata, tokenizers[0], accepted)
+    assert (new_model.hparams(), new_model.provenance()) == (changed, metadata)
     # The accepted values are now those of the model directory.
-    begun.check(changed, metadata)
+    new_model.check(changed, metadata)
 
 
-def test_other_data_keep_the_vocabulary(begun):
-    assert begun.given_vocabulary({"dropout"}) is None
-    assert begun.given_vocabulary({"data"}) == begun.path / "vocab.model"
+def test_other_data_keep_the_vocabulary(new_model):
+    assert new_model.given_vocabulary({"dropout"}) is None
+    assert new_model.given_vocabulary({"data"}) == new_model.path / "vocab.model"
 
 
-def test_does_not_offer_changes_of_the_function(begun, tokenizers):
+def test_does_not_offer_changes_of_the_function(new_model, tokenizers):
     changed = HPARAMS.replace(d_ff=9, dropout=0.3)
     with pytest.raises(UserError, match=r"d_ff was 8, is now 9.*directory$"):
-        begun.check(changed, provenance(tokenizers[0]))
+        new_model.check(changed, provenance(tokenizers[0]))
 
 
 @pytest.mark.parametrize(
     "name",
     ["hparams.yaml", "checkpoints", "training_log.tsv", ".x.tmp", "checkpoints/a"],
 )
-def test_rejects_links_that_lead_out(begun, tokenizers, tmp_path, name):
+def test_rejects_links_that_lead_out(new_model, tokenizers, tmp_path, name):
     """The directory may come from an untrusted archive."""
     outside = tmp_path / "precious"
     outside.write_text("mine", encoding="utf-8")
-    path = begun.path / name
+    path = new_model.path / name
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(outside)
@@ -273,21 +272,21 @@ def test_rejects_links_that_lead_out(begun, tokenizers, tmp_path, name):
         outside.write_text(HPARAMS.to_yaml(), encoding="utf-8")
     before = outside.read_bytes()
     with pytest.raises(UserError, match="is a link that leads out of --model_dir"):
-        begun.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
+        new_model.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
     assert outside.read_bytes() == before
 
 
-def test_accepts_links_inside_and_to_the_directory(begun, tokenizers, tmp_path):
-    (begun.path / "latest").symlink_to(begun.path / "checkpoints")
-    (tmp_path / "link").symlink_to(begun.path)
+def test_accepts_links_inside_and_to_the_directory(new_model, tokenizers, tmp_path):
+    (new_model.path / "latest").symlink_to(new_model.path / "checkpoints")
+    (tmp_path / "link").symlink_to(new_model.path)
     again = ModelDir(tmp_path / "link")
     again.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
 
 
-def test_removes_incomplete_files_of_a_killed_process(begun):
+def test_removes_incomplete_files_of_a_killed_process(new_model):
     names = (".hparams.yaml.77.tmp", ".vocab.model.x8s2", ".training_log.tsv.7.tmp")
     for name in (*names, ".mine"):
-        (begun.path / name).write_text("half")
-    before = contents(begun).keys() - {*names}
-    with begun.locked():
-        assert contents(begun).keys() - {"training.lock"} == before
+        (new_model.path / name).write_text("half")
+    before = contents(new_model).keys() - {*names}
+    with new_model.locked():
+        assert contents(new_model).keys() - {"training.lock"} == before

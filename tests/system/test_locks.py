@@ -30,19 +30,19 @@ with shared_lock(Path(sys.argv[1])):
 
 
 def test_exclusive_lock_reports_a_second_holder(tmp_path):
-    class TakenError(Exception):
+    class LockedError(Exception):
         pass
 
-    def taken():
-        raise TakenError
+    def raise_locked():
+        raise LockedError
 
     with (
-        exclusive_lock(tmp_path, taken),
-        pytest.raises(TakenError),
-        exclusive_lock(tmp_path, taken),
+        exclusive_lock(tmp_path, raise_locked),
+        pytest.raises(LockedError),
+        exclusive_lock(tmp_path, raise_locked),
     ):
         pass
-    with exclusive_lock(tmp_path, taken):
+    with exclusive_lock(tmp_path, raise_locked):
         pass
 
 
@@ -104,12 +104,12 @@ def test_works_on_file_systems_without_locks(tmp_path, monkeypatch):
         shutil.rmtree(tmp_path)
 
 
-class TakenError(Exception):
+class LockedError(Exception):
     """Raised when another machine holds the lock."""
 
 
-def taken():
-    raise TakenError
+def raise_locked():
+    raise LockedError
 
 
 @pytest.fixture
@@ -120,28 +120,31 @@ def messages(monkeypatch):
 
 
 def test_heartbeat_lock_excludes_other_machines(tmp_path, messages):
-    with heartbeat_lock(tmp_path, "one 1", messages.append, taken):
-        with pytest.raises(TakenError), heartbeat_lock(tmp_path, "two", print, taken):
+    with heartbeat_lock(tmp_path, "one 1", messages.append, raise_locked):
+        with (
+            pytest.raises(LockedError),
+            heartbeat_lock(tmp_path, "two", print, raise_locked),
+        ):
             pass
-        another = heartbeat_lock(tmp_path, "two 2", messages.append, taken)
-        with pytest.raises(TakenError), another:
+        another = heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked)
+        with pytest.raises(LockedError), another:
             pass
     assert messages == [
         f"one has locked {tmp_path}; waiting 1 s to see whether it is still running"
     ]
     assert list(tmp_path.iterdir()) == []
-    with heartbeat_lock(tmp_path, "two 2", messages.append, taken):
+    with heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked):
         pass
     assert len(messages) == 1
 
 
 def test_takes_over_stale_locks_and_its_own_at_once(tmp_path, messages):
     (tmp_path / locks.SIGN).write_text("one 1")
-    with heartbeat_lock(tmp_path, "one 1", messages.append, taken):
+    with heartbeat_lock(tmp_path, "one 1", messages.append, raise_locked):
         assert messages == []
         (tmp_path / locks.SIGN).write_text("another has it now")
     assert (tmp_path / locks.SIGN).exists()
-    with heartbeat_lock(tmp_path, "two 2", messages.append, taken):
+    with heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked):
         assert len(messages) == 1
         assert (tmp_path / locks.SIGN).read_text() == "two 2"
     assert list(tmp_path.iterdir()) == []
@@ -156,11 +159,13 @@ def test_only_one_of_many_machines_gets_the_lock(tmp_path, messages, stale):
     def enter(number):
         start.wait()
         try:
-            with heartbeat_lock(tmp_path, f"machine {number}", messages.append, taken):
+            with heartbeat_lock(
+                tmp_path, f"machine {number}", messages.append, raise_locked
+            ):
                 inside.append(number)
                 time.sleep(2)
                 assert inside == [number]
-        except TakenError:
+        except LockedError:
             return
 
     with ThreadPoolExecutor(12) as threads:

@@ -194,8 +194,8 @@ def write_text(folder: Path) -> None:
     for split, size in SIZES.items():
         rows = [numbers(row) for row in range(first, first + size)]
         first += size
-        sources = [" ".join(spelled(n, "kmpt", "aiou") for n in row) for row in rows]
-        targets = [" ".join(spelled(n, "bdgz", "eioy") for n in row) for row in rows]
+        sources = [" ".join(spell(n, "kmpt", "aiou") for n in row) for row in rows]
+        targets = [" ".join(spell(n, "bdgz", "eioy") for n in row) for row in rows]
         targets = [" ".join(reversed(line.split(" "))) for line in targets]
         for lang, lines in (("en", sources), ("de", targets)):
             text = "".join(f"{line}\n" for line in lines)
@@ -207,7 +207,7 @@ def numbers(row: int) -> list[int]:
     return [(row * row + 37 * row * place + 11) % 251 for place in range(1 + row % 6)]
 
 
-def spelled(number: int, consonants: str, vowels: str) -> str:
+def spell(number: int, consonants: str, vowels: str) -> str:
     """Spells a number in base 16, with one syllable per digit."""
     digits = [number] if number < 16 else [number // 16, number % 16]
     return "".join(consonants[digit // 4] + vowels[digit % 4] for digit in digits)

@@ -35,7 +35,7 @@ def this_checkout(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def recorded(folder):
+def read_losses(folder):
     return json.loads((folder / freeze_training.LOSSES).read_text(encoding="utf-8"))
 
 
@@ -70,12 +70,12 @@ def test_resumes_an_earlier_revision_with_the_same_losses(frozen, tmp_path):
     # The existing vocabulary and shards are used.
     assert "building" not in output
     assert "encoding" not in output
-    assert_same_losses(losses, recorded(frozen))
+    assert_same_losses(losses, read_losses(frozen))
 
 
 @pytest.mark.slow
 def test_freezes_this_revision(tmp_path):
     frozen = freeze_training.freeze("this", tmp_path)
-    expected = recorded(frozen)
+    expected = read_losses(frozen)
     losses, _ = freeze_training.resume(frozen)
     assert_same_losses(losses, expected)

@@ -20,12 +20,12 @@ COMPILES = (
 )
 
 
-def resolved(requested, gpus, replicas=1, earlier=None, accepted=()):
+def resolve(requested, gpus, replicas=1, earlier=None, accepted=()):
     return devices.resolve_auto(requested, earlier, accepted, replicas, gpus)
 
 
 def test_a_cpu_has_fixed_defaults():
-    chosen, lines = resolved(BIG, None)
+    chosen, lines = resolve(BIG, None)
     assert chosen == BIG.replace(
         max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
     )
@@ -33,13 +33,13 @@ def test_a_cpu_has_fixed_defaults():
         "max_tokens_per_device 4,096, rows_multiple 1, precision float32, xla false: "
         "chosen for a CPU"
     ]
-    assert resolved(chosen, None) == (chosen, [])
+    assert resolve(chosen, None) == (chosen, [])
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("gpus", [H100, A100, V100], ids=lambda gpus: gpus.name)
 def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
-    chosen, _ = resolved(BIG, gpus, replicas)
+    chosen, _ = resolve(BIG, gpus, replicas)
     micro_batches = 25_000 // chosen.tokens_per_part
     assert micro_batches % replicas == 0
     limit = devices.tokens_that_fit(chosen, gpus.memory)
@@ -51,43 +51,43 @@ def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
 
 def test_bfloat16_and_xla_need_a_gpu_with_bfloat16():
     for gpus, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
-        chosen, lines = resolved(BASE, gpus)
+        chosen, lines = resolve(BASE, gpus)
         assert (chosen.precision, chosen.xla) == (precision, xla)
         assert chosen.rows_multiple == 8
         assert f"chosen for {gpus.name} (compute capability" in lines[0]
         assert lines[1:] == [COMPILES] * xla
     requested = BASE.replace(precision="float32")
-    _, lines = resolved(requested, A100)
+    _, lines = resolve(requested, A100)
     tf32 = "float32 matmuls use TF32 on this GPU (TensorFlow's default)"
     assert lines[1:] == [tf32, COMPILES]
 
 
 @pytest.mark.parametrize(("steps", "xla"), [(49_999, False), (50_000, True)])
 def test_xla_is_chosen_only_for_long_trainings(steps, xla):
-    chosen, lines = resolved(BASE.replace(train_steps=steps), H100)
+    chosen, lines = resolve(BASE.replace(train_steps=steps), H100)
     assert (chosen.precision, chosen.xla) == ("bfloat16", xla)
     assert (COMPILES in lines) == xla
     # An explicit setting takes precedence.
     requested = BASE.replace(train_steps=steps, xla=True)
-    assert resolved(requested, H100)[0].xla
+    assert resolve(requested, H100)[0].xla
 
 
 def test_a_resumed_training_keeps_its_values_on_any_device():
-    begun, _ = resolved(BIG, H100, 8)
-    assert begun.max_tokens_per_device == 3125
+    earlier, _ = resolve(BIG, H100, 8)
+    assert earlier.max_tokens_per_device == 3125
     for gpus, replicas in ((None, 1), (V100, 2), (A100, 3)):
-        chosen, lines = resolved(BIG, gpus, replicas, begun)
-        assert chosen == begun
+        chosen, lines = resolve(BIG, gpus, replicas, earlier)
+        assert chosen == earlier
         assert lines[0].endswith(": kept from the start of this training")
     accepted = {"max_tokens_per_device"}
-    chosen, _ = resolved(BIG, H100, 2, begun, accepted)
-    assert chosen == begun.replace(max_tokens_per_device=12_500)
+    chosen, _ = resolve(BIG, H100, 2, earlier, accepted)
+    assert chosen == earlier.replace(max_tokens_per_device=12_500)
     # An imported model still has "auto" values.
-    assert resolved(BIG, H100, 8, earlier=BIG)[0] == begun
+    assert resolve(BIG, H100, 8, earlier=BIG)[0] == earlier
 
 
 def test_unknown_memory_uses_the_micro_batches_of_a_cpu():
-    chosen, (line, _) = resolved(BIG, Gpus("GPU", (8, 0), None), 2)
+    chosen, (line, _) = resolve(BIG, Gpus("GPU", (8, 0), None), 2)
     # 25,000 tokens need seven micro-batches of up to 3,571; two devices need eight.
     assert chosen.max_tokens_per_device == 3125
     assert "memory unknown" in line

@@ -28,7 +28,7 @@ def tensors(checkpoint):
     return values
 
 
-def untrained(directory, **changes):
+def fake_loop(directory, **changes):
     """Returns a loop whose steps compute nothing and report a constant result."""
     loop = toy.loop(directory, toy.HPARAMS.replace(**changes))
     result = StepResult(
@@ -42,7 +42,7 @@ def steps_saved(directory):
     return [c.step for c in checkpoints.list_checkpoints(directory)]
 
 
-def signalled(at, *signals):
+def batches_with_signals(at, *signals):
     """Yields batches; sends signals to this process before batch number `at`."""
     for step in count():
         if step == at:
@@ -76,13 +76,13 @@ def test_resuming_is_bit_identical(tmp_path):
 
 
 def test_restore_returns_0_without_checkpoints(tmp_path):
-    assert untrained(tmp_path).restore() == 0
+    assert fake_loop(tmp_path).restore() == 0
 
 
 def test_rejects_a_checkpoint_of_another_model(tmp_path):
-    untrained(tmp_path, d_ff=32).save()
+    fake_loop(tmp_path, d_ff=32).save()
     with pytest.raises(UserError, match=r"step-00000000.*use the hyper-parameters"):
-        untrained(tmp_path).restore()
+        fake_loop(tmp_path).restore()
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_renames_nothing_if_all_checkpoints_are_damaged(saved_twice, tmp_path):
 
 
 def test_saves_every_few_steps_and_at_the_end(tmp_path):
-    loop = untrained(tmp_path, checkpoint_steps=4, train_steps=10)
+    loop = fake_loop(tmp_path, checkpoint_steps=4, train_steps=10)
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [4, 8, 10]
     saved = checkpoints.list_checkpoints(tmp_path)
@@ -155,7 +155,7 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
     clock = SimpleNamespace(now=0.0)
     fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
     monkeypatch.setattr(checkpoint_writer, "time", fake)
-    loop = untrained(tmp_path, checkpoint_minutes=1.0, train_steps=7)
+    loop = fake_loop(tmp_path, checkpoint_minutes=1.0, train_steps=7)
     clock.now += 1000  # Building and restoring do not count for the first interval.
 
     def batches(step):
@@ -169,7 +169,7 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
 
 
 def test_keeps_a_limited_number_of_checkpoints(tmp_path):
-    loop = untrained(
+    loop = fake_loop(
         tmp_path, checkpoint_steps=1, keep_checkpoints=2, average_last=2, train_steps=5
     )
     loop.run(toy.batches, toy.monitor(), toy.never)
@@ -180,14 +180,14 @@ def test_keeps_a_limited_number_of_checkpoints(tmp_path):
     ("every", "expected"), [(4, [4, 8, 10]), (5, [5, 10]), (0, [10])]
 )
 def test_validates_on_schedule_and_at_the_end(tmp_path, every, expected):
-    loop = untrained(tmp_path, eval_steps=every, train_steps=10)
+    loop = fake_loop(tmp_path, eval_steps=every, train_steps=10)
     validated = []
     loop.run(toy.batches, toy.monitor(), validated.append)
     assert validated == expected
 
 
 def test_saves_the_last_state_before_validating_it(tmp_path):
-    loop = untrained(tmp_path, train_steps=2)
+    loop = fake_loop(tmp_path, train_steps=2)
     saved = []
     loop.run(
         toy.batches, toy.monitor(), lambda step: saved.extend(steps_saved(tmp_path))
@@ -196,8 +196,8 @@ def test_saves_the_last_state_before_validating_it(tmp_path):
 
 
 def test_requests_batches_from_the_restored_step(tmp_path):
-    untrained(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
-    loop = untrained(tmp_path, train_steps=4)
+    fake_loop(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
+    loop = fake_loop(tmp_path, train_steps=4)
     loop.restore()
     starts = []
 
@@ -213,8 +213,10 @@ def test_requests_batches_from_the_restored_step(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_stops(tmp_path, number):
     before = signal.getsignal(number)
-    loop = untrained(tmp_path)
-    finished = loop.run(lambda step: signalled(3, number), toy.monitor(), toy.never)
+    loop = fake_loop(tmp_path)
+    finished = loop.run(
+        lambda step: batches_with_signals(3, number), toy.monitor(), toy.never
+    )
     assert not finished
     assert loop.step == 3
     assert steps_saved(tmp_path) == [3]
@@ -222,16 +224,16 @@ def test_a_signal_saves_and_stops(tmp_path, number):
 
 
 def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
-    loop = untrained(tmp_path)
+    loop = fake_loop(tmp_path)
     twice = signal.SIGINT, signal.SIGINT
     with pytest.raises(KeyboardInterrupt):
-        loop.run(lambda step: signalled(2, *twice), toy.monitor(), toy.never)
+        loop.run(lambda step: batches_with_signals(2, *twice), toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == []
 
 
 @pytest.mark.parametrize("field", ["loss", "gradient_norm"])
 def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
-    loop = untrained(tmp_path)
+    loop = fake_loop(tmp_path)
     values = dict(loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1)
     results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
     loop._update = lambda *_: list(next(results).values())
@@ -247,7 +249,7 @@ def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
 
 def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
     """Nine in a row do not; later states are not saved."""
-    loop = untrained(tmp_path, train_steps=30, checkpoint_steps=5)
+    loop = fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
     good = [1.0, 9.0, 0.9, 1.0, 0.1]
     bad = [float("inf"), *good[1:]]
     results = iter([*[good] * 5, *[bad] * 9, good, *[bad] * 10])
@@ -303,21 +305,23 @@ def test_accumulates_only_if_a_batch_exceeds_the_device_limit(
 def test_a_checkpoint_saved_on_interruption_is_not_averaged(tmp_path):
     settings = {"checkpoint_steps": 4, "train_steps": 10, "keep_checkpoints": 3}
     settings["average_last"] = 3
-    loop = untrained(tmp_path, **settings)
+    loop = fake_loop(tmp_path, **settings)
     assert not loop.run(
-        lambda step: signalled(6, signal.SIGTERM), toy.monitor(), toy.never
+        lambda step: batches_with_signals(6, signal.SIGTERM), toy.monitor(), toy.never
     )
     assert steps_saved(tmp_path) == [4, 6]
-    loop = untrained(tmp_path, **settings)
+    loop = fake_loop(tmp_path, **settings)
     assert loop.restore() == 6
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [4, 8, 10]
 
 
 def test_keeps_a_scheduled_checkpoint_saved_on_interruption(tmp_path):
-    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
-    loop.run(lambda step: signalled(2, signal.SIGTERM), toy.monitor(), toy.never)
-    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
+    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
+    loop.run(
+        lambda step: batches_with_signals(2, signal.SIGTERM), toy.monitor(), toy.never
+    )
+    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
     loop.restore()
     loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [3, 6, 7]
@@ -337,10 +341,10 @@ def test_repeats_an_interrupted_validation(tmp_path):
         return Monitor(tmp_path, 10, start, io.StringIO())
 
     (tmp_path / "c").mkdir()
-    loop = untrained(tmp_path / "c", **settings)
+    loop = fake_loop(tmp_path / "c", **settings)
     with pytest.raises(KilledError):
         loop.run(toy.batches, monitor(0), kill)
-    loop = untrained(tmp_path / "c", **settings)
+    loop = fake_loop(tmp_path / "c", **settings)
     assert loop.restore() == 4
     second, validated = monitor(4), []
 
@@ -351,17 +355,17 @@ def test_repeats_an_interrupted_validation(tmp_path):
     assert loop.run(toy.batches, second, validate)
     assert validated == [4, 8, 10]
     # Recorded validations are not repeated.
-    loop = untrained(tmp_path / "c", **settings)
+    loop = fake_loop(tmp_path / "c", **settings)
     assert loop.restore() == 10
     assert loop.run(toy.batches, monitor(10), kill)
 
 
 def test_restores_the_number_of_skipped_steps(tmp_path):
-    loop = untrained(tmp_path, train_steps=3)
+    loop = fake_loop(tmp_path, train_steps=3)
     bad = [float("nan"), 9.0, 0.9, 1.0, 0.1]
     loop._update = lambda *_: bad
     loop.run(toy.batches, toy.monitor(), toy.never)
-    loop = untrained(tmp_path, train_steps=4)
+    loop = fake_loop(tmp_path, train_steps=4)
     loop.restore()
     loop._update = lambda *_: bad
     stream = io.StringIO()
@@ -373,10 +377,10 @@ def test_restores_the_number_of_skipped_steps(tmp_path):
     "meta", [{"unreported": [[1, 2]]}, {"unreported": 3}, {"skipped": "many"}]
 )
 def test_treats_invalid_progress_as_damage(tmp_path, meta):
-    loop = untrained(tmp_path)
+    loop = fake_loop(tmp_path)
     weights, state = loop.weights, loop.state
     checkpoints.save(tmp_path, 3, weights, state)
     checkpoints.save(tmp_path, 6, weights, state, meta)
     messages = []
-    assert untrained(tmp_path).restore(messages.append) == 3
+    assert fake_loop(tmp_path).restore(messages.append) == 3
     assert "checkpoint.json has invalid training progress" in messages[0]

@@ -13,7 +13,7 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.workers import WorkerGoneError
 from tests.training import toy
-from tests.training.test_loop import signalled, steps_saved, untrained
+from tests.training.test_loop import batches_with_signals, fake_loop, steps_saved
 
 
 class SlowDisk:
@@ -61,7 +61,7 @@ def test_finishes_writing_a_checkpoint_when_the_training_fails(
     tmp_path, monkeypatch, error
 ):
     disk = SlowDisk(monkeypatch)
-    loop = untrained(tmp_path, checkpoint_steps=2)
+    loop = fake_loop(tmp_path, checkpoint_steps=2)
 
     def batches(step):
         yield from (toy.batch(number) for number in range(3))
@@ -75,7 +75,7 @@ def test_finishes_writing_a_checkpoint_when_the_training_fails(
 
 def test_an_unwritable_checkpoint_stops_the_training(tmp_path):
     """The training stops at the next step, not at the next checkpoint."""
-    loop = untrained(tmp_path / "c", checkpoint_steps=5, train_steps=20)
+    loop = fake_loop(tmp_path / "c", checkpoint_steps=5, train_steps=20)
     (tmp_path / "c").write_text("no folder")
     with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
         loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
@@ -91,7 +91,7 @@ def slowly(batch):
 def test_reads_a_result_after_starting_the_next_step(tmp_path):
     """It is read earlier only for a checkpoint, a validation or the end."""
     settings = {"checkpoint_steps": 3, "eval_steps": 5, "train_steps": 7}
-    loop, events = untrained(tmp_path, **settings), []
+    loop, events = fake_loop(tmp_path, **settings), []
     save = loop.save
 
     class Result:
@@ -123,8 +123,8 @@ def test_reads_a_result_after_starting_the_next_step(tmp_path):
 @pytest.mark.parametrize("late", [False, True])
 def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
     """The error occurs when step 6 starts, or (`late`) when its result is read."""
-    loop = untrained(tmp_path, train_steps=30)
-    loop.workers.are_many, loop.workers.any = True, lambda flag: flag
+    loop = fake_loop(tmp_path, train_steps=30)
+    loop.workers.is_distributed, loop.workers.any = True, lambda flag: flag
     gone = tf.errors.UnavailableError(None, None, "aborted by: no connection")
 
     class Broken:
@@ -147,16 +147,16 @@ def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
 @pytest.mark.parametrize("start", [0, 4])
 def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
     """The steps of the checks do not depend on the first step."""
-    loop = untrained(tmp_path, train_steps=40)
+    loop = fake_loop(tmp_path, train_steps=40)
     loop.step, checks = start, []
-    loop.workers.are_many = True
+    loop.workers.is_distributed = True
 
     def any_flag(flag):
         checks.append((int(loop.step), flag))
         return len(checks) == 4  # Another worker must stop.
 
     loop.workers.any = any_flag
-    batches = signalled(15 - start, signal.SIGTERM)
+    batches = batches_with_signals(15 - start, signal.SIGTERM)
     assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
     # The first call checks for an interrupted validation.
     expected = [(start, False), (0, False), (9, False), (19, True), (29, True)]

@@ -28,7 +28,7 @@ def gradients(step):
     ]
 
 
-def trained(epsilon):
+def train(epsilon):
     ours = variables()
     adam = Adam(ours, 0.9, 0.98, epsilon)
     for step, rate in enumerate(RATES):
@@ -39,7 +39,7 @@ def trained(epsilon):
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-2])
 def test_three_steps_equal_the_formula(epsilon):
     """Epsilon is added to the root, without bias correction."""
-    ours, state = trained(epsilon)
+    ours, state = train(epsilon)
     for index, (name, start) in enumerate(variables().items()):
         x, m, v = start.numpy().astype("float64"), 0.0, 0.0
         for step, rate in enumerate(RATES):
@@ -61,7 +61,7 @@ def test_three_steps_equal_keras(epsilon):
     for step, rate in enumerate(RATES):
         optimizer.learning_rate = rate
         optimizer.apply(gradients(step))
-    ours, _ = trained(epsilon)
+    ours, _ = train(epsilon)
     for name, variable in theirs.items():
         np.testing.assert_allclose(ours[name], variable.numpy(), atol=1e-6)
 
@@ -76,5 +76,5 @@ def test_rate_zero_updates_only_the_moments():
 
 
 def test_state_has_both_moments_of_every_variable():
-    _, state = trained(1e-9)
+    _, state = train(1e-9)
     assert list(state) == ["m/kernel", "v/kernel", "m/scale", "v/scale"]

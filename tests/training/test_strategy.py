@@ -37,7 +37,7 @@ train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 """
 
 
-def uneven(step):
+def uneven_batches(step):
     """Yields batches of three short rows for one replica and two long ones."""
     keep = np.array([[2], [2], [2], [8], [8]]) > np.arange(8)
     for number in count(step):
@@ -54,7 +54,7 @@ def train(directory, name, replicas):
     assert chosen.num_replicas_in_sync == (1 if name == "one_device" else 2)
     chief = strategy.is_chief(chosen)
     for kind, hparams, batches in (
-        ("whole", HPARAMS, uneven),
+        ("whole", HPARAMS, uneven_batches),
         ("parts", PARTS, toy.batches_of_parts),
     ):
         with chosen.scope():

@@ -63,11 +63,11 @@ def batch(step: int, parts: int = 1) -> PackedBatch:
         return pack(whole)
     rows = np.array_split(np.arange(5), parts)
     return pack(
-        *({name: trimmed(ids[some]) for name, ids in whole.items()} for some in rows)
+        *({name: trim(ids[some]) for name, ids in whole.items()} for some in rows)
     )
 
 
-def trimmed(ids: np.ndarray) -> np.ndarray:
+def trim(ids: np.ndarray) -> np.ndarray:
     """Returns ids without the columns that are padding in every row."""
     return ids[:, ids.any(axis=0)]
 
