@@ -49,7 +49,7 @@ def test_it_deletes_nothing_that_is_no_checkpoint(trained, tmp_path):
             *("--last", "1", "--output_dir", str(output)),
         )
         assert run_command.is_one_clear_line(done)
-        assert "no checkpoint, so it will not be replaced" in done.err
+        assert "is not a checkpoint, so it will not be replaced" in done.err
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
