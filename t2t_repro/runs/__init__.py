@@ -1,1 +1,1 @@
-"""A model directory: what it is made from, its checkpoints, and their average."""
+"""Model directories: metadata, checkpoints, checkpoint averaging."""

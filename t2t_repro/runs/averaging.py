@@ -11,9 +11,10 @@ from t2t_repro.system.errors import UserError
 
 
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    """Returns the float64 mean in the arrays' dtype; raises ValueError for no array.
+    """Returns the mean of some arrays in their dtype, accumulated in float64.
 
-    One at a time is in memory. Source: tensor2tensor utils/avg_checkpoints.py.
+    Only one array is in memory at a time. Raises ValueError if `arrays` is empty.
+    Source: tensor2tensor utils/avg_checkpoints.py.
     """
     total: np.ndarray | None = None
     count = 0
@@ -21,26 +22,26 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
         total = array.astype("float64") if total is None else total + array
         count += 1
     if total is None:
-        raise ValueError("the mean of no arrays")
+        raise ValueError("mean() needs at least one array")
     return (total / count).astype(array.dtype)
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
-    """Writes the mean weights of some checkpoints, with the newest one's step.
+    """Writes the mean weights of some checkpoints, with the step of the newest.
 
-    Tensors are read one by one; a training that goes on keeps the checkpoints. `output`
-    is replaced. Raises UserError if they differ in names or shapes, or one is damaged.
+    Replaces `output`. A running training cannot delete the checkpoints while they are
+    read. Raises UserError if a checkpoint is damaged or has other names or shapes.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for checkpoint in checkpoints:
-            held.enter_context(checkpoint.held())
+            locks.enter_context(checkpoint.held())
         files = [checkpoint.tensors() for checkpoint in checkpoints]
         shapes = files[0].shapes()
         for file in files[1:]:
             if file.shapes() != shapes:
                 raise UserError(
-                    f"{file.prefix} and {files[0].prefix} hold different variables: "
-                    "only checkpoints of one model can be averaged"
+                    f"{file.prefix} and {files[0].prefix} have different variables; "
+                    "average only checkpoints of one model"
                 )
         averaged = {name: mean(file.read(name) for file in files) for name in shapes}
     return save(

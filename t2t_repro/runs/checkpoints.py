@@ -1,9 +1,10 @@
-"""Checkpoints: directories that are whole or absent, holding tensors by name.
+"""Checkpoints: atomically written folders of named tensors.
 
 A checkpoint is a folder ``step-00001500`` with ``weights.index`` and
 ``weights.data-00000-of-00001`` (TensorFlow's format, with checksums), ``optimizer.*``
-while it is among the newest, and ``checkpoint.json`` with its step and a checksum.
-Names are the model's own: TensorFlow's object tracking silently skips layers in lists.
+(only in the newest checkpoints), and ``checkpoint.json`` with its step and a checksum.
+Tensors have the names of the model's variables, because TensorFlow's object tracking
+silently skips layers in lists.
 """
 
 import hashlib
@@ -31,39 +32,48 @@ _CHECKSUM = "sha256"
 _NAME = re.compile(rf"{_PREFIX}([0-9]{{8,18}})")
 FULL_STATES_KEPT = 2
 Arrays = dict[str, np.ndarray]
-# What TensorFlow's reader raises for missing, truncated and altered files.
+# Exceptions of TensorFlow's reader for missing, truncated and altered files.
 _UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
 
 
 class DamagedCheckpointError(UserError):
-    """A file of a checkpoint is missing, cut short or altered."""
+    """Raised if a file of a checkpoint is missing, truncated or altered."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on disk."""
+    """Checkpoint on disk.
+
+    Attributes:
+        path: Folder of the checkpoint.
+        step: Number of training steps before it was saved.
+    """
 
     path: Path
-    step: int  # Updates done when it was written.
+    step: int
 
     @property
     def has_optimizer(self) -> bool:
-        """Whether training can go on from it."""
+        """Whether training can resume from this checkpoint."""
         return (self.path / "optimizer.index").exists()
 
     def meta(self) -> dict[str, Any]:
-        """Returns what is beside the tensors; DamagedCheckpointError if not whole."""
+        """Returns the values of checkpoint.json without the checksum.
+
+        Raises DamagedCheckpointError if the file is missing or altered.
+        """
         return _read_meta(self.path)
 
     def tensors(self, part: str = "weights") -> "TensorFile":
-        """Opens "weights" or "optimizer" for reading."""
+        """Opens the tensors of "weights" or "optimizer" for reading."""
         return TensorFile(self.path / part)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps a training from removing it meanwhile; raises UserError if gone.
+        """Locks the checkpoint against deletion by a running training.
 
-        A training on another machine may not see that it is held.
+        A training on another machine may ignore the lock. Raises UserError if the
+        checkpoint has been deleted.
         """
         with ExitStack() as stack:
             try:
@@ -73,15 +83,19 @@ class Checkpoint:
                 if self.path.exists():
                     raise
                 raise UserError(
-                    f"{self.path} is gone: a training removed it, which keeps newer "
-                    "ones; run the command again"
+                    f"{self.path} no longer exists: a running training deletes its old "
+                    "checkpoints; run the command again"
                 ) from None
 
 
 class TensorFile:
-    """Reads tensors by name from a TensorFlow checkpoint, a path without ``.index``.
+    """Reader of a TensorFlow checkpoint.
 
-    Raises DamagedCheckpointError for what is missing or damaged.
+    Args:
+        prefix: Path of the files without ``.index``.
+
+    Raises:
+        DamagedCheckpointError: The files are missing or damaged.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -95,15 +109,18 @@ class TensorFile:
             ) from None
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Returns the shape of every tensor by name."""
-        found = self._reader.get_variable_to_shape_map()
-        return {name: tuple(shape) for name, shape in sorted(found.items())}
+        """Returns the shape of each tensor by name."""
+        shapes = self._reader.get_variable_to_shape_map()
+        return {name: tuple(shape) for name, shape in sorted(shapes.items())}
 
     def read(self, name: str) -> np.ndarray:
-        """Returns one tensor, its checksum verified."""
+        """Returns one tensor after verifying its checksum.
+
+        Raises DamagedCheckpointError if the tensor is missing or damaged.
+        """
         try:
             value = self._reader.get_tensor(name)
-            # NumPy's own strings lose zero bytes at their end.
+            # NumPy's string dtype drops zero bytes at the end.
             return np.asarray(value, object if isinstance(value, bytes) else None)
         except _UNREADABLE as error:
             raise DamagedCheckpointError(
@@ -112,30 +129,36 @@ class TensorFile:
             ) from None
 
     def assign_to(self, variables: Mapping[str, Any]) -> None:
-        """Fills variables; raises UserError unless names and shapes are the file's."""
-        wanted = {name: tuple(v.shape) for name, v in variables.items()}
-        found = self.shapes()
-        for name in sorted(wanted.keys() | found.keys()):
-            if wanted.get(name) != found.get(name):
+        """Assigns the tensors to the variables of the same names.
+
+        Raises UserError if names or shapes differ; then no variable is changed.
+        """
+        expected = {name: tuple(v.shape) for name, v in variables.items()}
+        actual = self.shapes()
+        for name in sorted(expected.keys() | actual.keys()):
+            if expected.get(name) != actual.get(name):
                 raise UserError(
-                    f"{self.prefix}: {name} is {found.get(name, 'missing')} in the "
-                    f"checkpoint but {wanted.get(name, 'missing')} in the model; "
-                    "it was made with other hyper-parameters or another vocabulary"
+                    f"{self.prefix}: {name} is {actual.get(name, 'missing')} in the "
+                    f"checkpoint but {expected.get(name, 'missing')} in the model; use "
+                    "the hyper-parameters and vocabulary of the checkpoint"
                 )
         for name, variable in variables.items():
             variable.assign(self.read(name))
 
 
 def copied(variables: Mapping[str, Any]) -> Arrays:
-    """Copies what variables hold now into the host's memory."""
-    # EagerTensor.numpy() copies, so that no later update shows in it.
+    """Returns copies of the variables' current values in host memory, by name."""
+    # EagerTensor.numpy() copies, so later steps do not change the result.
     return {name: tf.convert_to_tensor(v).numpy() for name, v in variables.items()}
 
 
 def write_tensors(prefix: Path, tensors: Mapping[str, Any]) -> None:
-    """Writes tensors of any dtype and shape; raises UserError where it cannot."""
+    """Writes tensors of any dtype and shape in TensorFlow's checkpoint format.
+
+    Raises UserError if the files cannot be written.
+    """
     try:
-        with tf.device("CPU"):  # Arrays would be copied to a GPU, and back.
+        with tf.device("CPU"):  # Avoids copying the arrays to a GPU and back.
             tf.raw_ops.SaveV2(
                 prefix=str(prefix),
                 tensor_names=list(tensors),
@@ -154,11 +177,19 @@ def save(
     meta: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Checkpoint:
-    """Writes a checkpoint, whole or not at all, into `directory`, made when missing.
+    """Writes a checkpoint atomically; creates `directory` if it is missing.
 
-    Tensors are by name; `optimizer` is needed if training is to go on from here. `meta`
-    is kept as JSON; `name` is the folder's, by default of the step. Raises UserError if
-    it cannot be written; what was there before is untouched.
+    Args:
+        directory: Parent folder.
+        step: Number of training steps so far.
+        weights: Tensors of the model by name.
+        optimizer: Tensors of the training state by name; training can resume only from
+            a checkpoint with them.
+        meta: Further values for checkpoint.json.
+        name: Name of the folder; defaults to one made of the step.
+
+    Raises:
+        UserError: The checkpoint cannot be written. An existing one stays unchanged.
     """
     description = {"step": step, **(meta or {})}
     description[_CHECKSUM] = _checksum(description)
@@ -176,55 +207,69 @@ def save(
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Opens a checkpoint by its folder; raises UserError if missing or altered."""
+    """Returns the checkpoint in a folder.
+
+    Raises DamagedCheckpointError if checkpoint.json is missing or altered.
+    """
     return Checkpoint(path, _read_meta(path)["step"])
 
 
 def list_checkpoints(directory: Path) -> list[Checkpoint]:
-    """Returns the checkpoints of a folder, oldest first."""
-    return [found for found in _folders(directory) if (found.path / _META).exists()]
+    """Returns the checkpoints of a folder with a checkpoint.json, oldest first."""
+    return [c for c in _folders(directory) if (c.path / _META).exists()]
 
 
 def _folders(directory: Path) -> list[Checkpoint]:
-    """Returns what is called a checkpoint, oldest first; links are not ours to drop."""
-    found = [
+    """Returns all folders with a checkpoint's name, oldest first.
+
+    Links are excluded: their targets may belong to another training.
+    """
+    folders = [
         Checkpoint(path, int(match[1]))
         for path in directory.glob(f"{_PREFIX}*")
         if (match := _NAME.fullmatch(path.name)) and not path.is_symlink()
     ]
-    return sorted(found, key=lambda checkpoint: checkpoint.step)
+    return sorted(folders, key=lambda checkpoint: checkpoint.step)
 
 
 def full_states(directory: Path) -> list[Checkpoint]:
-    """Returns the checkpoints that training can go on from, if whole, newest first."""
+    """Returns the checkpoints from which training can resume, newest first.
+
+    They may be damaged; see `require_whole`.
+    """
     return _folders(directory)[: -FULL_STATES_KEPT - 1 : -1]
 
 
 def require_whole(checkpoint: Checkpoint) -> None:
-    """Raises DamagedCheckpointError if a file of a full state is missing."""
+    """Raises DamagedCheckpointError if training cannot resume from a checkpoint.
+
+    Checks that the files exist and that checkpoint.json has the folder's step.
+    """
     for name in (_META, "weights.index", "optimizer.index"):
         if not (checkpoint.path / name).exists():
             raise DamagedCheckpointError(f"{checkpoint.path}: {name} is missing")
-    found = checkpoint.meta()["step"]
-    if found != checkpoint.step:
-        raise DamagedCheckpointError(f"{checkpoint.path}: {_META} is of step {found}")
+    step = checkpoint.meta()["step"]
+    if step != checkpoint.step:
+        raise DamagedCheckpointError(
+            f"{checkpoint.path}: {_META} has step {step}, expected {checkpoint.step}"
+        )
 
 
 def set_aside(checkpoint: Checkpoint) -> Path:
-    """Renames a damaged checkpoint, so that nothing takes it for a whole one."""
+    """Renames a damaged checkpoint so that it is ignored; returns its new path."""
     aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
     shutil.rmtree(aside, ignore_errors=True)
     return checkpoint.path.rename(aside)
 
 
 def refuse_to_replace(path: Path) -> None:
-    """Raises UserError if the folder for a checkpoint holds anything else."""
+    """Raises UserError if an output folder has contents other than a checkpoint."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if not (path / _META).exists():
         raise UserError(
-            f"--output_dir {path} is there and no checkpoint, so it will not be "
-            "replaced; name another folder"
+            f"--output_dir {path} exists and is not a checkpoint, so it will not be "
+            "replaced; choose another folder"
         )
 
 
@@ -232,37 +277,39 @@ def select_last(checkpoints: Sequence[Checkpoint], last: int) -> list[Checkpoint
     """Returns the newest `last` checkpoints; raises UserError if there are fewer."""
     if len(checkpoints) < last:
         raise UserError(
-            f"--last {last} needs as many checkpoints, but there are "
-            f"{len(checkpoints)}; train longer, save more often or average fewer"
+            f"--last {last} exceeds the number of checkpoints ({len(checkpoints)}); "
+            "train longer, save more often or average fewer"
         )
     return list(checkpoints[-last:])
 
 
 def _checksum(values: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of the values, however they are laid out in a file."""
+    """Returns the SHA-256 of the values, independent of the layout of their file."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Reads a checkpoint's description; old ones have no checksum."""
+    """Returns the values of checkpoint.json; verifies the checksum if there is one.
+
+    Raises DamagedCheckpointError if the file is missing, malformed or altered.
+    """
     path = folder / _META
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if type(found["step"]) is not int:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if type(values["step"]) is not int:
             raise TypeError
     except PermissionError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpointError(
-            f"{folder} is not a checkpoint: it needs {_META}, with its step"
+            f"{folder} is not a checkpoint: {_META} is missing or has no valid step"
         ) from None
-    if found.pop(_CHECKSUM, None) not in (None, _checksum(found)):
+    if values.pop(_CHECKSUM, None) not in (None, _checksum(values)):
         raise DamagedCheckpointError(
-            f"{path} was altered, its checksum is not that of its text; use another "
-            "checkpoint"
+            f"{path} was altered: its checksum does not match; use another checkpoint"
         )
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(values, dict)
+    return values
 
 
 def _first_line(error: Exception) -> str:

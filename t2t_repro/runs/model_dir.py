@@ -1,9 +1,9 @@
-"""A model directory: it describes itself, so later commands need only its path.
+"""Model directory: everything that commands need to use or resume a model.
 
-``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages, data), the
-vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
-``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``;
-during training, ``training.lock``.
+Its files are ``hparams.yaml`` (the resolved set), ``model.json`` (problem, languages,
+data), the vocabulary, ``result.json``, ``checkpoints/``, ``averaged/``, ``best_bleu/``,
+``training_log.tsv``, ``validation_log.tsv``, ``skipped_pairs.tsv``, ``tensorboard/``
+and, during training, ``training.lock``.
 """
 
 import json
@@ -28,7 +28,7 @@ from t2t_repro.runs.run_metadata import (
     RunMetadata,
     changed_hparams,
     changed_metadata,
-    refuse,
+    require_accepted,
     require_model,
 )
 from t2t_repro.system.atomic_file import write_text_atomically
@@ -40,98 +40,109 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 HPARAMS_FILE = "hparams.yaml"
 RESULT_FILE = "result.json"
 CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
-"""What `ModelDir.checkpoint` knows by name; a folder is written otherwise, ./latest."""
-# Beginnings of the files that are written under another name first.
-_WRITTEN_ASIDE = (
+"""Names that `ModelDir.checkpoint` accepts; write ./latest for a folder ``latest``."""
+# Prefixes of the files that are written under a temporary name first.
+_WRITTEN_ATOMICALLY = (
     *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
     *("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv", SIGN),
 )
 
 
 class ModelDir:
-    """A directory that holds a model; it need not exist yet."""
+    """Directory of a model; it need not exist yet.
+
+    Args:
+        path: Path of the directory.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @property
     def checkpoint_dir(self) -> Path:
-        """The folder of the training's checkpoints."""
+        """Folder of the checkpoints saved during training."""
         return self.path / "checkpoints"
 
     @property
     def averaged_dir(self) -> Path:
-        """The averaged checkpoint."""
+        """Folder of the averaged checkpoint."""
         return self.path / "averaged"
 
     @property
     def best_dir(self) -> Path:
-        """The folder of the checkpoints of the best validation BLEU, or F1 of trees."""
+        """Folder of the checkpoints with the best validation BLEU (trees: F1)."""
         return self.path / "best_bleu"
 
     @property
     def result_file(self) -> Path:
-        """Where the training writes its score."""
+        """Path of the file with the training's final scores."""
         return self.path / RESULT_FILE
 
     def exists(self) -> bool:
-        """Whether a model was begun here."""
+        """Returns whether the directory contains a model, trained or not."""
         return (self.path / META_FILE).exists()
 
     def hparams(self) -> HParams:
-        """Returns the resolved hyper-parameters."""
+        """Returns the resolved hyper-parameters; raises UserError without a model."""
         require_model(self.path)
         return hparam_sets.read(self.path / HPARAMS_FILE)
 
     def provenance(self) -> RunMetadata:
-        """Returns what the model learns from; raises UserError if damaged."""
+        """Returns the metadata of the training data; raises UserError if damaged."""
         require_model(self.path)
         path = self.path / META_FILE
         try:
-            found = RunMetadata(**json.loads(path.read_text(encoding="utf-8")))
-            if not found.is_well_formed():
+            metadata = RunMetadata(**json.loads(path.read_text(encoding="utf-8")))
+            if not metadata.is_well_formed():
                 raise TypeError
         except (ValueError, TypeError, RecursionError):
             raise UserError(f"{path} is damaged; restore it from a copy") from None
-        return found
+        return metadata
 
     def problem(self) -> Problem:
-        """Returns the problem the model learns from; raises UserError if unknown."""
-        found = self.provenance()
-        if found.problem is None:
+        """Returns the model's problem; raises UserError if it is unknown."""
+        metadata = self.provenance()
+        if metadata.problem is None:
             raise UserError(
                 f"--model_dir {self.path} was imported, so its data are unknown; "
-                "translate and score files, or train it on (python -m t2t_repro.train "
-                f"--hparams {self.path / HPARAMS_FILE} --model_dir {self.path} "
-                "--problem NAME), which makes them known"
+                "translate or score files instead, or train it further (python -m "
+                f"t2t_repro.train --hparams {self.path / HPARAMS_FILE} --model_dir "
+                f"{self.path} --problem NAME), which records the data"
             )
         return problems.create(
-            found.problem, found.data_dir, found.source_lang, found.target_lang
+            metadata.problem,
+            metadata.data_dir,
+            metadata.source_lang,
+            metadata.target_lang,
         )
 
     def tokenizer(self) -> Tokenizer:
-        """Returns the vocabulary; raises UserError if the model had another."""
+        """Returns the model's tokenizer.
+
+        Raises UserError if its file is not the one that the model was trained with.
+        """
         tokenizer = load_tokenizer(self.path)
         if tokenizer.fingerprint != self.provenance().vocabulary_fingerprint:
             raise UserError(
                 f"{self.path / tokenizer.file_name} is not the vocabulary that this "
-                "model was made with; restore it from a copy"
+                "model was trained with; restore it from a copy"
             )
         return tokenizer
 
     def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
-        """Returns the vocabulary file that a training must go on with.
+        """Returns the vocabulary file that a resumed training must use.
 
-        None: no model was begun, or the vocabulary is built from the data. With other
-        data among the `accepted` changes the weights still need the old vocabulary.
+        Returns None without a model, or if its vocabulary is built from the data and
+        neither data nor problem are among the `accepted` changes: the weights need the
+        old vocabulary even with other data.
         """
         if not self.exists():
             return None
-        kept = self.provenance().vocabulary_given or {"data", "problem"} & {*accepted}
-        return self.path / self.tokenizer().file_name if kept else None
+        fixed = self.provenance().vocabulary_given or {"data", "problem"} & {*accepted}
+        return self.path / self.tokenizer().file_name if fixed else None
 
     def make(self) -> None:
-        """Makes the directory if it is not there."""
+        """Creates the directory if it is missing."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -144,62 +155,68 @@ class ModelDir:
         tokenizer: Tokenizer,
         accepted: Collection[str] = (),
     ) -> None:
-        """Writes what describes a model, after `check`; the vocabulary is copied.
+        """Writes the hyper-parameters, metadata and vocabulary after a `check`.
 
-        Raises UserError if links lead out of the directory or it cannot be written.
+        Raises UserError if the check fails, a link in the directory leads out of it, or
+        a file cannot be written.
         """
         self.check(hparams, provenance, accepted)
         self._refuse_links()
         self.make()
         tokenizer.save(self.path)
         hparams.save(self.path / HPARAMS_FILE)
-        # Last: its presence says that the rest is there.
+        # Written last: its presence means that the other files are complete.
         text = json.dumps(asdict(provenance), indent=2) + "\n"
         write_text_atomically(self.path / META_FILE, text)
 
     @contextmanager
     def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
-        """Holds it for one training, else UserError; clears what a killed one left.
+        """Locks the directory for one training; removes files of a killed one.
 
-        Where one was killed on another machine, it takes half a minute to know, and
-        `log` is told.
+        The stale lock of another machine is detected after half a minute; `log` is
+        called with a message before the wait. Raises UserError if another training
+        holds the lock.
         """
 
-        def taken() -> NoReturn:
+        def raise_locked() -> NoReturn:
             raise UserError(
-                f"--model_dir {self.path}: another process trains in it; wait for it, "
-                "or name another directory"
+                f"--model_dir {self.path}: another process is training in it; wait for "
+                "it to end or choose another directory"
             )
 
         with ExitStack() as stack:
-            has_locks = stack.enter_context(exclusive_lock(self.path, taken))
-            ours = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
-            stack.enter_context(heartbeat_lock(self.path, ours, log, taken))
-            for name in _WRITTEN_ASIDE:
-                for left in self.path.glob(f".{name}.*"):
-                    left.unlink()
+            has_locks = stack.enter_context(exclusive_lock(self.path, raise_locked))
+            owner = this_machine() if has_locks else f"{this_machine()} {os.getpid()}"
+            stack.enter_context(heartbeat_lock(self.path, owner, log, raise_locked))
+            for name in _WRITTEN_ATOMICALLY:
+                for leftover in self.path.glob(f".{name}.*"):
+                    leftover.unlink()
             yield
 
     def check(
         self, hparams: HParams, provenance: RunMetadata, accepted: Collection[str] = ()
     ) -> None:
-        """Raises UserError that names what makes another model than the one begun.
+        """Raises UserError for changes of settings or data that are not `accepted`.
 
-        What is unknown is not compared; of an imported model only what decides its
-        function.
+        Unknown values are not compared. For an imported model, the only compared
+        hyper-parameters are those that change its function.
         """
         if not self.exists():
             return
         before = self.provenance()
         changes = changed_hparams(self.hparams(), hparams, before.is_unknown)
-        refuse(self.path, changes, accepted)
-        refuse(self.path, changed_metadata(before, provenance), accepted)
+        require_accepted(self.path, changes, accepted)
+        require_accepted(self.path, changed_metadata(before, provenance), accepted)
 
     def checkpoint(self, spec: str = "best") -> Checkpoint:
-        """Returns a checkpoint by its folder or name; raises UserError without one.
+        """Returns a checkpoint by its name or folder.
 
-        "latest", "averaged", "best_bleu" (the best validation BLEU, or F1 of trees), or
-        "best": the averaged one where there is one, else the latest.
+        Args:
+            spec: "latest", "averaged", "best_bleu" (best validation BLEU; trees: F1),
+                "best" (averaged if it exists, otherwise latest), or a folder.
+
+        Raises:
+            UserError: The checkpoint is missing or damaged.
         """
         require_model(self.path)
         if spec == "best":
@@ -208,32 +225,35 @@ class ModelDir:
             if self.averaged_dir.is_dir():
                 return open_checkpoint(self.averaged_dir)
             raise UserError(
-                f"{self.path} has no averaged checkpoint yet; run "
+                f"{self.path} contains no averaged checkpoint; create one with "
                 f"python -m t2t_repro.average --model_dir {self.path}"
             )
         if spec == "best_bleu":
             if best := ranked(self.best_dir):
                 return best[0]
             raise UserError(
-                f"{self.path} has no checkpoint of a best validation BLEU yet; "
-                "train it past its warm-up, with keep_best_checkpoints of at least 1"
+                f"{self.path} contains no checkpoint with the best validation BLEU; "
+                "train beyond the warm-up with keep_best_checkpoints of at least 1"
             )
         if spec == "latest":
-            if found := list_checkpoints(self.checkpoint_dir):
-                return found[-1]
+            if checkpoints := list_checkpoints(self.checkpoint_dir):
+                return checkpoints[-1]
             raise UserError(
-                f"{self.path} has no checkpoint yet; train it with "
+                f"{self.path} contains no checkpoint; train the model with "
                 "python -m t2t_repro.train"
             )
         if Path(spec).is_dir():
             return open_checkpoint(Path(spec))
         raise UserError(
-            f"--checkpoint {spec}: no such folder; name one, or say "
-            "averaged, latest, best or best_bleu"
+            f"--checkpoint {spec}: no such folder; use the path of a checkpoint or one "
+            "of averaged, latest, best, best_bleu"
         )
 
     def model(self, checkpoint: Checkpoint) -> Transformer:
-        """Builds the model with a checkpoint's weights; UserError unless they fit."""
+        """Builds the model with a checkpoint's weights.
+
+        Raises UserError if the weights do not fit the model or are damaged.
+        """
         tokenizer = self.tokenizer()
         sizes = tokenizer.vocab_size, tokenizer.target_vocab_size
         model = build_model(self.hparams(), *sizes)
@@ -242,24 +262,28 @@ class ModelDir:
         return model
 
     def _refuse_links(self) -> None:
-        """Refuses a directory, packed by somebody else, that leads out of itself."""
+        """Raises UserError if a link in an untrusted directory leads out of it."""
         root = self.path.resolve()
         for path in (*self.path.glob("*"), *self.path.glob("*/*")):
             if path.is_symlink() and root not in path.resolve().parents:
                 raise UserError(
                     f"{path} is a link that leads out of --model_dir {self.path}; "
-                    "put in its place what it leads to"
+                    "replace it with a copy of its target"
                 )
 
 
 def build_model(
     hparams: HParams, vocab_size: int, target_vocab_size: int | None = None
 ) -> Transformer:
-    """Builds a model, its weights drawn from ``hparams.seed``.
+    """Builds a model with weights initialized from ``hparams.seed``.
 
-    `target_vocab_size` is that of the target's own vocabulary, if it has one.
+    Args:
+        hparams: Hyper-parameters.
+        vocab_size: Number of tokens of the (source) vocabulary.
+        target_vocab_size: Number of tokens of a separate target vocabulary; None for a
+            shared one.
     """
     model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
-    random.seed(hparams.seed)  # from which Keras' initialisers draw their seeds
+    random.seed(hparams.seed)  # Keras initializers draw their seeds from `random`.
     model.build()
     return model

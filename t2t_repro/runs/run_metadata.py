@@ -1,4 +1,4 @@
-"""What a model was made from, and what of it may change when its training goes on."""
+"""Metadata of a training run, and the changes allowed when it is resumed."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -10,12 +10,11 @@ from t2t_repro.hparams.settings import did_you_mean
 from t2t_repro.system.errors import UserError
 
 META_FILE = "model.json"
-"""The file of a model directory that says what the model was made from."""
+"""File of a model directory with the fields of `RunMetadata`."""
 
 _FUNCTION = that_change("function")
 
-# What may differ only if it is asked for: its name there -> the field, and how
-# messages call it.
+# Name for --accept_changes -> field of RunMetadata, and its name in messages.
 _COMPARED = {
     "problem": ("problem", "problem"),
     "source_lang": ("source_lang", "source language"),
@@ -27,23 +26,34 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class RunMetadata:
-    """What a model learns from."""
+    """Data and vocabulary of a training run.
 
-    problem: str | None  # None: unknown, for the model was imported.
+    Attributes:
+        problem: Name of the problem; None if unknown (imported model).
+        source_lang: Code of the source language.
+        target_lang: Code of the target language.
+        data_dir: Absolute path of the data; None if the problem needs none.
+        problem_fingerprint: Fingerprint of the data; None if unknown.
+        vocabulary_fingerprint: SHA-256 of the vocabulary file.
+        vocabulary_given: Whether the vocabulary was supplied as a file instead of
+            being built from the data.
+    """
+
+    problem: str | None
     source_lang: str
     target_lang: str
-    data_dir: str | None  # Where the data are, absolute; None needs none.
-    problem_fingerprint: str | None  # Of the data; None: unknown, as the problem.
-    vocabulary_fingerprint: str  # SHA-256 of the vocabulary file.
-    vocabulary_given: bool = False  # As a file, instead of built from the data.
+    data_dir: str | None
+    problem_fingerprint: str | None
+    vocabulary_fingerprint: str
+    vocabulary_given: bool = False
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing is known of the data the model learned from."""
+        """Whether the training data are unknown."""
         return self.problem is None and self.problem_fingerprint is None
 
     def is_well_formed(self) -> bool:
-        """Whether all that is compared has its type."""
+        """Returns whether the compared fields have the right types."""
         unknown = {"problem", "problem_fingerprint"} if self.is_unknown else set()
         names = {field for field, _ in _COMPARED.values()} - unknown
         if self.data_dir is not None:
@@ -52,18 +62,22 @@ class RunMetadata:
 
 
 def require_model(path: Path) -> None:
-    """Raises UserError unless a model was begun in a directory."""
+    """Raises UserError if a directory contains no model."""
     if not (path / META_FILE).exists():
         raise UserError(
-            f"--model_dir {path} holds no model ({META_FILE} is missing); "
-            "train one with python -m t2t_repro.train"
+            f"--model_dir {path} holds no model: {META_FILE} is missing; train one "
+            "with python -m t2t_repro.train"
         )
 
 
 def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, str]:
-    """Compares settings; of an `unknown` training only what decides the function.
+    """Returns descriptions of changed hyper-parameters, by name.
 
-    Returns what each changed setting was and is, by its name for `--accept_changes`.
+    Args:
+        before: Hyper-parameters of the model directory.
+        now: Hyper-parameters of this run.
+        unknown: Whether the earlier training is unknown; then only hyper-parameters
+            that change the model's function are compared.
     """
     before, now = before.resolve_auto(), now.resolve_auto()
     old, new = before.to_dict(), now.to_dict()
@@ -71,51 +85,57 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, s
     if before.tokens_per_part == now.tokens_per_part:
         compared = compared - {"max_tokens_per_device"}
     return {
-        key: f"{key}={old[key]} there, {new[key]} here"
+        key: f"{key} was {old[key]}, is now {new[key]}"
         for key in new
         if key in compared and old[key] != new[key]
     }
 
 
 def changed_metadata(before: RunMetadata, now: RunMetadata) -> dict[str, str]:
-    """Compares what a model learned from and is to learn from, where both are known.
+    """Returns descriptions of changed metadata, by name for `--accept_changes`.
 
-    Returns the same as `changed_hparams`.
+    Unknown values are not compared.
     """
     changes = {}
-    for name, (field, spoken) in _COMPARED.items():
-        there, here = getattr(before, field), getattr(now, field)
-        if there and here and there != here:
-            # The ends of fingerprints differ, their beginnings name their kind.
-            changes[name] = f"{spoken} {there[-24:]} there, {here[-24:]} here"
+    for name, (field, label) in _COMPARED.items():
+        old, new = getattr(before, field), getattr(now, field)
+        if old and new and old != new:
+            # Fingerprints start with their kind and differ at the end.
+            changes[name] = f"{label} was {old[-24:]}, is now {new[-24:]}"
     return changes
 
 
 def check_accepted(names: Iterable[str]) -> frozenset[str]:
-    """Returns the changes asked for; raises UserError for one that cannot be."""
-    known = {field.name for field in fields(HParams)} | _COMPARED.keys()
+    """Returns the names of `--accept_changes` as a set.
+
+    Raises UserError for unknown names and for hyper-parameters that cannot change.
+    """
+    valid = {field.name for field in fields(HParams)} | _COMPARED.keys()
     accepted = frozenset(names)
     for name in sorted(accepted):
-        if name not in known:
-            hint = did_you_mean(name, known) or "; name a hyper-parameter, or data"
-            raise UserError(f"--accept_changes {name}: there is no such thing{hint}")
+        if name not in valid:
+            hint = did_you_mean(name, valid)
+            hint = hint or "; use the name of a hyper-parameter, or data"
+            raise UserError(f"--accept_changes {name}: unknown name{hint}")
         if name in _FUNCTION:
             raise UserError(
-                f"--accept_changes {name}: with another {name} the weights mean "
-                "nothing; train another model"
+                f"--accept_changes {name}: the weights depend on {name}, so it cannot "
+                "change; train a new model"
             )
     return accepted
 
 
-def refuse(path: Path, changes: Mapping[str, str], accepted: Collection[str]) -> None:
-    """Raises UserError that names the changes that nobody asked for, if any."""
-    left = {name: text for name, text in changes.items() if name not in accepted}
-    if not left:
+def require_accepted(
+    path: Path, changes: Mapping[str, str], accepted: Collection[str]
+) -> None:
+    """Raises UserError that lists the changes that are not `accepted`, if any."""
+    rejected = {name: text for name, text in changes.items() if name not in accepted}
+    if not rejected:
         return
-    how = "name another directory"
-    if not _FUNCTION.intersection(left):
-        how += f", or go on all the same with --accept_changes {','.join(left)}"
-    told = "; ".join(left.values())
+    remedy = "use another directory"
+    if not _FUNCTION.intersection(rejected):
+        remedy += f", or accept with --accept_changes {','.join(rejected)}"
+    differences = "; ".join(rejected.values())
     raise UserError(
-        f"--model_dir {path} holds a model of other settings: {told}; {how}"
+        f"--model_dir {path} holds a model with other settings: {differences}; {remedy}"
     )

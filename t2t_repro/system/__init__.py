@@ -1,1 +1,1 @@
-"""Whole files, locks and cores."""
+"""Operating system: atomic writes, locks, GPUs and processor cores."""

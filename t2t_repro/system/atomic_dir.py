@@ -1,4 +1,4 @@
-"""Folders that are whole or not there: written aside, forced to disk, renamed."""
+"""Atomic writing of folders: filled under a temporary name, synced, then renamed."""
 
 import os
 import shutil
@@ -9,17 +9,18 @@ from pathlib import Path
 from t2t_repro.system.locks import exclusive_lock
 
 ASIDE = ".writing-"
-"""How the name of a folder begins while it is written."""
+"""Prefix of a folder's temporary name."""
 
 
 @contextmanager
 def whole_folder(final: Path) -> Iterator[Path]:
-    """Yields an empty folder that gets its name when the block has filled it.
+    """Yields an empty folder that is renamed to `final` when the block ends.
 
-    What had the name before is replaced then; if the block raises, it stays.
+    An existing `final` is replaced at that moment. If the block raises, `final` stays
+    unchanged.
 
     Raises:
-        OSError: the disk is full, or the folder around it cannot be written.
+        OSError: The disk is full or the parent folder is not writable.
     """
     with folder_aside(final.with_name(f"{ASIDE}{final.name}")) as aside:
         yield aside
@@ -28,7 +29,7 @@ def whole_folder(final: Path) -> Iterator[Path]:
 
 @contextmanager
 def folder_aside(aside: Path) -> Iterator[Path]:
-    """Yields an empty folder that does not outlive the block under this name."""
+    """Yields an empty temporary folder; deletes it unless the block renamed it."""
     shutil.rmtree(aside, ignore_errors=True)
     try:
         aside.mkdir(parents=True)
@@ -38,23 +39,25 @@ def folder_aside(aside: Path) -> Iterator[Path]:
 
 
 def put_in_place(aside: Path, final: Path) -> None:
-    """Renames a folder, all of it on disk before its name; both have one parent."""
+    """Syncs a temporary folder to disk and renames it to `final`, in the same parent.
+
+    Waits until no other process reads an existing `final`, then replaces it.
+    """
     _sync(*aside.rglob("*"), aside)
-    # A folder cannot be renamed over a full one: the old one steps aside, as soon as
-    # nobody reads it.
+    # rename() cannot replace a folder that is not empty, so the old one moves first.
     replaced = final.with_name(f"{ASIDE}over-{final.name}")
     shutil.rmtree(replaced, ignore_errors=True)
     if final.exists():
         with exclusive_lock(final, lambda: None):
             final.rename(replaced)
     aside.rename(final)
-    # Before the caller removes anything older.
+    # The caller may delete older folders, so the new name must be on disk first.
     _sync(final.parent)
     shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _sync(*paths: Path) -> None:
-    """Waits until files, and the names in folders, would survive a power cut."""
+    """Flushes files and folder entries to disk, so that they survive a power cut."""
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""Text files of a corpus: UTF-8, and no line lost or invented.
+"""Reading of UTF-8 text files line by line, and atomic writing of files.
 
-Lines end at U+000A only: `str.splitlines` would also cut at U+2028, U+0085 and the
-form feed, which real corpora hold inside a sentence.
+Lines end at U+000A only: `str.splitlines` would also split at U+2028, U+0085 and the
+form feed, which occur inside sentences of real corpora.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 from t2t_repro.system.errors import UserError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A character of several bytes, or its beginning, at the end of a line.
+# A complete or truncated multi-byte character at the end of a line.
 _LAST_CHARACTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 
 
@@ -31,18 +31,18 @@ def iterate_lines(
 ) -> Iterator[str]:
     r"""Yields the lines of a UTF-8 text file, without their line ends.
 
-    A name that ends in `.gz` is decompressed. One "\r" before each line end is
-    dropped (files from Windows), and so is a byte order mark at the start, which would
-    become part of the first word. One line is in memory at a time.
+    Files named `*.gz` are decompressed. One "\r" before each line end (Windows) and a
+    byte order mark at the start are dropped. Only one line is in memory at a time.
 
     Args:
-        path: the file; the end of its last line may be missing.
-        may_be_empty: whether a file without a line is allowed.
-        most_bytes: longer lines are cut, as by `bounded_lines`.
+        path: Path of the file. Its last line need not end with a newline.
+        may_be_empty: Whether a file without lines is valid.
+        most_bytes: Maximum length of a line in bytes; `bounded_lines` truncates
+            longer lines.
 
     Raises:
-        UserError: the file is missing, unreadable, a directory, empty, a damaged
-            gzip file, not UTF-8, or holds a NUL character.
+        UserError: The file is missing, unreadable, a directory, empty, a damaged
+            gzip file, not UTF-8, or contains a NUL character.
     """
     empty = True
     for line in decode_lines(_raw_lines(Path(path), most_bytes), str(path)):
@@ -53,13 +53,13 @@ def iterate_lines(
 
 
 def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
-    """Yields the lines of a stream with their line ends, long ones cut.
+    """Yields the lines of a stream with their line ends; truncates long lines.
 
     Args:
-        file: the stream.
-        most_bytes: of a longer line only as many bytes are kept, less the character
-            that they would cut in two, so that no line can exhaust memory. None keeps
-            all lines whole.
+        file: Binary stream.
+        most_bytes: Maximum length of a line in bytes, which bounds memory. A
+            truncated line loses the multi-byte character at its end, which may be
+            incomplete. None: no limit.
     """
     if most_bytes is None:
         yield from file
@@ -73,11 +73,14 @@ def bounded_lines(file: BinaryIO, most_bytes: int | None) -> Iterator[bytes]:
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decodes lines with their line ends as `iterate_lines` does.
+    """Yields decoded lines without line ends, as `iterate_lines` does.
+
+    Args:
+        lines: UTF-8 lines with their line ends.
+        name: Name of the file in error messages.
 
     Raises:
-        UserError: a line is not UTF-8 or holds a NUL character; `name` stands for the
-            file.
+        UserError: A line is not UTF-8 or contains a NUL character.
     """
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -100,11 +103,11 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 def iterate_pairs(
     source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yields (source line, target line) of two files.
+    """Yields the pairs (source line, target line) of two parallel files.
 
     Raises:
-        UserError: as `iterate_lines`, or one file has fewer lines; that shows at its
-            end.
+        UserError: `iterate_lines` fails, or the files have different numbers of lines
+            (raised at the end of the shorter file).
     """
     sources, targets = iterate_lines(source_path), iterate_lines(target_path)
     for number, (source, target) in enumerate(zip_longest(sources, targets)):
@@ -121,36 +124,37 @@ def iterate_pairs(
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """Returns all lines that `iterate_lines` yields."""
+    """Returns the lines of a UTF-8 text file as `iterate_lines` yields them."""
     return list(iterate_lines(path))
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a text as `new_text_file` does."""
+    """Replaces a file by a UTF-8 text in one atomic step (see `new_text_file`)."""
     with new_text_file(path) as file:
         file.write(text)
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], contents: bytes) -> None:
-    """Writes bytes as `new_text_file` writes text."""
+    """Replaces a file by the given bytes in one atomic step (see `new_text_file`)."""
     with _new_file(path, "wb") as file:
         file.write(contents)
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device or a pipe, which is written to as it is."""
+    """Returns whether a path is a device or pipe, which cannot be replaced."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextmanager
 def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Opens a UTF-8 file that gets its name when it is whole.
+    """Opens a UTF-8 file for atomic writing.
 
-    Until then a temporary file in the same folder holds the text, so a crash never
-    leaves half a file. A device or a pipe is written to as it is.
+    The text goes to a temporary file in the same folder, which is renamed to `path`
+    when the block ends; a crash leaves `path` unchanged. Devices and pipes are written
+    directly.
 
     Raises:
-        UserError: the folder is missing or not writable, or the disk is full.
+        UserError: The folder is missing or not writable, or the disk is full.
     """
     with _new_file(path, "w", encoding="utf-8", newline="") as file:
         yield cast(TextIO, file)
@@ -160,8 +164,8 @@ def new_text_file(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 def _new_file(
     path: str | os.PathLike[str], mode: str, **options: Any
 ) -> Iterator[IO[Any]]:
-    """Opens a file as `new_text_file` does."""
-    final = Path(path).resolve()  # A link stays, what it leads to is replaced.
+    """Opens a file for atomic writing in the given mode (see `new_text_file`)."""
+    final = Path(path).resolve()  # Replaces the target of a link, not the link.
     special = is_special(path)
     aside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
     opened = final if special else aside
@@ -176,7 +180,7 @@ def _new_file(
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Whoever writes may meet another file that fails.
+        # The block may raise errors about other files; those are not ours to report.
         if error.filename not in (None, str(opened), str(aside)):
             raise
         raise UserError(f"cannot write {path}: {error.strerror}.") from error
@@ -185,7 +189,7 @@ def _new_file(
 
 
 def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
-    """Yields the file's lines with their line ends, decompressed if it is `.gz`."""
+    """Yields a file's lines with their line ends; decompresses `*.gz` files."""
     if path.is_dir():
         raise UserError(f"{path} is a directory; a text file is needed here.")
     try:
@@ -196,7 +200,7 @@ def _raw_lines(path: Path, most_bytes: int | None) -> Iterator[bytes]:
         raise UserError(f"{path} does not exist.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(
-            f"{path} is not a whole gzip file ({error}); copy or download it again."
+            f"{path} is not a complete gzip file ({error}); copy or download it again."
         ) from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}.") from error

@@ -1,11 +1,12 @@
-"""How many of the machine's cores this process may use."""
+"""Number of processor cores available to this process."""
 
 import os
 
 
 def usable_cores() -> int:
-    """Returns the number that `taskset`, a scheduler or a container leaves.
+    """Returns the number of cores in the process's CPU affinity mask.
 
-    TensorFlow's own default is the same.
+    `taskset`, job schedulers and containers restrict the mask. TensorFlow's default
+    number of threads is the same.
     """
     return len(os.sched_getaffinity(0))

@@ -9,15 +9,15 @@ Result = TypeVar("Result")
 
 
 class Dispatch(Generic[Arguments, Result]):
-    """A function whose optimized implementation can be switched on and off.
+    """Function whose optimized implementation can be switched on and off.
 
     Args:
-        reference: the reference implementation.
+        reference: Reference implementation.
 
     Attributes:
-        reference: the reference implementation.
-        implementation: the function that a call runs: the reference, or the one that
-            `t2t_repro.fast.install` has set.
+        reference: Reference implementation.
+        implementation: Function that a call runs: the reference implementation or the
+            optimized one set by `t2t_repro.fast.install`.
     """
 
     def __init__(self, reference: Callable[Arguments, Result]) -> None:
@@ -25,7 +25,7 @@ class Dispatch(Generic[Arguments, Result]):
         self.reference = self.implementation = reference
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Calls the implementation."""
+        """Calls the current implementation."""
         return self.implementation(*args, **kwargs)
 
 

@@ -1,9 +1,9 @@
-"""The one exception that stands for a mistake of the user."""
+"""Exception for mistakes of the user."""
 
 
 class UserError(Exception):
-    """A mistake that the user can mend.
+    """Mistake that the user can correct.
 
-    The message is one line: which file, line or flag, and what to do. Every command
-    prints it without a traceback and exits with status 2.
+    The message is one line with the file, line or flag and a remedy. Commands print it
+    without a traceback and exit with status 2.
     """

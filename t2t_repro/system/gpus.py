@@ -1,4 +1,4 @@
-"""A GPU that is there and cannot be used is told, with the cause and what helps."""
+"""Diagnosis of GPUs that are present but that TensorFlow cannot use."""
 
 import os
 import subprocess
@@ -6,39 +6,41 @@ import sys
 from glob import glob
 
 DEVICE_FILES = "/dev/nvidia[0-9]*"
-"""Where NVIDIA's driver shows its GPUs; tests name other files."""
+"""Glob pattern of the device files of NVIDIA's driver; tests replace it."""
 
 _LIST = "import tensorflow as tf; tf.config.list_physical_devices('GPU')"
-# What TensorFlow 2.21 logs -> what helps; each provoked, by libraries that answer as
-# a driver's do. Its "Could not find cuda drivers" is of CUDA's runtime, driver or not.
-_CAUSES = {
+# TensorFlow 2.21's log line -> remedy. Each line was reproduced with a fake driver
+# library. "Could not find cuda drivers" is not listed: TensorFlow logs it whenever
+# CUDA's runtime is missing, with or without a driver.
+_REMEDIES = {
     "Cannot dlopen some GPU libraries": 'pip install "t2t_repro[cuda]"',
-    # There is no libcuda.so.1 to call.
+    # libcuda.so.1 is missing.
     "cuInit: UNKNOWN ERROR (303)": "install NVIDIA's driver (in a container, run it "
     "with --gpus all)",
     "failed call to cuInit": "NVIDIA's driver does not answer; see nvidia-smi",
 }
 
 
-def are_there() -> bool:
-    """Says whether the machine shows GPUs that nobody hid from CUDA."""
+def are_visible() -> bool:
+    """Returns whether the machine has GPUs that CUDA_VISIBLE_DEVICES does not hide."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     return visible not in ("", "-1") and bool(glob(DEVICE_FILES))
 
 
-def why_unused() -> str | None:
-    """Returns a line on a GPU that TensorFlow, imported already, cannot use, or None.
+def unused_reason() -> str | None:
+    """Returns one line that explains why TensorFlow cannot use a GPU, with a remedy.
 
-    The cause is in what a process of its own logs, for here such lines are not shown.
+    Returns None without a GPU, or if TensorFlow can use it. The cause comes from the
+    log of a subprocess that imports TensorFlow, because this process suppresses it.
     """
     import tensorflow as tf
 
-    if not are_there() or tf.config.list_physical_devices("GPU"):
+    if not are_visible() or tf.config.list_physical_devices("GPU"):
         return None
     if not tf.test.is_built_with_cuda():
         cause, remedy = "TensorFlow was built without CUDA", "pip install tensorflow"
     else:
-        logged = subprocess.run(
+        log = subprocess.run(
             [sys.executable, "-c", _LIST],
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "0"},
             capture_output=True,
@@ -46,11 +48,11 @@ def why_unused() -> str | None:
             errors="replace",
             check=False,
         ).stderr
-        found = [sign for sign in _CAUSES if sign in logged]
+        matches = [text for text in _REMEDIES if text in log]
         cause = next(
-            (line for line in logged.splitlines() if found and found[0] in line),
-            "TensorFlow does not say why",
+            (line for line in log.splitlines() if matches and matches[0] in line),
+            "TensorFlow logs no known cause",
         ).rpartition("] ")[2]
-        remedy = _CAUSES[found[0]] if found else "see what --verbose shows"
+        remedy = _REMEDIES[matches[0]] if matches else "run again with --verbose"
     names = ", ".join(sorted(glob(DEVICE_FILES)))
-    return f"a GPU is there ({names}) but not used: {cause.rstrip('. ')}; {remedy}"
+    return f"cannot use the GPU ({names}): {cause.rstrip('. ')}; {remedy}"

@@ -1,7 +1,7 @@
-"""Folders that one process holds alone, or several hold for reading.
+"""Exclusive and shared locks on folders.
 
-Locks (flock) end with their process, but on network file systems other machines may not
-see them, or there are none. Between machines a file stands for its process.
+flock locks end with their process, but network file systems may not support them or may
+hide them from other machines. A lock file with a heartbeat works across machines.
 """
 
 import fcntl
@@ -14,22 +14,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SIGN = "training.lock"
-BEAT_SECONDS = 10.0  # A machine that has not written for three of them is dead.
+BEAT_SECONDS = 10.0  # A lock file that is not renewed for three beats is stale.
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextmanager
-def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
-    """Locks a folder (flock) until the context ends or the process dies.
+def exclusive_lock(folder: Path, on_locked: Callable[[], object]) -> Iterator[bool]:
+    """Holds an exclusive flock lock on a folder until the block ends.
 
-    Where another process holds it, `taken` is called; if it returns, this one waits.
-    Yields whether the file system has locks; without, nobody is kept out.
+    If another process holds a lock, calls `on_locked` and, if that returns, waits for
+    the release of the lock. Yields whether the file system supports locks; if not, the
+    block runs without a lock.
     """
     with _opened(folder) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            taken()
+            on_locked()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError:
             yield False
@@ -38,48 +39,58 @@ def exclusive_lock(folder: Path, taken: Callable[[], object]) -> Iterator[bool]:
 
 
 def this_machine() -> str:
-    """Returns the host's name and what tells this start of it from all others."""
+    """Returns the host name and the boot ID, which changes at each restart."""
     boot = _BOOT_ID.read_text() if _BOOT_ID.exists() else ""
     return f"{socket.gethostname()} {boot}".strip()
 
 
 @contextmanager
 def heartbeat_lock(
-    folder: Path, name: str, log: Callable[[str], object], taken: Callable[[], object]
+    folder: Path,
+    name: str,
+    log: Callable[[str], object],
+    on_locked: Callable[[], object],
 ) -> Iterator[None]:
-    """Keeps other machines out of a folder by a file, which is renewed all the while.
+    """Locks a folder against other machines with a lock file that is renewed.
 
-    `name` is what they see. Where the file has another name, this watches it, and tells
-    so; a file that does not change was left by a machine that died, and is replaced.
-    The machines' clocks are not compared. `taken` must raise.
+    A lock file of another owner is watched for three heartbeats. If it does not change,
+    its owner has died and the lock is taken over. Clocks of different machines are not
+    compared.
+
+    Args:
+        folder: Folder to lock.
+        name: Name of the owner, written to the lock file.
+        log: Function called with a message before the wait.
+        on_locked: Function called if another machine holds the lock; it must raise.
     """
     sign = folder / SIGN
-    found = _read(sign)
-    if found is not None:
-        if found[0] != name:
+    previous = _read(sign)
+    if previous is not None:
+        if previous[0] != name:
             seconds = 3 * BEAT_SECONDS
             log(
-                f"{found[0].partition(' ')[0]} holds {folder}; looking for "
-                f"{seconds:.0f} s whether it is still there"
+                f"{previous[0].partition(' ')[0]} has locked {folder}; waiting "
+                f"{seconds:.0f} s to see whether it is still running"
             )
             time.sleep(seconds)
-            if _read(sign) != found:
-                taken()
-        # Of several who see a dead one, one gets it, and nobody a living one.
+            if _read(sign) != previous:
+                on_locked()
+        # rename() is atomic: only one machine succeeds in removing a stale lock. A lock
+        # that was renewed or replaced in the meantime is put back.
         aside = folder / f".{SIGN}.{os.getpid()}-{threading.get_ident()}"
         try:
             sign.rename(aside)
         except FileNotFoundError:
-            taken()
-        if _read(aside) != found:
+            on_locked()
+        if _read(aside) != previous:
             aside.rename(sign)
-            taken()
+            on_locked()
         aside.unlink()
     try:
         with open(sign, "x", encoding="utf-8") as file:
             file.write(name)
     except FileExistsError:
-        taken()
+        on_locked()
     except OSError:  # The disk is full.
         sign.unlink(missing_ok=True)
         raise
@@ -97,15 +108,16 @@ def heartbeat_lock(
     finally:
         ended.set()
         beating.join()
-        found = _read(sign)
-        if found is not None and found[0] == name:
+        current = _read(sign)
+        if current is not None and current[0] == name:
             sign.unlink()
 
 
 def _read(sign: Path) -> tuple[str, int] | None:
-    """Returns a file's text and when it was renewed; None: it is not there."""
+    """Returns a lock file's text and modification time (ns); None if it is missing."""
     try:
-        # What is opened is asked of the server, not of a cache.
+        # Opening the file fetches fresh attributes from the server; stat may use a
+        # cache on network file systems.
         with open(sign, encoding="utf-8") as file:
             return file.read(), os.fstat(file.fileno()).st_mtime_ns
     except FileNotFoundError:
@@ -114,17 +126,18 @@ def _read(sign: Path) -> tuple[str, int] | None:
 
 @contextmanager
 def shared_lock(folder: Path) -> Iterator[None]:
-    """Holds a folder together with other readers, so that nobody removes it.
+    """Holds a shared lock on a folder, which prevents its removal.
 
-    On a file system without locks it is read all the same.
+    On a file system without locks, the block runs without one.
 
     Raises:
-        FileNotFoundError: it is not there, or was removed while this waited.
+        FileNotFoundError: The folder is missing, or was removed or replaced before
+            the lock was acquired.
     """
     with _opened(folder) as descriptor:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH)
-        # Whoever held it before may have removed it, or put another in its place.
+        # The previous holder of the lock may have removed or replaced the folder.
         if not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             raise FileNotFoundError(folder)
         yield
@@ -132,21 +145,24 @@ def shared_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def try_exclusive_lock(folder: Path) -> Iterator[bool]:
-    """Yields whether nobody holds a folder; then nobody will until the context ends."""
+    """Tries to lock a folder exclusively; yields False if another process holds it.
+
+    On a file system without locks it yields True.
+    """
     with _opened(folder) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
             return
-        except OSError:  # A file system without locks.
+        except OSError:  # The file system does not support locks.
             pass
         yield True
 
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Yields the descriptor of a folder, whose closing gives its locks back."""
+    """Yields a folder's file descriptor; closing it releases its locks."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         yield descriptor

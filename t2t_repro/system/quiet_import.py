@@ -1,4 +1,4 @@
-"""Importing TensorFlow without the lines that it logs."""
+"""Import of TensorFlow without its log lines."""
 
 import gc
 import os
@@ -9,32 +9,34 @@ from t2t_repro.system import gpus
 
 
 def import_tensorflow_quietly() -> None:
-    """Imports TensorFlow, and logs one line if a GPU is unused.
+    """Imports TensorFlow silently; prints one line if it cannot use a GPU.
 
-    Its lines precede any setting, so descriptor 2 is turned aside; a failed import
-    shows them. Where there is a GPU, later errors are shown.
+    No setting suppresses the lines that TensorFlow logs during its import, so standard
+    error is redirected to a file; a failed import prints the file. Later errors are
+    logged only on machines with a GPU.
     """
-    # Without a GPU TensorFlow calls it an error that there is none.
-    level = "2" if gpus.are_there() else "3"
+    # Without a GPU, TensorFlow logs the missing GPU as an error.
+    level = "2" if gpus.are_visible() else "3"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
     if "tensorflow" in sys.modules:
         return
     sys.stderr.flush()
-    kept = os.dup(2)
-    # Objects made by the import stay: looking for garbage among them only takes time.
+    stderr = os.dup(2)
+    # The import creates many long-lived objects, which the garbage collector would
+    # scan in vain.
     gc.disable()
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
+    with tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)
         try:
             import tensorflow  # noqa: F401
         except BaseException:
-            aside.seek(0)
-            os.write(kept, aside.read())
+            log.seek(0)
+            os.write(stderr, log.read())
             raise
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)
             gc.freeze()
             gc.enable()
-    if reason := gpus.why_unused():
+    if reason := gpus.unused_reason():
         print(reason, file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
-"""A text file that a program goes on writing where it was interrupted.
+"""Text file whose writing can be resumed after an interruption.
 
-The text grows in `NAME.partial`. `NAME.partial.journal` says what it is made from and,
-after each piece, how many bytes are whole. A program that is killed leaves both; the
-next one cuts the text back to its last whole piece. When the text is complete, it gets
-its name and the journal goes.
+The text is appended to `NAME.partial`. `NAME.partial.journal` records the inputs and
+settings and, after each append, the number of complete bytes and the caller's state. A
+killed program leaves both files. The next one truncates the text to the last complete
+append and continues. At the end, the text is renamed to `NAME` and the journal deleted.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from t2t_repro.system.errors import UserError
 
 @dataclass
 class ResumableFile:
-    """A file that is being written, as `resumable_file` opens it.
+    """Unfinished file, opened by `resumable_file`.
 
     Attributes:
-        partial: where the text grows until it is complete.
+        partial: Path of the unfinished text.
     """
 
     partial: Path
@@ -35,17 +35,22 @@ class ResumableFile:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was given with the last piece; empty before the first."""
-        # From the journal: Ctrl-C may come when a piece was just written.
+        """State recorded by the last `append`; empty before the first."""
+        # It is read from the journal because Ctrl-C may interrupt `append` after it
+        # wrote the record.
         _, last, _ = _records(self.partial, self._journal)
-        found: dict[str, Any] = last.get("state", {})
-        return found
+        state: dict[str, Any] = last.get("state", {})
+        return state
 
     def append(self, text: str, state: Mapping[str, Any]) -> None:
-        """Writes whole lines, and what is needed to go on after them, as JSON.
+        """Appends lines and records the state from which the caller can resume.
+
+        Args:
+            text: Complete lines.
+            state: Values that JSON can represent.
 
         Raises:
-            UserError: the disk is full; what was written before stays.
+            UserError: The disk is full; earlier lines are kept.
         """
         with _write_errors(self.partial):
             _write(self._text, text.encode())
@@ -57,16 +62,17 @@ class ResumableFile:
 def resumable_file(
     path: str | os.PathLike[str], identity: Mapping[str, Any]
 ) -> Iterator[ResumableFile]:
-    """Opens a file for writing, or for going on with it.
+    """Opens a file for writing, or resumes an interrupted one.
+
+    If the block raises, the unfinished file is kept. Otherwise it replaces `path`.
 
     Args:
-        path: the file, replaced when the text is complete; of a link, what it leads
-            to. If the block ends by an exception, what was written stays.
-        identity: what the text is made from, by name, as JSON. What an earlier program
-            wrote is gone on with only if it is the same.
+        path: Path of the complete file. If it is a link, the link's target is replaced.
+        identity: Inputs and settings that determine the text, by name, as JSON values.
+            An unfinished file is resumed only if its values are equal.
 
     Raises:
-        UserError: what is there was made from something else, is damaged, or is being
+        UserError: The unfinished file has another identity, is damaged, or is being
             written by another process; or the folder is missing or not writable, or
             the disk is full.
     """
@@ -75,15 +81,15 @@ def resumable_file(
     journal = final.with_name(f"{final.name}.partial.journal")
     if partial.exists() and not journal.exists():
         raise UserError(
-            f"{partial} is in the way: {journal.name}, which would say what it is, is "
-            "missing; remove it or choose another name."
+            f"cannot resume {partial}: its journal {journal.name} is missing; remove "
+            f"{partial.name} or choose another output file."
         )
     with _write_errors(path):
         log = open(journal, "ab", buffering=0)  # noqa: SIM115
     with log:
         with _write_errors(path):
             _lock(partial, journal, log)
-            size = _begin_or_go_on(partial, journal, log, identity)
+            size = _begin_or_resume(partial, journal, log, identity)
             text = open(partial, "ab", buffering=0)  # noqa: SIM115
         with text:
             with _write_errors(path):
@@ -95,25 +101,28 @@ def resumable_file(
 
 
 def _lock(partial: Path, journal: Path, log: BinaryIO) -> None:
-    """Keeps other processes away until the journal is closed."""
+    """Locks the journal until it is closed.
+
+    Raises UserError if another process holds the lock or has finished the file.
+    """
     try:
         fcntl.flock(log.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another one may have completed the file since the journal was opened.
+        # Another process may have completed the file after the journal was opened.
         ours = os.path.samestat(os.fstat(log.fileno()), os.stat(journal))
     except (BlockingIOError, FileNotFoundError):
         ours = False
     if not ours:
         raise UserError(
-            f"{partial} is being written by another process; wait for it or choose "
-            "another name."
+            f"{partial} is being written by another process; wait for it to end or "
+            "choose another output file."
         )
 
 
-def _begin_or_go_on(
+def _begin_or_resume(
     partial: Path, journal: Path, log: BinaryIO, identity: Mapping[str, Any]
 ) -> int:
-    """Returns how many bytes of the text are whole."""
-    if not partial.exists():  # Nothing was written yet, or the person removed it.
+    """Starts or checks the journal; returns the number of complete bytes of text."""
+    if not partial.exists():  # The file is new, or the user removed the partial text.
         log.truncate(0)
         try:
             _write(log, _line(dict(identity)))
@@ -133,9 +142,9 @@ def _begin_or_go_on(
 def _records(
     partial: Path, journal: Path
 ) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """Reads the first record of a journal and the last, and where the last ends.
+    """Returns a journal's first and last record and the end of the last, in bytes.
 
-    A line without its end was being written when the program was killed.
+    A last line without a line end is ignored: the program was killed while writing it.
     """
     whole, end, _ = journal.read_bytes().rpartition(b"\n")
     try:
@@ -148,23 +157,21 @@ def _records(
 
 
 def _compare(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses to mix texts that were made from different things."""
+    """Raises UserError if the identities of the earlier and this run differ."""
     changed = [
-        f"{key} {before.get(key)} there, {now.get(key)} here"
+        f"{key} was {before.get(key)}, is now {now.get(key)}"
         for key in dict.fromkeys([*now, *before])
         if before.get(key) != now.get(key)
     ]
     if changed:
         raise UserError(
-            f"{partial} was begun otherwise: {'; '.join(changed)}; run it as it was, "
-            "or remove that file to begin anew."
+            f"cannot resume {partial}: {'; '.join(changed)}; use the earlier settings "
+            "or remove that file to start over."
         )
 
 
 def _damaged(partial: Path) -> UserError:
-    return UserError(
-        f"{partial} and its journal do not agree; remove it to begin anew."
-    )
+    return UserError(f"{partial} does not match its journal; remove it to start over.")
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -172,7 +179,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
-    """Writes all bytes, in one call if the system allows, and forces them to disk."""
+    """Writes all bytes, in one system call if possible, and syncs them to disk."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
@@ -181,7 +188,7 @@ def _write(file: BinaryIO, data: bytes) -> None:
 
 @contextmanager
 def _write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Makes what the system refuses a mistake that the user can mend."""
+    """Converts an OSError of the block to a UserError that names `path`."""
     try:
         yield
     except OSError as error:

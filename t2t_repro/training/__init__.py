@@ -1,1 +1,1 @@
-"""Training: loss, schedule, optimizer, step, loop, checkpoints, averaging."""
+"""Training: loss, schedule, optimizer, step, loop, checkpoints, scoring."""

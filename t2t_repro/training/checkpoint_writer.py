@@ -1,4 +1,4 @@
-"""When a training saves its state, and how it does so while it continues."""
+"""Schedule of checkpoints, and their writing in the background."""
 
 import time
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ class CheckpointWriter:
     """Writes checkpoints in a thread, one at a time, and deletes old ones.
 
     Attributes:
-        directory: of the checkpoints.
-        hparams: how often to save, and how many checkpoints to keep.
-        weights: the model's variables by name.
-        state: the optimizer's, likewise.
-        is_chief: only the chief writes.
-        background: the thread.
+        directory: Folder of the checkpoints.
+        hparams: Hyper-parameters: intervals and the number of checkpoints to keep.
+        weights: Variables of the model by name.
+        state: Variables of the training state by name.
+        is_chief: Whether this process is the chief; other processes write nothing.
+        background: Thread that writes.
     """
 
     directory: Path
@@ -37,15 +37,15 @@ class CheckpointWriter:
     _saved_time: float = field(default_factory=time.monotonic)
 
     def saved_at(self, step: int) -> None:
-        """Takes the state of a step for saved, now."""
+        """Records that the state of a step is saved now."""
         self._saved_step, self._saved_time = step, time.monotonic()
 
     def restart_clock(self) -> None:
-        """Begins the minutes to the next checkpoint."""
+        """Restarts the interval of `checkpoint_minutes`."""
         self._saved_time = time.monotonic()
 
     def is_due(self, step: int) -> bool:
-        """Returns whether an uninterrupted training would save at a step, now."""
+        """Returns whether the schedule requires a checkpoint at a step now."""
         every, last = self.hparams.checkpoint_steps, self.hparams.train_steps
         if step == last or (every > 0 and step % every == 0):
             return True
@@ -55,13 +55,18 @@ class CheckpointWriter:
     def save(
         self, step: int, meta: Mapping[str, Any], planned: bool, wait: bool
     ) -> None:
-        """Writes the full state and `meta`, unless that of this step is there already.
+        """Writes a checkpoint of the full state unless that step is already saved.
 
-        Without `wait` it returns when it has copied the state to the host's memory.
-        What is not `planned` is deleted when there is a newer checkpoint.
+        Args:
+            step: Number of steps so far.
+            meta: Further values for checkpoint.json.
+            planned: Whether the schedule requires the checkpoint; others are deleted
+                once a newer one exists.
+            wait: Whether to wait for the file to be written, rather than only for the
+                copy of the state to host memory.
         """
         if self._saved_step != step and self.is_chief:
-            self.background.wait()  # One copy at a time.
+            self.background.wait()  # Keeps only one copy of the state in memory.
             meta = {
                 checkpoint_rotation.SAVED_AT: round(time.time(), 3),
                 **meta,

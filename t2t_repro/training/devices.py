@@ -1,7 +1,7 @@
-"""What the device that a training begins on decides: precision, XLA, size of parts.
+"""Resolves "auto" hyper-parameters (precision, XLA, micro-batch size) for the device.
 
-Each value that a set leaves at "auto" is chosen once, written into the model directory
-and kept on resume, wherever that runs.
+Each value is chosen when a training starts, stored in the model directory and kept on
+resume, even on another device.
 """
 
 import ctypes
@@ -15,56 +15,65 @@ from t2t_repro.hparams import HParams
 from t2t_repro.hparams.settings import AUTO
 
 ROWS_MULTIPLE = 8
-"""16-bit matrix products are fast where every side is a multiple of eight."""
+"""16-bit matmuls are fast if all dimensions are multiples of eight."""
 
 USABLE = 0.9
-"""Share of a GPU's memory that is planned with: its context and gaps take the rest."""
+"""Fraction of a GPU's memory to plan for; context and fragmentation use the rest."""
 
 MARGIN = 1.5
-"""Factor on what one part needs, for the formula is within 15 % of what was counted."""
+"""Safety factor on `bytes_per_position`, which is accurate to 15 %."""
 
-UPDATES_FOR_XLA = 50_000
-"""Updates from which on XLA is chosen on a GPU: it first compiles some 48 shapes, 40
-(tiny) to 60 seconds (big) each on an H200. What it saves there is not measured yet."""
+STEPS_FOR_XLA = 50_000
+"""Minimum number of steps for XLA on a GPU, which first compiles about 48 shapes, in 40
+(tiny) to 60 (big) seconds each on an H200. The time it saves has not been measured."""
 
-# float32 of every weight: itself, its gradient, Adam's two moments, the sum over parts,
-# the sum over devices packed and unpacked, and its casts.
+# float32 copies per weight: value, gradient, two moments of Adam, sum over
+# micro-batches, packed and unpacked sums over devices, casts.
 _COPIES = 8
 
 
 @dataclass(frozen=True)
 class Gpus:
-    """The GPUs of this machine that TensorFlow may use; the weakest counts."""
+    """Properties of the weakest GPU that TensorFlow can use on this machine.
+
+    Attributes:
+        name: Name of the device.
+        capability: CUDA compute capability (major, minor).
+        memory: Memory of the smallest GPU in bytes; None if unknown.
+    """
 
     name: str
-    capability: tuple[int, int]  # CUDA's compute capability.
-    memory: int | None  # Bytes; None: unknown.
+    capability: tuple[int, int]
+    memory: int | None
 
     @property
     def has_bfloat16(self) -> bool:
-        """Whether products in bfloat16 are of the hardware."""
+        """Whether the hardware supports bfloat16 matmuls."""
         return self.capability >= (8, 0)
 
 
 def gpus() -> Gpus | None:
-    """Returns what TensorFlow and CUDA's driver tell of the GPUs; None without one.
+    """Returns the properties of this machine's GPUs; None without a GPU.
 
-    TensorFlow's runtime is not started by it.
+    The call does not initialize TensorFlow's runtime.
     """
-    found = tf.config.list_physical_devices("GPU")
-    if not found:
+    devices = tf.config.list_physical_devices("GPU")
+    if not devices:
         return None
-    details = [tf.config.experimental.get_device_details(one) for one in found]
-    weakest = min(details, key=lambda one: one.get("compute_capability", (0, 0)))
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in devices]
+    weakest = min(details, key=lambda gpu: gpu.get("compute_capability", (0, 0)))
     return Gpus(
         weakest.get("device_name", "GPU"),
         weakest.get("compute_capability", (0, 0)),
-        _least_memory(len(found)),
+        _least_memory(len(devices)),
     )
 
 
 def _least_memory(count: int) -> int | None:
-    """Returns the bytes of the smallest of the first GPUs; None if CUDA tells none."""
+    """Returns the memory of the smallest of the first `count` GPUs in bytes.
+
+    Returns None if CUDA's driver cannot be queried.
+    """
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -83,65 +92,80 @@ def _least_memory(count: int) -> int | None:
 
 
 def resolve_auto(
-    asked: HParams,
-    kept: HParams | None,
+    requested: HParams,
+    earlier: HParams | None,
     accepted: Collection[str],
     replicas: int,
-    found: Gpus | None,
+    hardware: Gpus | None,
 ) -> tuple[HParams, list[str]]:
-    """Returns a set without "auto", and what to tell of what was chosen and why.
+    """Replaces "auto" hyper-parameters by values for the device.
 
-    What a training began with (`kept`) stays, unless a change of it is `accepted`; the
-    rest is chosen for `found`, None on a CPU, and `replicas` devices in all.
+    Args:
+        requested: Hyper-parameters of this run.
+        earlier: Hyper-parameters of the training to resume, whose values are kept;
+            None for a new training.
+        accepted: Names of hyper-parameters that may differ from `earlier`.
+        replicas: Number of devices of all processes.
+        hardware: GPUs of this machine; None for a CPU.
+
+    Returns:
+        The resolved hyper-parameters, and log lines that explain them.
     """
-    autos = asked.auto_fields()
+    autos = requested.auto_fields()
     before = {
-        name: getattr(kept, name)
+        name: getattr(earlier, name)
         for name in autos
-        if kept and name not in accepted and getattr(kept, name) != AUTO
+        if earlier and name not in accepted and getattr(earlier, name) != AUTO
     }
-    part = asked.resolve_auto(**before)
-    if found:
-        part = asked.resolve_auto(
+    resolved = requested.resolve_auto(**before)
+    if hardware:
+        resolved = requested.resolve_auto(
             **{
                 "rows_multiple": ROWS_MULTIPLE,
-                "precision": "bfloat16" if found.has_bfloat16 else "float32",
-                "xla": found.has_bfloat16 and asked.train_steps >= UPDATES_FOR_XLA,
+                "precision": "bfloat16" if hardware.has_bfloat16 else "float32",
+                "xla": hardware.has_bfloat16 and requested.train_steps >= STEPS_FOR_XLA,
             }
             | before
         )
         if "max_tokens_per_device" in autos.keys() - before.keys():
-            part = part.replace(
-                max_tokens_per_device=tokens_for(part, found.memory, replicas)
+            resolved = resolved.replace(
+                max_tokens_per_device=tokens_for(resolved, hardware.memory, replicas)
             )
     lines = []
     if autos:
-        told = ", ".join(f"{name} {_told(getattr(part, name))}" for name in autos)
-        lines.append(f"{told}: {_reason(before, autos, found)}")
-    if found and found.has_bfloat16 and part.precision == "float32":
-        lines.append("products of float32 are TF32 on this GPU, TensorFlow's default")
-    if found and part.xla:
-        lines.append(
-            "XLA compiles each shape of a part when it first comes, up to a minute "
-            "each: the first updates are slow"
+        values = ", ".join(
+            f"{name} {_format(getattr(resolved, name))}" for name in autos
         )
-    return part, lines
+        lines.append(f"{values}: {_reason(before, autos, hardware)}")
+    if hardware and hardware.has_bfloat16 and resolved.precision == "float32":
+        lines.append("float32 matmuls use TF32 on this GPU (TensorFlow's default)")
+    if hardware and resolved.xla:
+        lines.append(
+            "XLA compiles each micro-batch shape on first use, up to a minute each: "
+            "the first steps are slow"
+        )
+    return resolved, lines
 
 
 def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
-    """Returns the positions a side of parts that fit and keep all replicas busy.
+    """Returns `max_tokens_per_device` for a device: positions per side.
 
-    As few parts of a batch as fit, a multiple of the replicas, but none smaller than
-    the longest sentence. `memory` is of one device in bytes; unknown: a CPU's parts.
+    A batch is divided into the fewest micro-batches that fit into memory, in a multiple
+    of `replicas`. A micro-batch is at least as large as the longest sentence.
+
+    Args:
+        hparams: Hyper-parameters without "auto" for precision.
+        memory: Memory of one device in bytes; None (unknown) uses the CPU's size.
+        replicas: Number of devices.
     """
-    most = tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_part
+    limit = tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_part
     batch = hparams.tokens_per_batch
-    parts = replicas * -(-batch // (replicas * max(most, 1)))
-    return max(-(-batch // parts), min(hparams.max_length, batch))
+    micro_batches = replicas * -(-batch // (replicas * max(limit, 1)))
+    return max(-(-batch // micro_batches), min(hparams.max_length, batch))
 
 
 def tokens_that_fit(hparams: HParams, memory: int) -> int:
-    """Returns how many positions a side a device of so many bytes can train on."""
+    """Returns the positions per side that fit into a device's memory (in bytes)."""
     free = USABLE * memory - fixed_bytes(hparams)
     return max(
         0, int(free / (MARGIN * bytes_per_position(hparams, hparams.max_length)))
@@ -149,7 +173,7 @@ def tokens_that_fit(hparams: HParams, memory: int) -> int:
 
 
 def fixed_bytes(hparams: HParams) -> int:
-    """Returns the bytes that weights and what is as large as they take."""
+    """Returns the bytes of the weights, gradients, moments and their further copies."""
     attention = 2 * hparams.num_heads * (hparams.key_size + hparams.value_size)
     encoder = attention + 2 * hparams.d_ff
     decoder = 2 * attention + 2 * hparams.d_ff
@@ -162,11 +186,15 @@ def fixed_bytes(hparams: HParams) -> int:
 
 
 def bytes_per_position(hparams: HParams, width: int) -> int:
-    """Returns the bytes of temporaries of one position a side of a part.
+    """Returns the bytes of temporaries per position of each side of a micro-batch.
 
-    An encoder layer keeps about 12 vectors of d_model and 2 of d_ff for its gradient, a
-    decoder layer 18 and 2, each attention two rows of `width` weights a head; of the
-    logits there are a copy in the precision and one in float32.
+    For its gradient, an encoder layer keeps about 12 vectors of d_model and 2 of d_ff,
+    a decoder layer 18 and 2, and each attention layer two rows of weights per head. The
+    logits are kept once in the precision and once in float32.
+
+    Args:
+        hparams: Hyper-parameters without "auto" for precision.
+        width: Length of the sentences, the width of the attention weights.
     """
     size = 4 if hparams.precision == "float32" else 2
     layers = hparams.num_layers + hparams.decoder_layers
@@ -177,26 +205,28 @@ def bytes_per_position(hparams: HParams, width: int) -> int:
     return size * (vectors + inner + weights) + (size + 4) * hparams.vocab_size
 
 
-def _told(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:,}" if type(value) is int else str(value).lower()
 
 
-def _reason(before: Collection[str], autos: Collection[str], found: Gpus | None) -> str:
-    """Says who chose: the device or the training so far."""
+def _reason(
+    before: Collection[str], autos: Collection[str], hardware: Gpus | None
+) -> str:
+    """Returns the reason for the values: the resumed training or the device."""
     if len(before) == len(autos):
-        return "as this training began"
-    if found is None:
+        return "kept from the start of this training"
+    if hardware is None:
         return "chosen for a CPU"
-    major, minor = found.capability
-    size = f"{found.memory / 1e9:.1f} GB" if found.memory else "memory unknown"
-    return f"chosen for {found.name} (compute capability {major}.{minor}, {size})"
+    major, minor = hardware.capability
+    size = f"{hardware.memory / 1e9:.1f} GB" if hardware.memory else "memory unknown"
+    return f"chosen for {hardware.name} (compute capability {major}.{minor}, {size})"
 
 
 def compute_the_same_bits() -> None:
-    """Lets whatever runs after it give the same bits on a GPU again and again.
+    """Makes operations deterministic, so that runs on a GPU are bit-identical.
 
-    To be called before TensorFlow computes. XLA reads its own flag, which forbids
-    atomic additions and the choice of kernels by their time.
+    Call it before TensorFlow computes anything. XLA has a separate flag, which forbids
+    atomic additions and the choice of kernels by measured time.
     """
     tf.config.experimental.enable_op_determinism()
     flags = os.environ.get("XLA_FLAGS", "")

@@ -1,4 +1,4 @@
-"""The training loop: the same for one device, many devices and many machines."""
+"""Training loop for one device, several devices and several machines."""
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -25,15 +25,20 @@ from t2t_repro.training.workers import WorkerGoneError, Workers
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
 
-# Workers ask each other whether to stop before updates whose number this divides: often
-# enough for the minute or two that schedulers grant, too rarely to cost anything.
-UPDATES_BETWEEN_QUESTIONS = 10
+# Interval at which several workers check whether one of them must stop: short enough
+# for the minute or two that schedulers grant, and long enough to cost nothing.
+STEPS_BETWEEN_STOP_CHECKS = 10
 
 
 class TrainingLoop:
-    """Takes a model from its newest checkpoint to the last step.
+    """Trains a model from its newest checkpoint to the last step.
 
-    The model is built, in the strategy's scope. Only the chief (`is_chief`) writes.
+    Args:
+        model: Model, built in the strategy's scope.
+        hparams: Hyper-parameters.
+        strategy: Distribution strategy.
+        checkpoint_dir: Folder of the checkpoints.
+        is_chief: Whether this process is the chief; other processes write nothing.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class TrainingLoop:
         self._writer = CheckpointWriter(
             checkpoint_dir, hparams, self.weights, self.state, is_chief
         )
-        self._read_result: Callable[[], None] | None = None  # Of the last update.
+        self._read_result: Callable[[], None] | None = None  # For the last step.
 
         @tf.function(
             input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
@@ -67,7 +72,8 @@ class TrainingLoop:
         )
         def update(batch: dict[str, tf.Tensor], step_number: tf.Tensor) -> tf.Tensor:
             results = strategy.run(step.replica_step, args=(batch, step_number))
-            # The same on every replica; as one, to be read from a device at once.
+            # All replicas have the same results. One tensor needs only one transfer
+            # from the device.
             return tf.stack(
                 [strategy.experimental_local_results(r)[0] for r in results]
             )
@@ -75,10 +81,13 @@ class TrainingLoop:
         self._update = update
 
     def restore(self, log: Callable[[str], None] = print) -> int:
-        """Goes back to the newest whole checkpoint; returns its step, 0 without any.
+        """Restores the newest undamaged checkpoint; returns its step, or 0 without one.
 
-        The chief reads it, and the other workers get it from there. See
-        `restore_newest`; raises WorkerGoneError, too, if another worker is gone.
+        The chief reads the checkpoint and sends it to the other workers.
+
+        Raises:
+            UserError: The newest checkpoints are damaged or belong to another model.
+            WorkerGoneError: Another worker has ended.
         """
         progress = Progress()
         variables = self.weights, self.state
@@ -87,7 +96,7 @@ class TrainingLoop:
             if newest is not None:
                 progress = newest
                 self._writer.saved_at(progress.step)
-        if self.workers.are_many:
+        if self.workers.is_distributed:
             progress = receive(progress, self.workers, *variables)
         self.step, self.unreported = progress.step, progress.unreported
         self._guard.skipped = progress.skipped
@@ -101,40 +110,51 @@ class TrainingLoop:
         pairs_of: Callable[[int], Iterable[int]] = lambda step: (),
         profile: Profile | None = None,
     ) -> bool:
-        """Trains to the last step, or until asked to stop; says whether it got there.
+        """Trains to the last step or a stop request; saves checkpoints and validates.
 
-        Ctrl-C and SIGTERM finish the current update (of several workers: up to
-        `UPDATES_BETWEEN_QUESTIONS`) and save; a second Ctrl-C interrupts at once
-        (a checkpoint that is being written is finished). `batches` gives the global
-        batches from a step on. `validate` is called every ``hparams.eval_steps`` and at
-        the last step. `pairs_of` gives the numbers of the sentence pairs that the
-        update after a step reads, for the message when it is skipped. Raises UserError
-        if too many losses or gradients in a row are not finite; WorkerGoneError if
-        another worker is gone (the chief has saved).
+        Ctrl-C and SIGTERM stop after the current step (with several workers: within
+        `STEPS_BETWEEN_STOP_CHECKS` steps) and save. A second Ctrl-C interrupts at once,
+        except for a checkpoint that is being written.
+
+        Args:
+            batches: Function that returns the global batches from a step on.
+            monitor: Monitor that reports the results of the steps.
+            validate: Function called with the number of steps every
+                ``hparams.eval_steps`` steps and after the last one.
+            pairs_of: Function that returns the numbers of the sentence pairs in the
+                batch after a step; the message about a skipped step lists them.
+            profile: Profiler of selected steps.
+
+        Returns:
+            Whether the last step was reached.
+
+        Raises:
+            UserError: Too many losses or gradients in a row are not finite.
+            WorkerGoneError: Another worker has ended; the chief has saved the state.
         """
         profile = profile or Profile(self.checkpoint_dir)
         self._writer.restart_clock()
         writing = self._writer.background
         with _stop_requests() as stop_requested, writing.finished_at_end():
-            left = self.step > 0 and self._validation_is_due(self.step, monitor)
-            if self.workers.any(left):
-                # The process before was killed while it validated.
+            missing = self.step > 0 and self._validation_is_due(self.step, monitor)
+            if self.workers.any(missing):
+                # The previous process was killed during this validation.
                 with monitor.pause():
                     validate(self.step)
             try:
-                for begun, batch in enumerate(batches(self.step), self.step):
+                for step, batch in enumerate(batches(self.step), self.step):
                     writing.check()
-                    at_end = begun >= self.hparams.train_steps
-                    if at_end or self._shall_stop(begun, stop_requested()):
+                    at_end = step >= self.hparams.train_steps
+                    if at_end or self._should_stop(step, stop_requested()):
                         break
-                    with profile.update(begun + 1):
-                        result = self._begin(batch, begun)
+                    with profile.update(step + 1):
+                        result = self._start_step(batch, step)
                     self.read_result()
                     self._read_result = partial(self._read, result, monitor, pairs_of)
-                    self._save_and_validate(begun + 1, monitor, validate)
+                    self._save_and_validate(step + 1, monitor, validate)
                 self.read_result()
             except WorkerGoneError:
-                # What broke off has changed nothing yet.
+                # The interrupted step has not changed any variable.
                 with suppress(WorkerGoneError):
                     self.read_result()
                 self.save(monitor, planned=self._writer.is_due(self.step))
@@ -145,23 +165,23 @@ class TrainingLoop:
         return self.step >= self.hparams.train_steps
 
     def read_result(self) -> None:
-        """Waits for the last update and takes what it reports, unless that was done.
+        """Waits for the pending result of the last step, if any, and reports it.
 
-        The loop does so when it has begun the next one, so that a device never waits
-        for the host; and before it saves, validates or ends.
+        The loop calls this after it has started the next step, so that the device never
+        waits for the host, and before it saves, validates or ends.
         """
         read, self._read_result = self._read_result, None
         if read is not None:
             read()
 
-    def _shall_stop(self, begun: int, asked: bool) -> bool:
-        if self.workers.are_many and begun % UPDATES_BETWEEN_QUESTIONS:
+    def _should_stop(self, step: int, requested: bool) -> bool:
+        if self.workers.is_distributed and step % STEPS_BETWEEN_STOP_CHECKS:
             return False
-        return self.workers.any(asked)
+        return self.workers.any(requested)
 
-    def _begin(self, batch: dict[str, tf.Tensor], step: int) -> tf.Tensor:
-        """Begins the update after so many; a GPU computes on when this returns."""
-        with self.workers.gone_is_told():
+    def _start_step(self, batch: dict[str, tf.Tensor], step: int) -> tf.Tensor:
+        """Starts step number `step` + 1, which a GPU computes asynchronously."""
+        with self.workers.converted_errors():
             return self._update(batch, tf.constant(step))
 
     def _read(
@@ -170,24 +190,24 @@ class TrainingLoop:
         monitor: Monitor,
         pairs_of: Callable[[int], Iterable[int]],
     ) -> None:
-        with self.workers.gone_is_told():
+        with self.workers.converted_errors():
             values = StepResult(*np.asarray(result).tolist())
         step, self.step = self.step, self.step + 1
-        made = self._guard.was_made(
+        finite = self._guard.check(
             self.step, values, lambda: pairs_of(step), monitor.log
         )
-        monitor.step_done(self.step, values if made else None)
+        monitor.step_done(self.step, values if finite else None)
 
     def _save_and_validate(
         self, step: int, monitor: Monitor, validate: Validate
     ) -> None:
-        """Does what is due after so many updates."""
+        """Saves and validates after `step` steps if the schedule requires it."""
         save, validation = self._writer.is_due(step), self._validation_is_due(step)
         if save or validation:
             self.read_result()
             with monitor.pause():
                 if save:
-                    # At the end there is nothing left to go on with meanwhile.
+                    # After the last step, nothing remains to compute in the meantime.
                     self.save(monitor, wait=step == self.hparams.train_steps)
                 if validation:
                     validate(step)
@@ -195,16 +215,19 @@ class TrainingLoop:
     def save(
         self, monitor: Monitor | None = None, planned: bool = True, wait: bool = True
     ) -> None:
-        """Writes the full state; see `CheckpointWriter.save`.
+        """Saves the full state and the results that `monitor` has not yet reported.
 
-        What `monitor` has not reported yet is saved, too.
+        See `CheckpointWriter.save` for the other arguments.
         """
         unreported = monitor.unreported() if monitor else []
         meta = {"skipped": self._guard.skipped, "unreported": unreported}
         self._writer.save(self.step, meta, planned, wait)
 
     def _validation_is_due(self, step: int, monitor: Monitor | None = None) -> bool:
-        """Says whether to validate; given a monitor, unless that was told of it."""
+        """Returns whether the schedule requires a validation at a step.
+
+        With a monitor, validations that it has already recorded are not due.
+        """
         every = self.hparams.eval_steps
         last = step == self.hparams.train_steps
         due = last or (every > 0 and step % every == 0)
@@ -213,19 +236,22 @@ class TrainingLoop:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turns SIGINT and SIGTERM into a question the loop asks between updates."""
-    asked = False
+    """Yields a function that returns whether SIGINT or SIGTERM has been received.
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked and number == signal.SIGINT:
+    A second SIGINT raises KeyboardInterrupt.
+    """
+    requested = False
+
+    def request(number: int, frame: FrameType | None) -> None:
+        nonlocal requested
+        if requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        asked = True
+        requested = True
 
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, ask) for number in numbers}
+    before = {number: signal.signal(number, request) for number in numbers}
     try:
-        yield lambda: asked
+        yield lambda: requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,53 +1,62 @@
-"""Loss scaling, which keeps small gradients in float16 from vanishing."""
+"""Loss scaling, which prevents the underflow of small gradients in float16."""
 
 from collections.abc import Sequence
 
 import tensorflow as tf
 
 FIRST_SCALE = 2.0**15
-FINITE_UPDATES_TO_GROW = 2000.0
+FINITE_STEPS_TO_GROW = 2000.0
 
 
 class LossScale:
-    """Scales nothing: float32 and bfloat16 hold every gradient."""
+    """No loss scaling: float32 and bfloat16 have the range for all gradients."""
 
     def state(self) -> dict[str, tf.Variable]:
-        """Returns what a checkpoint has to hold, by name."""
+        """Returns the variables that a checkpoint must contain, by name."""
         return {}
 
     def scaled(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
-        """Returns what is differentiated; sum and count of symbols are float32 ()."""
+        """Returns the scaled loss, which is differentiated.
+
+        Args:
+            total: float32 (), sum of the loss over a device's tokens.
+            tokens: float32 (), number of tokens.
+        """
         return total
 
     def unscaled(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Turns gradients of `scaled` into those of the sum, in float32."""
+        """Converts gradients of `scaled` to float32 gradients of the loss sum."""
         return list(gradients)
 
     def update(self, finite: tf.Tensor) -> None:
-        """Adapts the scale; called in a replica's context; `finite` is bool ()."""
-        del finite  # There is no scale to adapt.
+        """Adapts the scale, in a replica context.
+
+        Args:
+            finite: bool (), whether the gradients of the step are finite.
+        """
+        del finite  # Unused without a scale.
 
 
 class DynamicLossScale(LossScale):
-    """A scale that is halved where gradients overflow and doubled where they do not.
+    """Loss scale that is halved on overflow and doubled after many finite steps.
 
-    The mean over a device's symbols is differentiated, for a sum of thousands would
-    overflow. A gradient that is not finite skips the update and halves the scale; 2,000
-    finite updates in a row double it (Micikevicius et al. 2018, arXiv:1710.03740,
-    section 3.2). Create it inside the strategy's scope.
+    The loss is the mean over a device's tokens, because the sum over thousands of
+    tokens would overflow. A gradient that is not finite skips the step and halves the
+    scale; 2,000 finite steps in a row double it (Micikevicius et al. 2018,
+    arXiv:1710.03740, section 3.2). Create it inside the strategy's scope.
     """
 
     def __init__(self) -> None:
         self._scale = tf.Variable(FIRST_SCALE, trainable=False)
-        self._finite_updates = tf.Variable(0.0, trainable=False)
+        self._finite_steps = tf.Variable(0.0, trainable=False)
 
     def state(self) -> dict[str, tf.Variable]:
-        """Returns the scale and how many updates in a row were finite."""
+        """Returns the scale and the number of finite steps in a row."""
         return {
             "loss_scale/scale": self._scale,
-            "loss_scale/finite_updates": self._finite_updates,
+            "loss_scale/finite_updates": self._finite_steps,
         }
 
     def scaled(self, total: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
@@ -57,14 +66,14 @@ class DynamicLossScale(LossScale):
     def unscaled(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Divides by what `scaled` multiplied with."""
+        """Divides gradients by the factor of `scaled`; returns them in float32."""
         factor = tf.maximum(tokens, 1.0) / self._scale
         return [tf.cast(g, tf.float32) * factor for g in gradients]
 
     def update(self, finite: tf.Tensor) -> None:
-        """Halves or doubles the scale where it is time."""
-        count = tf.where(finite, self._finite_updates + 1.0, 0.0)
-        grows = count >= FINITE_UPDATES_TO_GROW
+        """Halves the scale after an overflow, doubles it after 2,000 finite steps."""
+        count = tf.where(finite, self._finite_steps + 1.0, 0.0)
+        grows = count >= FINITE_STEPS_TO_GROW
         factor = tf.where(finite, tf.where(grows, 2.0, 1.0), 0.5)
         values = (tf.maximum(self._scale * factor, 1.0), tf.where(grows, 0.0, count))
 
@@ -78,5 +87,5 @@ class DynamicLossScale(LossScale):
 
 
 def loss_scale_for(precision: str) -> LossScale:
-    """Returns what a precision needs: float16 a scale, the others none."""
+    """Returns the loss scaling for a precision; only float16 has a scale."""
     return DynamicLossScale() if precision == "float16" else LossScale()

@@ -1,4 +1,4 @@
-"""The training loss: label-smoothed cross entropy (paper section 5.4)."""
+"""Training loss: label-smoothed cross entropy (paper section 5.4)."""
 
 from typing import Any
 
@@ -15,16 +15,17 @@ from t2t_repro.layers.masks import non_padding
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """The mean over the symbols of a batch; padding (0) does not count.
+    """Keras loss: mean cross entropy over the tokens of a batch without padding (0).
 
-    With `fit` on several devices each takes the mean of its own share, and the means
-    are averaged, however many symbols a share has. `python -m t2t_repro.train` divides
-    the sum by the number of all symbols instead, as the paper's procedure needs.
+    With `fit` on several devices, Keras averages the means of the shards regardless of
+    their numbers of tokens. `python -m t2t_repro.train` divides the global sum by the
+    global number of tokens instead, as the paper's procedure requires.
 
     Args:
-        label_smoothing: what is taken from the right symbol, from 0 to less than 1.
-        form: how it is shared out, "t2t" or "marian"; see `symbol_losses`.
-        without_padding: whether PAD is no symbol, as in models with `softmax_bias`.
+        label_smoothing: Probability taken from the correct token, in [0, 1).
+        form: Distribution of the smoothing, "t2t" or "marian"; see `symbol_losses`.
+        without_padding: Whether PAD is excluded from the softmax, as in models with
+            `softmax_bias`.
     """
 
     def __init__(
@@ -44,24 +45,24 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Computes the loss; padding gets no weight.
+        """Computes the mean loss per token; padding has weight 0.
 
         Args:
             y_true: int32 (batch, target), 0 is PAD.
             y_pred: float (batch, target, V), logits.
-            sample_weight: float, (batch,) or (batch, target); None: 1.
+            sample_weight: float (batch,) or (batch, target); None: 1.
 
         Returns:
-            float32 (), nats per symbol.
+            float32 (), nats per token.
         """
         weight = ops.cast(non_padding(y_true), "float32")
         if sample_weight is not None:
-            given = ops.cast(sample_weight, "float32")
-            weight = weight * (given if len(given.shape) == 2 else given[:, None])
+            factor = ops.cast(sample_weight, "float32")
+            weight = weight * (factor if len(factor.shape) == 2 else factor[:, None])
         return super().__call__(y_true, y_pred, weight)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        """Returns the loss of each symbol, float32 (batch, target), nats."""
+        """Computes the loss of each token in nats, float32 (batch, target)."""
         logits = ops.cast(y_pred, "float32")
         targets = ops.cast(y_true, "int32")
         return symbol_losses(
@@ -69,7 +70,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make the loss again."""
+        """Returns the constructor's arguments."""
         return super().get_config() | {
             "label_smoothing": self.label_smoothing,
             "form": self.form,
@@ -84,23 +85,23 @@ def symbol_losses(
     form: str = "t2t",
     without_padding: bool = False,
 ) -> Tensor:
-    """Computes the loss of every position, what stands at padding included.
+    """Computes the label-smoothed loss of every position, including padding.
 
     Args:
         logits: float32 (..., V).
         targets: int32 (...), 0 is PAD.
-        label_smoothing: e, from 0 to less than 1.
+        label_smoothing: e, in [0, 1).
         form: "t2t": `smoothed_cross_entropy`. "marian": 1 - e times the negative log
-            probability of the symbol, plus e times the mean of all symbols' (Marian
-            layers/loss.h:CrossEntropyLoss).
-        without_padding: whether PAD is none of the V symbols, as in models with
+            probability of the target, plus e times the mean of the negative log
+            probabilities of all V tokens (Marian layers/loss.h:CrossEntropyLoss).
+        without_padding: Whether PAD is excluded from the softmax, as in models with
             `softmax_bias`.
 
     Returns:
         float32 (...), nats.
 
     Raises:
-        ValueError: there is no such form.
+        ValueError: `form` is unknown.
     """
     if form not in ("t2t", "marian"):
         raise ValueError(f'form {form!r}: use "t2t" or "marian"')
@@ -108,11 +109,11 @@ def symbol_losses(
         logits, targets = logits[..., 1:], ops.maximum(targets - 1, 0)
     if form == "t2t":
         return smoothed_cross_entropy(logits, targets, label_smoothing)
-    # The right symbol gets 1 - e + e / V, so that the others share e (V - 1) / V.
+    # The target has probability 1 - e + e / V, so the others have e (V - 1) / V in all.
     size = logits.shape[-1]
-    shared = label_smoothing * (size - 1) / size
-    losses = smoothed_cross_entropy(logits, targets, shared)
-    return losses + entropy_of_smoothing(shared, size)
+    smoothing = label_smoothing * (size - 1) / size
+    losses = smoothed_cross_entropy(logits, targets, smoothing)
+    return losses + entropy_of_smoothing(smoothing, size)
 
 
 def loss_sum(
@@ -122,20 +123,20 @@ def loss_sum(
     form: str = "t2t",
     without_padding: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Sums the loss over the positions that hold a symbol.
+    """Computes the sum of the loss over all tokens, and their number.
 
-    The division by the token count is left to the caller, who alone knows the
-    global count (tensor2tensor t2t_model.py:_loss_single with weights_nonzero).
+    The caller divides by the global number of tokens (tensor2tensor
+    t2t_model.py:_loss_single with weights_nonzero).
 
     Args:
         logits: float (batch, target, V).
         targets: int32 (batch, target), 0 is PAD.
-        label_smoothing: from 0 to less than 1.
-        form: see `symbol_losses`.
-        without_padding: see there.
+        label_smoothing: Probability taken from the correct token, in [0, 1).
+        form: "t2t" or "marian"; see `symbol_losses`.
+        without_padding: Whether PAD is excluded from the softmax.
 
     Returns:
-        The sum in nats and the number of symbols, EOS included, both float32 ().
+        The sum in nats and the number of tokens including EOS, both float32 ().
     """
     wide = ops.cast(logits, "float32")
     losses = symbol_losses(wide, targets, label_smoothing, form, without_padding)

@@ -1,4 +1,4 @@
-"""A table of numbers by step that a resumed training continues exactly."""
+"""TSV table of metrics by step, which a resumed training continues exactly."""
 
 import os
 from dataclasses import dataclass
@@ -9,34 +9,38 @@ from t2t_repro.system.atomic_file import write_text_atomically
 
 @dataclass(frozen=True)
 class MetricsLog:
-    """A file of tab-separated rows, each led by its step.
+    """TSV file with one row per step.
 
-    A killed training has written rows of updates that are lost, and will be made and
-    written again; `cut` takes them off first. `columns` begins with "step".
+    A killed training may have written rows for steps after its last checkpoint, which
+    will be repeated; `cut` removes them.
+
+    Attributes:
+        path: Path of the file.
+        columns: Names of the columns; the first is "step".
     """
 
     path: Path
     columns: tuple[str, ...]
 
     def steps(self) -> list[int]:
-        """Returns the steps that have a row, in the order of the rows."""
+        """Returns the steps of all rows, in order."""
         return [int(row.partition("\t")[0]) for row in self._rows()]
 
     def cut(self, step: int) -> None:
-        """Removes the rows of later steps, and one that was half written."""
+        """Removes rows of steps after `step` and incomplete rows."""
         rows = [row for row in self._rows() if int(row.partition("\t")[0]) <= step]
         text = "".join(f"{row}\n" for row in ("\t".join(self.columns), *rows))
         if not self.path.exists() or self._text() != text:
             write_text_atomically(self.path, text)
 
     def add(self, *values: str) -> None:
-        """Writes a row, a value a column, in one piece, and forces it to disk."""
+        """Appends a row with one value per column, and syncs it to disk."""
         with self.path.open("ab", buffering=0) as file:
             file.write("\t".join(values).encode() + b"\n")
             os.fsync(file.fileno())
 
     def _rows(self) -> list[str]:
-        """Returns the whole rows, without line ends."""
+        """Returns the complete rows without the header and line ends."""
         lines = self._text().split("\n")[:-1] if self.path.exists() else []
         return [line for line in lines if self._is_row(line)]
 

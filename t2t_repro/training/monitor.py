@@ -1,4 +1,4 @@
-"""What a running training tells: lines for people, tables, TensorBoard's events."""
+"""Training progress: console lines, TSV logs and TensorBoard events."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.step import StepResult
 
 LOG_STEPS = 50
-FIRST_SIGN_SECONDS = 30.0
+FIRST_REPORT_SECONDS = 30.0
 LOG_FILE = "training_log.tsv"
 TENSORBOARD = "tensorboard"
 VALIDATION_FILE = "validation_log.tsv"
@@ -23,21 +23,28 @@ _COLUMNS = (
 )
 
 Unreported = list[list[float]]
-"""Results of updates since the last report: loss, tokens, share, norm, rate of each."""
+"""Results of the steps since the last report: the values of `StepResult` for each."""
 
 
 def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
-    """Returns the table of a model directory's validations, scored by `figure`."""
+    """Returns the validation log of a model directory for the score `figure`."""
     return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
 class Monitor:
-    """Averages the results of steps and reports them every `LOG_STEPS` updates.
+    """Reports the average results of steps every `LOG_STEPS` steps.
 
-    Writes ``training_log.tsv``, ``validation_log.tsv`` and ``tensorboard/`` into the
-    model directory; None reports to `stream` alone (workers). Rows after `start_step`
-    are cut off, and `unreported` is what `unreported()` returned at that step. `figure`
-    is what translations are scored by: "bleu", or "f1" of trees.
+    Writes ``training_log.tsv``, ``validation_log.tsv`` and ``tensorboard/``. Log rows
+    after `start_step` are removed.
+
+    Args:
+        directory: Model directory; None writes only to `stream` (for workers other than
+            the chief).
+        train_steps: Last step of the training.
+        start_step: Step from which the training resumes.
+        stream: Console.
+        unreported: Return value of `unreported()` at `start_step`.
+        figure: Name of the validation score: "bleu", or "f1" for trees.
     """
 
     def __init__(
@@ -56,7 +63,7 @@ class Monitor:
         self._start_step = start_step
         self._began = self._last_report = time.monotonic()
         self._has_reported = False
-        self._counted = 0.0  # Target tokens of this run since the last report.
+        self._new_tokens = 0.0  # Target tokens of this run since the last report.
         self._writer = None
         self._log: MetricsLog | None = None
         self._validations: MetricsLog | None = None
@@ -68,53 +75,67 @@ class Monitor:
             self._validations.cut(start_step)
 
     def log(self, line: str) -> None:
-        """Prints a line at once."""
+        """Prints a line and flushes the stream."""
         print(line, file=self._stream, flush=True)
 
     def step_done(self, step: int, result: StepResult | None) -> None:
-        """Takes the result of update number `step`, from 1; None: it was skipped."""
+        """Records the result of a step and reports if it is due.
+
+        Args:
+            step: Number of the step, from 1.
+            result: Result of the step; None if it was skipped.
+        """
         if result is not None:
             self._results.append(list(vars(result).values()))
-            self._counted += result.tokens
+            self._new_tokens += result.tokens
         if self._results and (step % LOG_STEPS == 0 or step == self._train_steps):
             self._report(step)
         elif not self._has_reported:
-            self._say_first_sign(step)
+            self._report_first_steps(step)
 
-    def _say_first_sign(self, step: int) -> None:
-        """Says once, where the first report takes long, that there will be one."""
+    def _report_first_steps(self, step: int) -> None:
+        """Reports the speed once if the first full report takes long."""
         spent = time.monotonic() - self._began
-        if spent < FIRST_SIGN_SECONDS:
+        if spent < FIRST_REPORT_SECONDS:
             return
         self._has_reported = True
-        done = step - self._start_step
-        left = spent / done * (self._train_steps - step)
+        per_step = spent / (step - self._start_step)
+        remaining = per_step * (self._train_steps - step)
         self.log(
-            f"step {step:,}/{self._train_steps:,}  {spent / done:.1f} s a step so far, "
-            f"ETA {_clock(left)}; reports come every {LOG_STEPS} steps"
+            f"step {step:,}/{self._train_steps:,}  {per_step:.1f} s per step so far, "
+            f"ETA {_clock(remaining)}; reports every {LOG_STEPS} steps"
         )
 
     def unreported(self) -> Unreported:
-        """Returns what a monitor needs that goes on in the place of this one."""
+        """Returns the results since the last report, to be saved in checkpoints."""
         return [list(result) for result in self._results]
 
-    def validated(self, step: int, loss: float, reached: float | None) -> None:
-        """Reports nats per symbol, and the greedy score (None: not translated)."""
+    def validated(self, step: int, loss: float, score: float | None) -> None:
+        """Records a validation.
+
+        Args:
+            step: Number of the step.
+            loss: Validation loss in nats per token.
+            score: Score of greedy translations; None if there are none.
+        """
         values = {"val_loss": loss}
-        if reached is not None:
-            values[f"val_greedy_{self._figure}"] = reached
+        if score is not None:
+            values[f"val_greedy_{self._figure}"] = score
         self.scalars(step, values)
         if self._validations is not None:
-            spelled = "" if reached is None else f"{reached:.6f}"
-            self._validations.add(str(step), f"{loss:.6f}", spelled)
+            text = "" if score is None else f"{score:.6f}"
+            self._validations.add(str(step), f"{loss:.6f}", text)
 
     def was_validated(self, step: int) -> bool:
-        """Says whether a validation was reported; workers know of none to make."""
+        """Returns whether a validation of the step is recorded.
+
+        Workers other than the chief keep no records and always return True.
+        """
         return self._validations is None or step in self._validations.steps()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Surrounds what counts as neither training nor progress."""
+        """Excludes the time of the block from speed and ETA."""
         entered = time.monotonic()
         yield
         spent = time.monotonic() - entered
@@ -122,7 +143,7 @@ class Monitor:
         self._last_report += spent
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes values to TensorBoard."""
+        """Writes values to TensorBoard, by tag."""
         if self._writer is None:
             return
         with self._writer.as_default():
@@ -136,14 +157,14 @@ class Monitor:
         now = time.monotonic()
         self._has_reported = True
         rate = results[-1, 4]
-        speed = self._counted / max(now - self._last_report, 1e-9)
-        self._last_report, self._counted = now, 0.0
-        left = self._train_steps - step
+        speed = self._new_tokens / max(now - self._last_report, 1e-9)
+        self._last_report, self._new_tokens = now, 0.0
+        remaining = self._train_steps - step
         per_step = (now - self._began) / max(step - self._start_step, 1)
         self.log(
             f"step {step:,}/{self._train_steps:,}  loss {loss:.4f}  rate {rate:.2e}  "
             f"{speed:,.0f} target tokens/s  {token_ratio:.1%} tokens  norm {norm:.2f}  "
-            f"ETA {_clock(left * per_step)}"
+            f"ETA {_clock(remaining * per_step)}"
         )
         values = {
             "loss": loss,
@@ -161,7 +182,7 @@ class Monitor:
 
 
 def _clock(seconds: float) -> str:
-    """Writes a duration as h:mm:ss."""
+    """Formats a duration as h:mm:ss."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}"

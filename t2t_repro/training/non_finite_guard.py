@@ -1,4 +1,4 @@
-"""What becomes of updates whose loss or gradient is not finite."""
+"""Handling of steps whose loss or gradient is not finite."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,13 +10,14 @@ MOST_SKIPPED_IN_A_ROW = 10
 
 
 class NonFiniteGuard:
-    """Counts the skipped updates, and stops a training that diverges.
+    """Counts skipped steps and stops a training that diverges.
 
     Args:
-        precision: of the training; in "float16" some updates are skipped in any case.
+        precision: Precision of the training. "float16" skips some steps in normal
+            operation.
 
     Attributes:
-        skipped: number of skipped updates since the training began.
+        skipped: Number of skipped steps since the start of the training.
     """
 
     def __init__(self, precision: str) -> None:
@@ -24,17 +25,23 @@ class NonFiniteGuard:
         self._precision = precision
         self._in_a_row = 0
 
-    def was_made(
+    def check(
         self,
         step: int,
         result: StepResult,
         pairs: Callable[[], Iterable[int]],
         log: Callable[[str], None],
     ) -> bool:
-        """Returns whether update number `step` was made, and logs one that was skipped.
+        """Returns whether loss and gradient are finite; logs a skipped step.
 
-        `pairs` returns the numbers of the sentence pairs that the update read. Raises
-        UserError if it is the last of `MOST_SKIPPED_IN_A_ROW` skipped updates.
+        Args:
+            step: Number of the step, from 1.
+            result: Result of the step.
+            pairs: Function that returns the numbers of the batch's sentence pairs.
+            log: Function called with the message about a skipped step.
+
+        Raises:
+            UserError: This is the last of `MOST_SKIPPED_IN_A_ROW` skipped steps.
         """
         if math.isfinite(result.loss) and math.isfinite(result.gradient_norm):
             self._in_a_row = 0
@@ -42,18 +49,18 @@ class NonFiniteGuard:
         self.skipped += 1
         self._in_a_row += 1
         fault = (
-            f"the loss of step {step} is {result.loss}, its gradient's norm "
+            f"the loss of step {step} is {result.loss}, its gradient norm is "
             f"{result.gradient_norm}"
         )
         if self._in_a_row == MOST_SKIPPED_IN_A_ROW:
             raise UserError(
-                f"{fault}, and the {MOST_SKIPPED_IN_A_ROW - 1} updates before were "
-                "skipped too: the training diverged; lower learning_rate_scale, raise "
-                "warmup_steps or set clip_norm, and train anew"
+                f"{fault}, and the previous {MOST_SKIPPED_IN_A_ROW - 1} steps were "
+                "skipped too: the training has diverged; lower learning_rate_scale, "
+                "raise warmup_steps or set clip_norm, and start over"
             )
         message = f"skipped: {fault}; {self.skipped:,} skipped so far"
         if self._precision == "float16":
-            message += " (float16 overflows now and then; its loss scale is halved)"
+            message += " (occasional overflow is normal in float16)"
         numbers = ", ".join(map(str, pairs()))
         log(message + (f"; sentence pairs {numbers}" if numbers else ""))
         return False

@@ -1,4 +1,4 @@
-"""Adam as tensor2tensor ran it, with its state under names of our own."""
+"""Adam as used by tensor2tensor, with named state variables."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,15 +7,22 @@ import tensorflow as tf
 
 
 class Adam:
-    """Adam with the "epsilon hat" form (paper section 5.3), in the strategy's scope.
+    """Adam optimizer in the "epsilon hat" form (paper section 5.3).
 
     ``m = b1 m + (1-b1) g``; ``v = b2 v + (1-b2) g^2``;
     ``x -= rate * sqrt(1-b2^t) / (1-b1^t) * m / (sqrt(v) + epsilon)``, t = step + 1.
 
-    This is TensorFlow's own fused kernel, the one tensor2tensor called
-    (utils/optimize.py, through contrib's LazyAdamOptimizer with dense gradients).
-    Keras' optimizer needs a dozen operations per variable, and sums gradients over
-    replicas by itself, which hides the global gradient from clipping and logging.
+    It uses TensorFlow's fused kernel, as tensor2tensor does (utils/optimize.py, through
+    contrib's LazyAdamOptimizer with dense gradients). Keras' optimizer needs a dozen
+    operations per variable and sums gradients over replicas internally, so the global
+    gradient is not available for clipping and logging. Create it inside the strategy's
+    scope.
+
+    Args:
+        variables: Variables by name.
+        beta1: Decay of the first moment.
+        beta2: Decay of the second moment.
+        epsilon: Constant added to the root of the second moment.
     """
 
     def __init__(
@@ -46,24 +53,26 @@ class Adam:
         gradients: Sequence[tf.Tensor],
         step: tf.Tensor,
         rate: tf.Tensor,
-        wanted: tf.Tensor | bool = True,
+        enabled: tf.Tensor | bool = True,
     ) -> None:
-        """Updates every variable; to be called in a replica's context.
+        """Updates all variables, in a replica context.
 
-        `gradients` are global, the same on every replica, in the order of the
-        variables; `step`, int (), counts the updates before; `rate` is float32 ().
-        Where `wanted`, bool (), is False nothing changes, bit for bit; gradients must
-        be finite nevertheless.
+        Args:
+            gradients: Global gradients in the order of the variables, equal on all
+                replicas. They must be finite even if `enabled` is False.
+            step: int (), number of earlier steps.
+            rate: float32 (), learning rate.
+            enabled: bool (); if False, variables and moments stay bit-identical.
         """
         t = tf.cast(step, tf.float32) + 1.0
         settings = {
             "beta1_power": self.beta1**t,
             "beta2_power": self.beta2**t,
-            # Without decay and rate, the kernel leaves all three variables as they are.
-            "beta1": tf.where(wanted, self.beta1, 1.0),
-            "beta2": tf.where(wanted, self.beta2, 1.0),
-            "lr": tf.where(wanted, rate, 0.0),
-            # One constant for all variables, which makes the graph smaller.
+            # With decays of 1 and a rate of 0, the kernel changes no variable.
+            "beta1": tf.where(enabled, self.beta1, 1.0),
+            "beta2": tf.where(enabled, self.beta2, 1.0),
+            "lr": tf.where(enabled, rate, 0.0),
+            # One constant for all variables makes the graph smaller.
             "epsilon": tf.constant(self.epsilon),
         }
 
@@ -79,10 +88,10 @@ class Adam:
             )
 
         def update_all(strategy: tf.distribute.Strategy, *gradients: tf.Tensor) -> None:
-            for x, *given in zip(
+            for x, *operands in zip(
                 self._variables, self._m, self._v, gradients, strict=True
             ):
-                strategy.extended.update(x, update, args=given, kwargs=settings)
+                strategy.extended.update(x, update, args=operands, kwargs=settings)
 
         tf.distribute.get_replica_context().merge_call(update_all, args=gradients)
 

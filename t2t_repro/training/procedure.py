@@ -1,4 +1,4 @@
-"""The paper's whole procedure: prepare, train, average, translate, score."""
+"""The paper's procedure: prepare data, train, average, translate and score."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -34,11 +34,14 @@ from t2t_repro.training.workers import Workers
 
 
 def train_and_score(run: Run) -> dict[str, Any] | None:
-    """Runs the procedure from wherever it stands; returns what ``result.json`` gets.
+    """Runs or resumes the procedure; complete stages are not repeated.
 
-    That has no score where the last step lies within the warm-up. None: the training
-    was asked to stop before its last step. Raises UserError if the data, the directory
-    or the numbers are not usable.
+    Returns:
+        The contents of ``result.json``, without a score if the last step is within the
+        warm-up; None if the training was stopped before its last step.
+
+    Raises:
+        UserError: The data, the model directory or a setting is not usable.
     """
     keep_freed_memory()
     provenance = RunMetadata(
@@ -49,8 +52,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         problem_fingerprint=run.problem.fingerprint(),
         vocabulary_fingerprint="",
     )
-    # Nothing is left to the device: what the training began with, or is chosen now.
-    hparams, chosen = devices.resolve_auto(
+    hparams, explanations = devices.resolve_auto(
         run.hparams,
         run.model_dir.hparams() if run.model_dir.exists() else None,
         run.accepted,
@@ -60,9 +62,9 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     check_precision(hparams.precision)
     run = replace(run, hparams=hparams)
     run.model_dir.check(run.hparams, provenance, run.accepted)
-    for line in chosen:
+    for line in explanations:
         run.log(line)
-    # Unusable test data is noticed here, not when days of training are over.
+    # Reading the test split now reports unusable data before days of training.
     fingerprints = {
         "train": provenance.problem_fingerprint or "",
         "test": fingerprint(run.problem, "test"),
@@ -81,7 +83,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         vocabulary_fingerprint=data.tokenizer.fingerprint,
         vocabulary_given=vocab_file is not None,
     )
-    with _begun(run, provenance, data) as run:
+    with _locked(run, provenance, data) as run:
         model = _build(run, data, run.hparams.precision)
         loop = TrainingLoop(
             model,
@@ -94,12 +96,12 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
             return None
         if loop.is_chief:
             if run.hparams.precision != "float32":
-                # As every other command translates with it.
+                # All other commands translate in float32 as well.
                 model = _build(run, data, "float32")
             result = average_and_score(run, data, model, fingerprints["test"])
         else:
             result = {"problem": run.problem.name, "steps": loop.step}
-            run.log("the chief averages the checkpoints and scores")
+            run.log("the chief averages the checkpoints and scores the test split")
         loop.workers.wait()
         return result
 
@@ -111,16 +113,17 @@ def _build(run: Run, data: PreparedData, precision: str) -> Transformer:
 
 
 @contextmanager
-def _begun(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run]:
-    """Describes the model, and keeps a second training out; both are the chief's.
+def _locked(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Run]:
+    """Locks the model directory and writes its metadata; both only on the chief.
 
-    What the chief's device decided holds for the others, so they wait for it.
+    Yields the run with the hyper-parameters that the chief chose for its device. Other
+    workers wait for them.
     """
     workers = Workers(run.strategy)
     if not strategies.is_chief(run.strategy):
         workers.wait()
-        kept = run.model_dir.hparams()
-        chosen = {name: getattr(kept, name) for name in CPU_DEFAULTS}
+        hparams = run.model_dir.hparams()
+        chosen = {name: getattr(hparams, name) for name in CPU_DEFAULTS}
         run = replace(run, hparams=run.hparams.replace(**chosen))
         run.model_dir.check(run.hparams, provenance, run.accepted)
         yield run
@@ -133,7 +136,7 @@ def _begun(run: Run, provenance: RunMetadata, data: PreparedData) -> Iterator[Ru
 
 
 def batching_of(hparams: HParams) -> BatchingConfig:
-    """Returns how batches are made, wherever the training runs."""
+    """Returns the batch composition, which does not depend on the device."""
     rows_multiple = hparams.resolve_auto().rows_multiple
     assert isinstance(rows_multiple, int)
     return BatchingConfig(
@@ -148,7 +151,7 @@ def batching_of(hparams: HParams) -> BatchingConfig:
 def _train(
     run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
 ) -> bool:
-    """Trains to the last step; says whether it got there."""
+    """Trains to the last step; returns False if it was stopped before."""
     hparams, log, chief = run.hparams, run.log, loop.is_chief
     config = batching_of(hparams)
     log(strategies.describe(run.strategy))
@@ -156,7 +159,7 @@ def _train(
     if loop.workers.any(chief and _is_done(run, start)):
         log(
             f"reusing the training in {run.model_dir.path}: {start:,} steps are done; "
-            "a larger --train_steps trains on"
+            "increase --train_steps to train further"
         )
         return True
     plan = plan_epoch(data.train.lengths, config, hparams.seed, 0)
@@ -164,9 +167,9 @@ def _train(
     if chief:
         _list_skipped_pairs(run, data, config)
     if start:
-        log(f"going on from step {start:,} in {run.model_dir.path}")
+        log(f"resuming from step {start:,} in {run.model_dir.path}")
     if start == hparams.train_steps:
-        log("no update is left; a larger --train_steps trains on")
+        log("all steps are done; increase --train_steps to train further")
     monitor = Monitor(
         run.model_dir.path if chief else None,
         hparams.train_steps,
@@ -182,20 +185,23 @@ def _train(
         return line_numbers(pairs, not_encoded)
 
     own = loop.workers.own_parts
-    done = loop.run(
+    finished = loop.run(
         lambda step: pipeline.batches(data.train, config, hparams.seed, step, own),
         monitor,
         validation(run, data, model, config, loop.workers, monitor),
         lines_of,
         Profile(run.model_dir.path / TENSORBOARD, *(run.profiled if chief else ())),
     )
-    if not done:
-        log(f"stopped at step {loop.step:,}, all is saved; the same command goes on")
-    return done
+    if not finished:
+        log(
+            f"stopped at step {loop.step:,} and saved a checkpoint; run the same "
+            "command to resume"
+        )
+    return finished
 
 
 def _is_done(run: Run, start: int) -> bool:
-    """Says whether the training reached its end, and its last validation."""
+    """Returns whether the last step and its validation are done."""
     last = run.hparams.train_steps
     if start != last:
         return start > last
@@ -203,7 +209,7 @@ def _is_done(run: Run, start: int) -> bool:
 
 
 def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) -> None:
-    """Writes a line for every pair of the text that is not used, and says so."""
+    """Writes ``skipped_pairs.tsv`` and logs the number of skipped pairs."""
     rows = []
     for split, pairs, longest in (
         ("train", data.train, config.longest_usable),
@@ -211,10 +217,10 @@ def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) ->
     ):
         not_encoded = read_skipped_pairs(data.directory / split)
         long = too_long(pairs.lengths, longest, not_encoded)
-        found = sorted([*not_encoded, *long])
-        rows += [f"{split}\t{line}\t{reason}" for line, reason in found]
+        skipped = sorted([*not_encoded, *long])
+        rows += [f"{split}\t{line}\t{reason}" for line, reason in skipped]
     path = run.model_dir.path / SKIPPED_PAIRS_FILE
     text = "".join(f"{row}\n" for row in ("split\tline\treason", *rows))
     write_text_atomically(path, text)
     if rows:
-        run.log(f"{len(rows):,} pairs are not used; {path} lists them")
+        run.log(f"skipped {len(rows):,} pairs, listed in {path}")

@@ -1,4 +1,4 @@
-"""A trace of chosen updates for TensorBoard's profiler."""
+"""Traces of selected steps for TensorBoard's profiler."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,13 @@ import tensorflow as tf
 
 
 class Profile:
-    """Traces updates `first` (from 1; 0: none) to `last`, for TensorBoard."""
+    """Profiler of a range of steps.
+
+    Args:
+        directory: Folder of the TensorBoard events.
+        first: First step to trace, from 1; 0 traces none.
+        last: Last step to trace.
+    """
 
     def __init__(self, directory: Path, first: int = 0, last: int = 0) -> None:
         self._directory = directory
@@ -18,7 +24,10 @@ class Profile:
 
     @contextmanager
     def update(self, step: int) -> Iterator[None]:
-        """Surrounds an update; a training that resumes traces what is left."""
+        """Traces the block if the step is within the range.
+
+        A training that resumes within the range traces the remaining steps.
+        """
         if not self._first <= step <= self._last:
             yield
             return
@@ -31,7 +40,7 @@ class Profile:
             self.close()
 
     def close(self) -> None:
-        """Writes what was traced so far, where anything was."""
+        """Ends the trace, if one is active, and writes it."""
         if self._is_tracing:
             tf.profiler.experimental.stop()
             self._is_tracing = False

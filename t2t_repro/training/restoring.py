@@ -1,4 +1,4 @@
-"""From where a training resumes: the newest whole checkpoint."""
+"""Resuming a training from its newest undamaged checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,21 +19,37 @@ _FIELDS = len(StepResult.__dataclass_fields__)
 
 @dataclass
 class Progress:
-    """How far a training is."""
+    """Progress of a training.
 
-    step: int = 0  # Updates done.
-    skipped: int = 0  # Updates skipped because loss or gradient was not finite.
+    Attributes:
+        step: Number of steps so far.
+        skipped: Number of steps skipped because loss or gradient was not finite.
+        unreported: Results of steps since the last report.
+    """
+
+    step: int = 0
+    skipped: int = 0
     unreported: Unreported = field(default_factory=list)
 
 
 def restore_newest(
     directory: Path, weights: Variables, state: Variables, log: Callable[[str], None]
 ) -> Progress | None:
-    """Assigns what the newest whole checkpoint holds to the variables.
+    """Restores the variables from the newest undamaged checkpoint.
 
-    A damaged checkpoint is logged and set aside, and the one before it is taken.
-    Returns None if there is no checkpoint. Raises UserError if none is whole or it
-    belongs to another model.
+    Damaged checkpoints are logged and renamed, and the previous one is used.
+
+    Args:
+        directory: Folder of the checkpoints.
+        weights: Variables of the model by name.
+        state: Variables of the training state by name.
+        log: Function called with messages about damaged checkpoints.
+
+    Returns:
+        The progress of the training; None without a checkpoint.
+
+    Raises:
+        UserError: The newest checkpoints are damaged or belong to another model.
     """
     damaged = []
     for checkpoint in checkpoints.full_states(directory):
@@ -41,16 +57,16 @@ def restore_newest(
             with checkpoint.held():
                 progress = _restore(checkpoint, weights, state)
         except checkpoints.DamagedCheckpointError as error:
-            log(f"damaged: {error}")
+            log(f"damaged checkpoint: {error}")
             damaged.append(checkpoint)
             continue
         for each in damaged:
-            log(f"set aside as {checkpoints.set_aside(each)}")
+            log(f"renamed the damaged checkpoint to {checkpoints.set_aside(each)}")
         return progress
     if damaged:
         raise UserError(
-            f"{directory}: no whole checkpoint is left from which the training could "
-            "go on; restore one from a copy, or begin anew with another --model_dir"
+            f"{directory}: cannot resume because the newest checkpoints are damaged; "
+            "restore one from a copy, or start over with another --model_dir"
         )
     return None
 
@@ -69,13 +85,19 @@ def _restore(
             raise ValueError
     except (TypeError, ValueError):
         raise checkpoints.DamagedCheckpointError(
-            f"{checkpoint.path}: its description is not of this program"
+            f"{checkpoint.path}: checkpoint.json has invalid training progress"
         ) from None
     return Progress(checkpoint.step, skipped, rows)
 
 
 def receive(progress: Progress, workers: Workers, *variables: Variables) -> Progress:
-    """Returns the chief's progress, and makes its variables those of all workers."""
+    """Copies the chief's variables to all workers; returns the chief's progress.
+
+    Args:
+        progress: Progress of this worker; only the chief's is used.
+        workers: Workers of the training.
+        variables: Variables by name, in the same order on all workers.
+    """
 
     def from_chief(values: list[float]) -> list[float]:
         tensor = workers.from_chief(tf.constant(values, tf.float64))

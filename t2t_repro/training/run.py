@@ -1,4 +1,4 @@
-"""One training, as the `train` command describes it."""
+"""Settings of one run of the `train` command."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +13,31 @@ from t2t_repro.runs.model_dir import ModelDir
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that one training needs to know."""
+    """Settings of one training run.
+
+    Attributes:
+        hparams: Hyper-parameters.
+        problem: Source of the sentence pairs.
+        data_dir: Folder of the vocabulary and the encoded shards.
+        model_dir: Model directory.
+        strategy: Distribution strategy.
+        stream: Console for progress lines.
+        vocab_file: Vocabulary file; None uses the model's, or builds one from the data.
+        accepted: Names of settings that may differ from the resumed training's; see
+            `check_accepted`.
+        profiled: First and last step to trace; (0, 0) traces none.
+    """
 
     hparams: HParams
     problem: Problem
-    data_dir: Path  # Of vocabulary and shards.
+    data_dir: Path
     model_dir: ModelDir
     strategy: tf.distribute.Strategy
-    stream: TextIO  # Where progress is told.
-    vocab_file: Path | None = None  # None: the model's, if given or imported.
-    accepted: frozenset[str] = frozenset()  # May differ; see `check_accepted`.
-    profiled: tuple[int, int] = (0, 0)  # First, last update to trace; 0: none.
+    stream: TextIO
+    vocab_file: Path | None = None
+    accepted: frozenset[str] = frozenset()
+    profiled: tuple[int, int] = (0, 0)
 
     def log(self, line: str) -> None:
-        """Tells a line at once."""
+        """Prints a line and flushes the stream."""
         print(line, file=self.stream, flush=True)

@@ -1,4 +1,4 @@
-"""The learning rate (paper equation (3), and tensor2tensor's later form)."""
+"""Learning rate schedules: paper equation (3), tensor2tensor's and Marian's forms."""
 
 import dataclasses
 
@@ -9,12 +9,12 @@ from t2t_repro.layers.functional import Tensor
 
 
 def paper_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
-    """``d_model^-0.5 * min(n^-0.5, n * warmup_steps^-1.5)``, n = step + 1.
+    """Computes ``d_model^-0.5 * min(n^-0.5, n * warmup_steps^-1.5)``, n = step + 1.
 
     Args:
-        step: the number of updates done before, 0 for the first.
-        d_model: the model's width.
-        warmup_steps: updates of linear growth.
+        step: int (), number of earlier steps; 0 for the first step.
+        d_model: Width of the model.
+        warmup_steps: Number of steps of linear growth.
 
     Returns:
         float32 (). Paper equation (3); tensor2tensor
@@ -25,14 +25,14 @@ def paper_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
 
 
 def t2t_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
-    """``min(1, step / warmup) * max(step, warmup)^-0.5 * d_model^-0.5``.
+    """Computes ``min(1, step / warmup) * max(step, warmup)^-0.5 * d_model^-0.5``.
 
-    The first update has rate 0: it moves nothing, but fills Adam's moments.
+    The first step has rate 0: it only initializes Adam's moments.
 
     Args:
-        step: the number of updates done before, 0 for the first.
-        d_model: the model's width.
-        warmup_steps: updates of linear growth.
+        step: int (), number of earlier steps; 0 for the first step.
+        d_model: Width of the model.
+        warmup_steps: Number of steps of linear growth.
 
     Returns:
         float32 (). Tensor2tensor learning_rate.py:learning_rate_factor, factors
@@ -44,32 +44,32 @@ def t2t_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
 
 
 def rsqrt_decay_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
-    """``max(step, warmup)^-0.5``: constant at first, whatever the width.
+    """Computes ``max(step, warmup)^-0.5``, which is constant during the warm-up.
 
     Args:
-        step: the number of updates done before, 0 for the first.
-        d_model: not used.
-        warmup_steps: updates at the first rate.
+        step: int (), number of earlier steps; 0 for the first step.
+        d_model: Not used.
+        warmup_steps: Number of steps at the constant rate.
 
     Returns:
-        float32 (). Tensor2tensor learning_rate.py:learning_rate_factor, factor
-        rsqrt_decay alone, as transformer_tpu has it.
+        float32 (). Tensor2tensor learning_rate.py:learning_rate_factor with the single
+        factor rsqrt_decay, as in transformer_tpu.
     """
     n = ops.cast(step, "float32")
     return ops.maximum(n, float(warmup_steps)) ** -0.5
 
 
 def marian_rate(step: Tensor, d_model: int, warmup_steps: int) -> Tensor:
-    """``min(n / warmup, sqrt(warmup / n))``, n = step + 1: at most 1.
+    """Computes ``min(n / warmup, sqrt(warmup / n))``, n = step + 1; at most 1.
 
     Args:
-        step: the number of updates done before, 0 for the first.
-        d_model: not used.
-        warmup_steps: updates of linear growth.
+        step: int (), number of earlier steps; 0 for the first step.
+        d_model: Not used.
+        warmup_steps: Number of steps of linear growth.
 
     Returns:
-        float32 (). Marian training/scheduler.h with --lr-warmup and as much
-        --lr-decay-inv-sqrt; its --learn-rate is the constant factor.
+        float32 (). Marian training/scheduler.h with equal --lr-warmup and
+        --lr-decay-inv-sqrt; --learn-rate is the constant factor.
     """
     n = ops.cast(step, "float32") + 1.0
     return ops.minimum(n / warmup_steps, (warmup_steps / n) ** 0.5)
@@ -86,13 +86,13 @@ RATES = {
 @keras.saving.register_keras_serializable("t2t_repro")
 @dataclasses.dataclass(eq=False)
 class Schedule(keras.optimizers.schedules.LearningRateSchedule):
-    """One of the formulas, times a constant, as Keras' optimizers take it.
+    """Keras learning rate schedule: one of the `RATES`, times a constant.
 
     Args:
-        formula: a key of `RATES`.
-        d_model: the model's width.
-        warmup_steps: updates of linear growth.
-        scale: a constant factor (paper 1, tensor2tensor's later sets 2).
+        formula: Key of `RATES`.
+        d_model: Width of the model.
+        warmup_steps: Number of warm-up steps.
+        scale: Constant factor (1 in the paper, 2 in tensor2tensor's later sets).
     """
 
     formula: str
@@ -101,7 +101,7 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     scale: float = 1.0
 
     def __call__(self, step: Tensor) -> Tensor:
-        """Returns the rate of the update after ``step`` updates, float32 ()."""
+        """Returns the learning rate after ``step`` earlier steps, float32 ()."""
         rate = RATES[self.formula](step, self.d_model, self.warmup_steps)
         return self.scale * rate
 

@@ -1,4 +1,4 @@
-"""How a training is scored: at each validation, and with the average at its end."""
+"""Scoring of a training: validations, and the averaged model on the test split."""
 
 import json
 from collections.abc import Callable
@@ -38,11 +38,14 @@ def validation(
     workers: Workers,
     monitor: Monitor,
 ) -> Callable[[int], None]:
-    """Returns a function that validates the model after so many steps.
+    """Returns a function that validates the model, given the number of steps.
 
-    It computes the loss of the validation split, of which each worker takes its own
-    batches. After the warm-up the chief also scores greedy translations of the first
-    `VALIDATION_SENTENCES` pairs, and keeps the best weights.
+    It computes the loss of the validation split, with different batches on each worker.
+    After the warm-up, the chief also scores greedy translations of the first
+    `VALIDATION_SENTENCES` pairs and saves the best weights.
+
+    Raises:
+        UserError: The validation split is empty.
     """
     hparams, is_chief = run.hparams, strategies.is_chief(run.strategy)
     weights = named_variables(model)
@@ -51,7 +54,9 @@ def validation(
     translator = Translator(model, data.tokenizer, search)
     sample = list(islice(run.problem.pairs("val"), VALIDATION_SENTENCES))
     if not sample:
-        raise UserError(f"{run.problem.name}: the val split is empty")
+        raise UserError(
+            f"{run.problem.name}: the val split is empty; it needs at least one pair"
+        )
 
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
@@ -59,23 +64,23 @@ def validation(
         if not is_chief:
             return
         message = f"step {step:,}: validation loss {loss:.4f}"
-        reached = None
-        if not _still_warming_up(hparams, step):
+        value = None
+        if not _is_warming_up(hparams, step):
             score, _ = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
-            reached = score.value
+            value = score.value
             message += (
-                f", greedy {score.figure} {reached:.2f} of {len(sample):,} sentences"
+                f", greedy {score.figure} {value:.2f} on {len(sample):,} sentences"
             )
             checkpoint_rotation.keep_best(
                 run.model_dir.best_dir,
                 hparams.keep_best_checkpoints,
                 step,
                 weights,
-                reached,
+                value,
             )
-        monitor.validated(step, loss, reached)
+        monitor.validated(step, loss, value)
         run.log(message)
 
     return validate
@@ -84,13 +89,26 @@ def validation(
 def average_and_score(
     run: Run, data: PreparedData, model: Transformer, test_fingerprint: str
 ) -> dict[str, Any]:
-    """Averages the last checkpoints, scores the test split, writes the result."""
+    """Averages the last checkpoints, scores the test split and writes the result.
+
+    An existing result with the same settings is reused. A model that is still warming
+    up is averaged but not scored.
+
+    Args:
+        run: Settings of the run.
+        data: Prepared data.
+        model: Model whose weights are replaced by the average.
+        test_fingerprint: Fingerprint of the test split.
+
+    Returns:
+        The contents of ``result.json``.
+    """
     directory, hparams, log = run.model_dir, run.hparams, run.log
-    # An imported model, of before the first update, is no part of the average.
+    # The weights of an imported model (step 0) are not averaged.
     trained = [c for c in list_checkpoints(directory.checkpoint_dir) if c.step]
     last = trained[-hparams.average_last :]
     steps = [checkpoint.step for checkpoint in last]
-    wanted = {
+    settings = {
         "steps": steps[-1],
         "averaged_steps": steps,
         "beam_size": hparams.beam_size,
@@ -100,56 +118,62 @@ def average_and_score(
     }
     if hparams.search != HParams.search:
         names = ("search", "word_penalty", "decode_length_factor", "allow_unknown")
-        wanted |= {name: getattr(hparams, name) for name in names}
-    scored = {field.name for field in fields(kind_of_score(run.problem.target_lang))}
-    earlier = _earlier_result(directory, wanted, scored)
+        settings |= {name: getattr(hparams, name) for name in names}
+    score_fields = {f.name for f in fields(kind_of_score(run.problem.target_lang))}
+    earlier = _earlier_result(directory, settings, score_fields)
     if earlier is not None:
         log(f"reusing the score in {directory.result_file}")
         return earlier
     which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
     log(f"averaging the {which} {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
-    if _still_warming_up(hparams, steps[-1]):
+    if _is_warming_up(hparams, steps[-1]):
         log(
             f"not scored: {steps[-1]:,} steps are fewer than the "
-            f"{hparams.warmup_steps:,} of the warm-up (python -m t2t_repro.evaluate "
+            f"{hparams.warmup_steps:,} warm-up steps (python -m t2t_repro.evaluate "
             "scores any model)"
         )
-        return {"problem": run.problem.name, "checkpoint": "averaged", **wanted}
+        return {"problem": run.problem.name, "checkpoint": "averaged", **settings}
     averaged.tensors().assign_to(named_variables(model))
     pairs = list(run.problem.pairs("test"))
     log(f"translating {run.problem.description('test')}")
     nbest = num_hypotheses(run.problem.target_lang, hparams.beam_size)
     search = search_of(hparams, data.tokenizer, nbest=nbest)
     translator = Translator(model, data.tokenizer, search)
-    reached, _ = evaluate(translator, pairs, run.problem.target_lang)
+    score, _ = evaluate(translator, pairs, run.problem.target_lang)
     result = {
         "problem": run.problem.name,
         "split": run.problem.description("test"),
         "checkpoint": "averaged",
-        **wanted,
-        **reached.to_dict(),
+        **settings,
+        **score.to_dict(),
     }
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result
 
 
-def _still_warming_up(hparams: HParams, step: int) -> bool:
-    """Says if a model is so young that it would babble up to the limit, for hours."""
+def _is_warming_up(hparams: HParams, step: int) -> bool:
+    """Returns whether a step is within the warm-up.
+
+    Such a model rarely emits EOS, so translation would run to the length limit.
+    """
     return step < hparams.warmup_steps
 
 
 def _earlier_result(
-    directory: ModelDir, wanted: dict[str, Any], scored: set[str]
+    directory: ModelDir, settings: dict[str, Any], score_fields: set[str]
 ) -> dict[str, Any] | None:
-    """Returns an earlier result if it is of all that is `wanted`, or None."""
+    """Returns the existing result if its settings are equal and it is complete.
+
+    Otherwise returns None.
+    """
     try:
         result = json.loads(directory.result_file.read_text(encoding="utf-8"))
         averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
     except (OSError, ValueError, KeyError, UserError):
         return None
-    # The average may have been made anew by hand, from other checkpoints.
-    if not isinstance(result, dict) or averaged != wanted["averaged_steps"]:
+    # The user may have averaged other checkpoints since.
+    if not isinstance(result, dict) or averaged != settings["averaged_steps"]:
         return None
-    whole = scored <= result.keys() and wanted.items() <= result.items()
-    return result if whole else None
+    valid = score_fields <= result.keys() and settings.items() <= result.items()
+    return result if valid else None

@@ -1,4 +1,4 @@
-"""One update of the weights from one global batch."""
+"""Training step: one update of the weights from one global batch."""
 
 from dataclasses import dataclass
 
@@ -18,25 +18,36 @@ from t2t_repro.training.schedules import Schedule
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update reports.
+    """Results of a step.
 
-    Where loss or gradient is not finite it is skipped: no weight or moment changes.
+    A step whose loss or gradient is not finite changes no weight or moment.
+
+    Attributes:
+        loss: Mean loss of the tokens in the global batch, in nats.
+        tokens: Number of target tokens in the global batch, including EOS.
+        token_ratio: Non-padding tokens over positions of both sides.
+        gradient_norm: Norm of the global gradient before clipping.
+        rate: Learning rate.
     """
 
-    loss: float  # The mean over the global batch's symbols, nats.
-    tokens: float  # Target symbols in the global batch, EOS included.
-    token_ratio: float  # Non-padding tokens over rows x (source + target).
-    gradient_norm: float  # Of the global gradient.
+    loss: float
+    tokens: float
+    token_ratio: float
+    gradient_norm: float
     rate: float
 
 
 class TrainStep:
-    """Computes gradients on every replica, sums them, and updates.
+    """Computes gradients on all replicas, sums them and updates the weights.
 
-    The sum is divided once, by the token count over all replicas and parts, so that the
-    result does not depend on how the batch was cut. Create it inside the strategy's
-    scope, with a built model. `accumulate` says whether batches have several
-    micro-batches.
+    The sum is divided once by the token count over all replicas and micro-batches, so
+    that the result does not depend on the division of the batch. Create it inside the
+    strategy's scope.
+
+    Args:
+        model: Built model.
+        hparams: Hyper-parameters.
+        accumulate: Whether a batch may have several micro-batches.
     """
 
     def __init__(self, model: Transformer, hparams: HParams, accumulate: bool) -> None:
@@ -58,9 +69,9 @@ class TrainStep:
             hparams.learning_rate_scale,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
-        # A function of its own is traced once for both halves, and, as it is not
-        # inlined, the graph of the update does not grow with them. XLA gets it alone:
-        # the update has fixed shapes and is one kernel a variable as it is.
+        # A separate function that is not inlined is traced once for both halves, which
+        # keeps the graph small. XLA compiles only this function: Adam has fixed shapes
+        # and already runs one kernel per variable.
         self._differentiate = tf.function(
             self._gradients,
             jit_compile=hparams.xla or None,
@@ -69,38 +80,44 @@ class TrainStep:
         )
 
     def state(self) -> dict[str, tf.Variable]:
-        """Returns all that a checkpoint has to hold beside the weights, by name."""
+        """Returns the variables of the optimizer and the loss scale, by name."""
         return self.optimizer.state() | self.loss_scale.state()
 
     def replica_step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
-        """Takes one replica's share in an update; returns a `StepResult` of float32 ().
+        """Runs the step on one replica.
 
-        Every replica is given its process's parts of a batch, a few hundred kilobytes
-        (`packed_batch.SIGNATURE`), and takes its own (`packed_batch.parts_of`):
-        there is no distributed iterator whose place is lost on a restart. `step`,
-        int32 (), is the number of updates done before.
+        All replicas of a process receive the same batch (a few hundred kilobytes) and
+        select their micro-batches (`packed_batch.parts_of`). A distributed iterator
+        would lose its position on restart.
+
+        Args:
+            batch: Micro-batches of this process, see `packed_batch.SIGNATURE`.
+            step: int32 (), number of earlier steps.
+
+        Returns:
+            The values of `StepResult`, float32 () each, equal on all replicas.
         """
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
         replicas = context.num_replicas_in_sync
         if self.accumulate:
-            found = self._accumulated(batch, step, replica, replicas)
+            sums = self._accumulated(batch, step, replica, replicas)
         else:
-            found = self._of_piece(batch, step, replica, replicas)
-        total, tokens, gradients = found
+            sums = self._slice_gradients(batch, step, replica, replicas)
+        total, tokens, gradients = sums
         total, tokens, *gradients = context.all_reduce(
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
         )
         count = tf.maximum(tokens, 1.0)
         norm = tf.linalg.global_norm(gradients) / count
-        # The gradient too: it can overflow where the loss does not.
+        # The gradient can overflow even if the loss is finite.
         finite = tf.math.is_finite(total) & tf.math.is_finite(norm)
         divisor = count
         if self.hparams.clip_norm:
             divisor *= tf.maximum(norm / self.hparams.clip_norm, 1.0)
-        # A division without NaN is 0 where the divisor is, whatever is divided.
+        # divide_no_nan returns 0 for a divisor of 0, even if the dividend is NaN.
         divisor = tf.where(finite, divisor, 0.0)
         gradients = [tf.math.divide_no_nan(g, divisor) for g in gradients]
         rate = self.schedule(step)
@@ -111,7 +128,7 @@ class TrainStep:
     def _gradients(
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Returns the loss summed, the token count, and the sum's gradients."""
+        """Computes the sum of the loss, the token count and the sum's gradients."""
         with tf.GradientTape() as tape, dropout_seed(seed):
             logits = self.model({"inputs": inputs, "targets": targets}, training=True)
             total, tokens = loss_sum(
@@ -123,22 +140,26 @@ class TrainStep:
             )
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
-        # The shared table gets slices from the embedding and a dense part from the
-        # softmax; dense everywhere keeps every strategy on one path.
+        # The embedding's gradient is sparse and the softmax's dense; making all of them
+        # dense gives all strategies the same code path.
         dense = [tf.convert_to_tensor(g) for g in gradients]
         return total, tokens, self.loss_scale.unscaled(dense, tokens)
 
-    def _of_piece(
+    def _slice_gradients(
         self,
         batch: dict[str, tf.Tensor],
         step: tf.Tensor,
-        piece: tf.Tensor,
-        cuts: tf.Tensor | int,
+        index: tf.Tensor,
+        slices: tf.Tensor | int,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Like `_gradients`, of one piece; a micro-batch is cut into `cuts` of them."""
-        number, cut = piece // cuts, piece % cuts
-        inputs, targets = (_rows(side, cut, cuts) for side in rectangle(batch, number))
-        seeds = self._dropout_seeds(step, number, cut)
+        """Computes `_gradients` for one slice of rows of a micro-batch.
+
+        Every micro-batch has `slices` of them; `index` counts over all micro-batches.
+        """
+        number, place = index // slices, index % slices
+        sides = rectangle(batch, number)
+        inputs, targets = (_rows(side, place, slices) for side in sides)
+        seeds = self._dropout_seeds(step, number, place)
         return sum_over_halves(self._differentiate, inputs, targets, seeds)
 
     def _accumulated(
@@ -148,49 +169,54 @@ class TrainStep:
         replica: tf.Tensor,
         replicas: int,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Like `_gradients`, over a replica's pieces of a batch, one after the other.
+        """Sums `_gradients` over a replica's micro-batches, one after the other.
 
-        Replicas take whole parts, which keep them busy; too few are cut by rows.
+        If there are more replicas than micro-batches, these are sliced by rows.
         """
-        parts = tf.shape(batch["inputs"])[0]
-        cuts = tf.maximum(replicas // parts, 1)
+        micro_batches = tf.shape(batch["inputs"])[0]
+        slices = tf.maximum(replicas // micro_batches, 1)
 
-        def add_piece(
-            piece: tf.Tensor, total: tf.Tensor, tokens: tf.Tensor, *sums: tf.Tensor
+        def add_slice(
+            index: tf.Tensor, total: tf.Tensor, tokens: tf.Tensor, *sums: tf.Tensor
         ) -> tuple[tf.Tensor, ...]:
-            more = self._of_piece(batch, step, piece, cuts)
+            more = self._slice_gradients(batch, step, index, slices)
             added = [a + b for a, b in zip(sums, more[2], strict=True)]
-            return piece + replicas, total + more[0], tokens + more[1], *added
+            return index + replicas, total + more[0], tokens + more[1], *added
 
         zeros = [tf.zeros(v.shape, v.dtype) for v in self._variables]
         _, total, tokens, *gradients = tf.while_loop(
-            lambda piece, *_: piece < parts * cuts,
-            add_piece,
+            lambda index, *_: index < micro_batches * slices,
+            add_slice,
             (replica, tf.constant(0.0), tf.constant(0.0), *zeros),
             parallel_iterations=1,
         )
         return total, tokens, gradients
 
     def _dropout_seeds(
-        self, step: tf.Tensor, number: tf.Tensor, cut: tf.Tensor
+        self, step: tf.Tensor, number: tf.Tensor, place: tf.Tensor
     ) -> tf.Tensor:
-        """Makes a seed for each half of a piece, int32 (2, 2).
+        """Returns the dropout seeds of the halves of a slice, int32 (2, 2).
 
-        An uncut micro-batch has the same seeds on whichever replica.
+        The seeds of a micro-batch with a single slice do not depend on its replica.
+
+        Args:
+            step: int32 (), number of earlier steps.
+            number: int32 (), number of the micro-batch.
+            place: int32 (), number of the slice within the micro-batch.
         """
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
-        halves = cut * HALVES + tf.range(HALVES)
-        own = run + number + halves * 10_007
-        return tf.stack([tf.fill([HALVES], step), own], axis=1)
+        halves = place * HALVES + tf.range(HALVES)
+        seeds = run + number + halves * 10_007
+        return tf.stack([tf.fill([HALVES], step), seeds], axis=1)
 
 
-def _rows(side: tf.Tensor, cut: tf.Tensor, cuts: tf.Tensor | int) -> tf.Tensor:
-    """Returns one of so many equal cuts of a rectangle, int32 (rows, length).
+def _rows(side: tf.Tensor, place: tf.Tensor, slices: tf.Tensor | int) -> tf.Tensor:
+    """Returns slice number `place` of the rows of a side, int32 (rows, length).
 
-    The number of rows is even. Filler rows, all zeros, add nothing to sums; all cuts
-    have the same shape.
+    All slices have the same, even number of rows. They are filled up with rows of
+    padding, which add nothing to the sums.
     """
-    rows, halves = tf.shape(side)[0], cuts * HALVES
+    rows, halves = tf.shape(side)[0], slices * HALVES
     each = (rows + halves - 1) // halves * HALVES
-    whole = tf.pad(side, [[0, each * cuts - rows], [0, 0]])
-    return whole[cut * each : (cut + 1) * each]
+    padded = tf.pad(side, [[0, each * slices - rows], [0, 0]])
+    return padded[place * each : (place + 1) * each]

@@ -1,4 +1,4 @@
-"""Where a training runs: one device, the devices of a machine, or many machines."""
+"""Distribution strategies: one device, several devices or several machines."""
 
 import json
 import os
@@ -14,24 +14,30 @@ _TF_CONFIG = (
 
 NAMES = ("auto", "one_device", "mirrored", "multi_worker")
 
-# 88 MB of gradients between two processes on one machine: 0.8 times one pack's time,
-# and so with packs of 1 to 16 MiB.
+# For 88 MB of gradients between two processes on one machine, packs of 1 to 16 MiB take
+# 0.8 times the time of a single pack.
 _RING_PACK_BYTES = 4 * 2**20
 
 
 def choose(
     name: str, replicas: int = 0, communication: str = "auto", xla: bool = False
 ) -> tf.distribute.Strategy:
-    """Returns a strategy by name; to be called before TensorFlow is used.
+    """Returns a distribution strategy; must be called before TensorFlow is used.
 
-    "one_device", "mirrored" (this machine's GPUs; without one, the CPU split into
-    `replicas` devices), "multi_worker" (the machines of TF_CONFIG, or the tasks of a
-    Slurm step), or "auto": multi_worker where there are several of those, mirrored with
-    several GPUs, else one_device. Workers add gradients up by `communication`: "nccl",
-    "ring" (over gRPC), or "auto": nccl between GPUs, else ring. `xla` says whether the
-    gradient is compiled, and then shares all cores out by itself. Raises UserError for
-    an unknown name, replicas that the machine does not have, or a cluster that is not
-    described.
+    Args:
+        name: "one_device", "mirrored" (this machine's GPUs; without GPUs, the CPU split
+            into `replicas` devices), "multi_worker" (the machines of TF_CONFIG or the
+            tasks of a Slurm step) or "auto": multi_worker for several workers, mirrored
+            for several GPUs, otherwise one_device.
+        replicas: Number of devices for "mirrored"; 0: all GPUs, or the whole CPU.
+        communication: Sum of gradients over workers: "nccl", "ring" (over gRPC) or
+            "auto" (nccl for GPUs, otherwise ring).
+        xla: Whether XLA compiles the gradient; it then distributes the work over the
+            processor's cores itself.
+
+    Raises:
+        UserError: The name is unknown, the machine has fewer GPUs than replicas, or the
+            cluster is not defined.
     """
     if name not in NAMES:
         raise UserError(f"--strategy {name}: use one of {', '.join(NAMES)}")
@@ -44,13 +50,15 @@ def choose(
         name = _automatic(len(gpus))
     if replicas < 0 or (replicas > 1 and name != "mirrored"):
         raise UserError(
-            f"--replicas {replicas}: only --strategy mirrored takes it, from 1 up"
+            f"--replicas {replicas}: requires --strategy mirrored and a value of "
+            "at least 1"
         )
     if name == "multi_worker":
         if _tasks() < 2:
             raise UserError(
-                "--strategy multi_worker: neither TF_CONFIG nor Slurm names several "
-                f"workers; set {_TF_CONFIG} for each, or start them with srun"
+                "--strategy multi_worker: neither TF_CONFIG nor Slurm defines several "
+                f"workers; set TF_CONFIG to {_TF_CONFIG} for each of them, or start "
+                "them with srun"
             )
         return tf.distribute.MultiWorkerMirroredStrategy(
             communication_options=_communication(communication, bool(gpus))
@@ -61,7 +69,7 @@ def choose(
 
 
 def describe(strategy: tf.distribute.Strategy) -> str:
-    """Says in one line what was chosen."""
+    """Returns one line with the strategy's name, number of replicas and device."""
     kind = {
         tf.distribute.MirroredStrategy: "mirrored",
         tf.distribute.MultiWorkerMirroredStrategy: "multi_worker",
@@ -72,9 +80,9 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 
 
 def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
-    """Returns this process's number and how many there are; 0 is the chief.
+    """Returns this process's number and the number of processes.
 
-    That is the task "chief", or worker 0 without one.
+    Number 0 is the chief: the task "chief", or worker 0 in clusters without this task.
     """
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type is None:
@@ -85,18 +93,23 @@ def process_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Says whether this process writes."""
+    """Returns whether this process is the chief, which writes all files."""
     return process_of(strategy)[0] == 0
 
 
 def _communication(
     name: str, has_gpus: bool
 ) -> tf.distribute.experimental.CommunicationOptions:
-    """Returns how workers add up; TensorFlow by itself takes gRPC even with GPUs."""
+    """Returns the options for sums over workers.
+
+    TensorFlow's default is gRPC even with GPUs.
+    """
     if name == "auto":
         name = "nccl" if has_gpus else "ring"
     if name == "nccl" and not has_gpus:
-        raise UserError("--communication nccl: it is for GPUs, and there is none here")
+        raise UserError(
+            "--communication nccl requires GPUs, but this machine has none; use ring"
+        )
     kinds = tf.distribute.experimental.CommunicationImplementation
     return tf.distribute.experimental.CommunicationOptions(
         implementation=kinds[name.upper()],
@@ -111,7 +124,7 @@ def _automatic(gpus: int) -> str:
 
 
 def _tasks() -> int:
-    """Returns how many processes TF_CONFIG names; 0 where there is none."""
+    """Returns the number of processes in TF_CONFIG; 0 if it is not set."""
     try:
         cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
         return sum(len(addresses) for addresses in cluster.values())
@@ -122,17 +135,17 @@ def _tasks() -> int:
 
 
 def _take_cluster_from_slurm() -> None:
-    """Sets TF_CONFIG for the tasks of a Slurm step, unless it is set.
+    """Sets TF_CONFIG for the tasks of a Slurm step unless it is already set.
 
-    The resolver fails where there is no GPU, so it is told of one a task;
-    `_take_own_gpus` chooses among those that Slurm lets the task see.
+    TensorFlow's resolver fails without GPUs, so it is given a fictitious GPU per task.
+    `_take_own_gpus` selects from the GPUs that are visible to the task.
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
     if os.environ.get("TF_CONFIG") or tasks == "1":
         return
     try:
         resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-            # Jobs that share a machine should not share a port.
+            # Jobs on the same machine need different ports.
             port_base=20_000 + int(os.environ.get("SLURM_JOB_ID", "0")) % 20_000,
             gpus_per_node=int(tasks),
             gpus_per_task=1,
@@ -142,7 +155,8 @@ def _take_cluster_from_slurm() -> None:
         kind, index = resolver.get_task_info()
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"the variables of the Slurm step describe no cluster: {error}"
+            f"cannot read the cluster from the Slurm step's variables ({error}); start "
+            "the tasks with srun or set TF_CONFIG"
         ) from None
     task = {"type": kind, "index": index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
@@ -150,10 +164,10 @@ def _take_cluster_from_slurm() -> None:
 
 
 def _take_own_gpus(tasks: int) -> None:
-    """Takes a task's part of the GPUs that all tasks of its machine see.
+    """Restricts a Slurm task to its share of the machine's visible GPUs.
 
-    NCCL reaches a sibling's GPU directly only where each sees both. A single one is
-    what Slurm itself has given to the task (srun --gpus-per-task=1).
+    A single visible GPU was already assigned by Slurm (srun --gpus-per-task=1). NCCL
+    can reach another task's GPU directly only if both tasks can see both GPUs.
     """
     gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) < 2:
@@ -162,8 +176,8 @@ def _take_own_gpus(tasks: int) -> None:
     local, each = int(os.environ.get("SLURM_LOCALID", "0")), len(gpus) // max(here, 1)
     if each == 0:
         raise UserError(
-            f"the {here} tasks of the Slurm step on this machine see {len(gpus)} GPUs; "
-            "start no more tasks than GPUs (--ntasks-per-node, --gpus-per-node)"
+            f"the {here} tasks of the Slurm step on this machine share {len(gpus)} "
+            "GPUs; start at most one task per GPU (--ntasks-per-node, --gpus-per-node)"
         )
     tf.config.set_visible_devices(gpus[local * each : (local + 1) * each], "GPU")
 
@@ -171,7 +185,7 @@ def _take_own_gpus(tasks: int) -> None:
 def _mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:
     if gpus:
         if replicas > gpus:
-            raise UserError(f"--replicas {replicas}: this machine has {gpus} GPUs")
+            raise UserError(f"--replicas {replicas}: this machine has only {gpus} GPUs")
         devices = [f"GPU:{index}" for index in range(replicas or gpus)]
         return tf.distribute.MirroredStrategy(devices)
     count = max(replicas, 1)

@@ -1,4 +1,4 @@
-"""The loss on held-out pairs, without smoothing and without dropout."""
+"""Validation loss, without label smoothing and dropout."""
 
 import tensorflow as tf
 
@@ -9,11 +9,15 @@ from t2t_repro.training.workers import Workers
 
 
 class ValidationLoss:
-    """Computes the cross entropy per target symbol, EOS included, over a split.
+    """Computes the cross entropy per target token, including EOS, over a split.
 
-    Not comparable with the training loss: tensor2tensor too switches dropout and label
-    smoothing off in evaluation (t2t_model.py:set_mode). Each of several `workers`
-    computes it of batches of its own, all at the same time.
+    It is not comparable with the training loss. tensor2tensor also disables dropout and
+    label smoothing in evaluation (t2t_model.py:set_mode).
+
+    Args:
+        model: Model to validate.
+        workers: Workers over which the sums are taken; all must call the function at
+            the same time, each with its own batches. None: one process.
     """
 
     def __init__(self, model: Transformer, workers: Workers | None = None) -> None:
@@ -27,11 +31,16 @@ class ValidationLoss:
         self._sums = sums
 
     def __call__(self, batches: tf.data.Dataset) -> float:
-        """Returns nats per symbol, of int32 (rows, source) and (rows, target)."""
+        """Returns the loss in nats per token.
+
+        Args:
+            batches: Dictionaries of "inputs", int32 (rows, source), and "targets",
+                int32 (rows, target).
+        """
         total = tokens = 0.0
         for batch in batches:
-            part, count = self._sums(batch["inputs"], batch["targets"])
-            total += float(part)
+            batch_total, count = self._sums(batch["inputs"], batch["targets"])
+            total += float(batch_total)
             tokens += float(count)
         if self._workers is not None:
             total, tokens = self._workers.sums([total, tokens])

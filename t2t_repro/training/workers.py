@@ -1,4 +1,4 @@
-"""What the processes of one training tell each other."""
+"""Communication between the processes of one training."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from t2t_repro.batches.packed_batch import parts_of
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.strategy import process_of
 
-# What TensorFlow raises in a worker when another one is gone.
+# TensorFlow's exceptions in a worker after another worker has ended.
 _GONE = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
@@ -21,18 +21,27 @@ _GONE = (
 
 
 class WorkerGoneError(UserError):
-    """Another worker of the training ended or cannot be reached."""
+    """Raised if another worker has ended or cannot be reached."""
 
 
 class Workers:
-    """A training's processes; methods raise WorkerGoneError if one is gone.
+    """Collective operations over the processes of a training.
 
-    Any strategy but MultiWorkerMirroredStrategy is one process, which agrees at once.
+    All workers must call the same methods in the same order. Methods raise
+    WorkerGoneError if another worker has ended. Strategies other than
+    MultiWorkerMirroredStrategy have a single process, which does not communicate.
+
+    Args:
+        strategy: Distribution strategy of the training.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
-        self.are_many = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        self.number, self.count = process_of(strategy) if self.are_many else (0, 1)
+        self.is_distributed = isinstance(
+            strategy, tf.distribute.MultiWorkerMirroredStrategy
+        )
+        self.number, self.count = (
+            process_of(strategy) if self.is_distributed else (0, 1)
+        )
         self._replicas = strategy.num_replicas_in_sync
         replicas_each = self._replicas // self.count
 
@@ -41,8 +50,8 @@ class Workers:
             def replica_total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
                 context = tf.distribute.get_replica_context()
                 first = context.replica_id_in_sync_group % replicas_each == 0
-                # Adding -0.0 changes no bit of any number, not even of 0.0. A copy on
-                # this replica's device, too; an argument is on none.
+                # Adding -0.0 changes no number, not even 0.0. Unlike an argument, the
+                # result of `where` is placed on this replica's device.
                 own = tf.where(first & counts, values, tf.constant(-0.0, values.dtype))
                 return context.all_reduce(tf.distribute.ReduceOp.SUM, own)
 
@@ -52,45 +61,49 @@ class Workers:
         self._total = total
 
     def own_parts(self, parts: int) -> set[int]:
-        """Returns which parts, of a batch of so many, this worker computes."""
+        """Returns the numbers of this worker's micro-batches, out of `parts`."""
         each = self._replicas // self.count
         own = range(self.number * each, (self.number + 1) * each)
         return parts_of(own, self._replicas, parts)
 
     def any(self, flag: bool) -> bool:
-        """Says whether one worker's flag is set; all must ask together."""
-        return self.sums([float(flag)])[0] > 0 if self.are_many else flag
+        """Returns whether the flag of at least one worker is set."""
+        return self.sums([float(flag)])[0] > 0 if self.is_distributed else flag
 
     def wait(self) -> None:
-        """Returns when all workers have come here."""
+        """Waits until all workers have called this method."""
         self.any(False)
 
     def sums(self, values: Sequence[float]) -> list[float]:
-        """Adds each value up over all workers, in float64."""
-        if not self.are_many:
+        """Returns the sum of each value over all workers, computed in float64."""
+        if not self.is_distributed:
             return list(values)
-        with self.gone_is_told():
-            ours = tf.constant(values, tf.float64)
-            return [float(v) for v in self._total(ours, tf.constant(True))]
+        with self.converted_errors():
+            local = tf.constant(values, tf.float64)
+            return [float(v) for v in self._total(local, tf.constant(True))]
 
     def from_chief(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns what the chief passes, bit for bit; all pass floats of one shape."""
-        if not self.are_many:
+        """Returns the chief's values, bit-identical, on all workers.
+
+        Args:
+            values: float, with the same shape and dtype on all workers.
+        """
+        if not self.is_distributed:
             return values
-        with self.gone_is_told():
+        with self.converted_errors():
             return self._total(values, tf.constant(self.number == 0))
 
     @contextmanager
-    def gone_is_told(self) -> Iterator[None]:
-        """Turns what TensorFlow raises when a worker is gone into WorkerGoneError."""
+    def converted_errors(self) -> Iterator[None]:
+        """Converts TensorFlow's errors about an ended worker to WorkerGoneError."""
         try:
             yield
         except _GONE as error:
-            if not self.are_many:
+            if not self.is_distributed:
                 raise
             reason = str(error.message).rpartition("aborted by: ")[2]
             raise WorkerGoneError(
-                "another worker of this training is gone or cannot be reached, so it "
-                "stops here; the same command on all workers goes on from the newest "
-                f"checkpoint ({reason.partition(chr(10))[0][:200]})"
+                "another worker of this training has ended or cannot be reached; run "
+                "the same command on all workers to resume from the newest checkpoint "
+                f"({reason.partition(chr(10))[0][:200]})"
             ) from None

@@ -49,7 +49,7 @@ def test_it_deletes_nothing_that_is_no_checkpoint(trained, tmp_path):
             *("--last", "1", "--output_dir", str(output)),
         )
         assert run_command.is_one_clear_line(done)
-        assert "no checkpoint, so it will not be replaced" in done.err
+        assert "is not a checkpoint, so it will not be replaced" in done.err
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
@@ -57,4 +57,4 @@ def test_too_many_are_refused(trained):
     arguments = ("--model_dir", str(trained.model_dir), "--last", "3")
     done = run_command.run("average", *arguments)
     assert run_command.is_one_clear_line(done)
-    assert "--last 3 needs as many checkpoints, but there are 2" in done.err
+    assert "--last 3 exceeds the number of checkpoints (2)" in done.err

@@ -180,10 +180,10 @@ def test_a_model_of_another_vocabulary_is_refused(trained_copy):
     assert run_command.run("datagen", *map(str, data), "--hparams", spec).status == 0
     (made / "files.en-de.sentencepiece-290" / "vocab.model").rename(shorter)
     before = files(trained_copy.model_dir)
-    assert "vocab_size=300 there, 290 here" in refused("train", *arguments)
+    assert "vocab_size was 300, is now 290" in refused("train", *arguments)
     as_text = trained_copy.arguments()[:-1]  # Else progress shares the stream.
     line = refused("train", *as_text, "--vocab_file", shorter)
-    assert "holds a model of other settings: vocabulary " in line
+    assert "holds a model with other settings: vocabulary " in line
     assert files(trained_copy.model_dir) == before
 
 

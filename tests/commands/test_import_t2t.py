@@ -104,7 +104,7 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
 
     done = train(8)
     assert (done.status, done.err) == (0, "")
-    assert f"going on from step 6 in {model_dir}" in done.out
+    assert f"resuming from step 6 in {model_dir}" in done.out
     assert "building a vocabulary" not in done.out
     steps = [c.step for c in list_checkpoints(model_dir / "checkpoints")]
     assert steps == [6, 8]
@@ -113,13 +113,13 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
     # The second time it is a model like any other.
     done = train(9)
     assert (done.status, done.err) == (0, "")
-    assert f"going on from step 8 in {model_dir}" in done.out
+    assert f"resuming from step 8 in {model_dir}" in done.out
     other = tiny.write_corpus(tmp_path / "other")
     (other / "train.en").write_text("one\n", encoding="utf-8")
     (other / "train.de").write_text("eins\n", encoding="utf-8")
     done = train(10, other)
     assert run_command.is_one_clear_line(done)
-    assert "holds a model of other settings: data" in done.err
+    assert "holds a model with other settings: data" in done.err
 
 
 def test_what_needs_the_data_says_that_they_are_unknown(small, tmp_path):

@@ -69,7 +69,7 @@ def test_a_training_goes_on_and_is_scored_by_its_directory_alone(place):
     assert (result["problem"], result["steps"]) == ("my_corpus:Numbers", 2)
     again = place.run("train", *TRAIN)
     assert again.status == 0, again.err
-    assert f"going on from step 2 in {MODEL}" in again.out
+    assert f"resuming from step 2 in {MODEL}" in again.out
     resolved = (place.path / MODEL / "hparams.yaml").read_text()
     assert "\ndropout: 0.2\n" in resolved
     assert "\nproblem: my_corpus:Numbers\n" in resolved
@@ -97,7 +97,7 @@ def test_other_data_are_noticed(place):
     finally:
         table.write_text(before)
     assert run_command.is_one_clear_line(done)
-    assert f"{MODEL} holds a model of other settings: data " in done.err
+    assert f"{MODEL} holds a model with other settings: data " in done.err
 
 
 def test_without_its_module_a_model_is_not_scored_in_one_line(place, tmp_path):

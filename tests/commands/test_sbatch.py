@@ -102,11 +102,11 @@ def test_the_example_goes_on_after_its_time_is_up_and_after_its_chief_was_killed
     # What --signal=TERM@180 sends to all tasks.
     status, calls, told = batch(0, f"SIGTERM,01,step 50/{STEPS}")
     assert (status, calls) == (130, 1), told
-    assert "all is saved; the same command goes on" in told
+    assert "saved a checkpoint; run the same command to resume" in told
     status, calls, told = batch(1, f"SIGKILL,0,step 200/{STEPS}")
     assert (status, calls) == (137, 2), told
-    assert "going on from step" in told
-    assert "error: another worker of this training is gone" in told
+    assert "resuming from step" in told
+    assert "error: another worker of this training has ended" in told
     status, calls, told = batch(2, "SIGTERM,,")
     assert (status, calls) == (0, 2), told
     assert f"step {STEPS}/{STEPS}" in told

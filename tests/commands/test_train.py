@@ -74,13 +74,13 @@ def test_what_a_training_began_with_is_kept_on_another_device(tmp_path):
     done = run_command.run("train", *arguments, "--train_steps", "2")
     assert done.status == 0, done.err
     kept = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
-    assert done.err.splitlines()[0] == f"{kept}: as this training began"
-    assert "going on from step 1 in" in done.err
+    assert done.err.splitlines()[0] == f"{kept}: kept from the start of this training"
+    assert "resuming from step 1 in" in done.err
     again = (begun.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")
     done = run_command.run("train", *arguments, "--xla", "false")
     assert done.status == 2
-    assert "xla=True there, False here" in done.err
+    assert "xla was True, is now False" in done.err
 
 
 def test_a_vocabulary_can_be_given(trained, tmp_path):
@@ -115,7 +115,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     assert process.stdout.read() == ""
     assert lines[-1] == "interrupted.\n"
     assert lines[-2].startswith("stopped at step ")
-    assert lines[-2].endswith(", all is saved; the same command goes on\n")
+    assert lines[-2].endswith(" saved a checkpoint; run the same command to resume\n")
     assert not any("Traceback" in line for line in lines)
     assert not (trained_copy.model_dir / "result.json").exists()
     process.stdout.close()
@@ -124,16 +124,16 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     done = run_command.run("train", *shorter)
     assert done.status == 0, done.err
     assert json.loads(done.out)["steps"] >= 2
-    assert "going on from step" in done.err or "steps are done" in done.err
+    assert "resuming from step" in done.err or "steps are done" in done.err
 
 
 def test_changes_are_accepted_by_name_alone(trained_copy):
     arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
     done = run_command.run("train", *arguments)
     assert run_command.is_one_clear_line(done)
-    assert "dropout=0.1 there, 0.3 here" in done.err
+    assert "dropout was 0.1, is now 0.3" in done.err
     done = run_command.run("train", *arguments, "--accept_changes", "dropout")
     assert done.status == 0, done.err
-    assert "going on from step 4" in done.out
+    assert "resuming from step 4" in done.out
     written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert "\ndropout: 0.3\n" in written

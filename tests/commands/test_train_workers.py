@@ -104,19 +104,21 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
         workers.processes[1].send_signal(signal.SIGTERM)
         done = workers.finish()
         assert [one.status for one in done] == [130, 130], done
-        assert all("all is saved; the same command goes on" in o.err for o in done)
+        assert all(
+            "saved a checkpoint; run the same command to resume" in o.err for o in done
+        )
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
-        workers.wait_for("going on from step")
+        workers.wait_for("resuming from step")
         workers.wait_for(f"step 200/{STEPS}")
         workers.processes[1].kill()
         chief, killed = workers.finish()
         assert (chief.status, killed.status) == (2, -signal.SIGKILL)
-        assert "error: another worker of this training is gone" in chief.err
+        assert "error: another worker of this training has ended" in chief.err
         assert "Traceback" not in chief.err
 
     with TwoWorkers(monkeypatch, flags, by_tf_config()) as workers:
-        workers.wait_for("going on from step")
+        workers.wait_for("resuming from step")
         chief, other = workers.finish()
         assert (chief.status, other.status) == (0, 0), (chief.err, other.err)
         assert json.loads(chief.out)["steps"] == STEPS

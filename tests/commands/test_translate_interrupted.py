@@ -118,11 +118,11 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(trained, killed_copy, whole):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--beam_size", "1"), "--beam_size 2 there, 1 here"),
-        (("--alpha", "0.1"), "--alpha 0.6 there, 0.1 here"),
-        (("--window", "9"), "--window 8 there, 9 here"),
-        (("--scores",), "--scores False there, True here"),
-        (("--nbest", "2"), "--nbest None there, 2 here"),
+        (("--beam_size", "1"), "--beam_size was 2, is now 1"),
+        (("--alpha", "0.1"), "--alpha was 0.6, is now 0.1"),
+        (("--window", "9"), "--window was 8, is now 9"),
+        (("--scores",), "--scores was False, is now True"),
+        (("--nbest", "2"), "--nbest was None, is now 2"),
         (("--checkpoint", "latest"), "model "),
     ],
 )
@@ -143,7 +143,7 @@ def test_another_input_does_not_go_on(trained, killed_copy, change):
     path = killed_copy / "in.en"
     lines = change(path.read_text().split("\n")[:-1])
     path.write_text("".join(f"{line}\n" for line in lines))
-    refused(trained, killed_copy, "was begun otherwise: input 1500 lines (")
+    refused(trained, killed_copy, ".partial: input was 1500 lines (")
 
 
 def refused(trained, folder, words, *flags):

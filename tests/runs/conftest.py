@@ -1,4 +1,4 @@
-"""Vocabularies, and a directory in which a training was begun."""
+"""Fixtures: tokenizers and a model directory."""
 
 import pytest
 
@@ -11,21 +11,21 @@ from tests.runs.directories import HPARAMS, provenance
 
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory):
-    """Two vocabularies, of 300 and of 290 subwords."""
+    """Two tokenizers with vocabularies of 300 and 290 subwords."""
     folder = tmp_path_factory.mktemp("vocabularies")
     lines = [side for pair in tiny.pairs("train") for side in pair]
-    made = []
+    tokenizers = []
     for size in (300, 290):
         path = folder / str(size) / "vocab.model"
         path.parent.mkdir()
         build_vocabulary("sentencepiece", lines, size, path)
-        made.append(load_tokenizer(path))
-    return made
+        tokenizers.append(load_tokenizer(path))
+    return tokenizers
 
 
 @pytest.fixture
-def begun(tmp_path, tokenizers):
-    """A directory in which a training was begun."""
+def new_model(tmp_path, tokenizers):
+    """A model directory without checkpoints."""
     directory = ModelDir(tmp_path / "models" / "m")
     directory.begin(HPARAMS, provenance(tokenizers[0]), tokenizers[0])
     return directory

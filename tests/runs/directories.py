@@ -1,4 +1,4 @@
-"""What the tests of model directories begin and save."""
+"""Helpers that create model directories and checkpoints."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def provenance(tokenizer, **changes):
 
 
 def save(directory, step, value, name=None):
-    """Saves a checkpoint whose every weight is `value`."""
+    """Saves a checkpoint whose weights all equal `value`."""
     variables = named_variables(build_model(HPARAMS, 300))
     weights = {k: np.full(v.shape, value, "float32") for k, v in variables.items()}
     parent = directory.checkpoint_dir if name is None else directory.path

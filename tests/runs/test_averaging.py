@@ -1,4 +1,4 @@
-"""Averages are arithmetic means in float64, as tensor2tensor's are."""
+"""Tests of checkpoint averaging."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from t2t_repro.system.errors import UserError
 from tests.training import toy
 
 
-def test_every_variable_is_averaged_as_by_tensor2tensor(shared_dir):
+def test_average_equals_that_of_tensor2tensor(shared_dir):
     folder = shared_dir / "t2t/golden/avg_ckpts"
     parts = [
         tf.train.load_checkpoint(str(folder / f"model.ckpt-{step}"))
@@ -27,27 +27,27 @@ def test_every_variable_is_averaged_as_by_tensor2tensor(shared_dir):
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, err_msg=name)
 
 
-def test_the_sum_is_taken_in_double():
-    # In float32, 2^24 + 1 is 2^24, and the ones would be lost.
+def test_accumulates_in_float64():
+    # In float32, 2^24 + 1 equals 2^24.
     arrays = [np.array([x], "float32") for x in (2.0**24, 1, 1, -(2.0**24))]
     average = mean(iter(arrays))
     assert average == [0.5]
     assert average.dtype == "float32"
 
 
-def test_one_array_is_its_own_mean_and_none_has_none():
+def test_mean_of_one_array_and_of_none():
     np.testing.assert_array_equal(mean([np.array([0.1], "float32")]), np.float32(0.1))
-    with pytest.raises(ValueError, match="no arrays"):
+    with pytest.raises(ValueError, match="at least one array"):
         mean([])
 
 
-def test_the_inputs_are_left_as_they_were():
+def test_mean_does_not_change_its_inputs():
     arrays = [np.ones(2, "float64"), np.zeros(2, "float64")]
     mean(arrays)
     np.testing.assert_array_equal(arrays[0], [1, 1])
 
 
-def test_the_average_of_checkpoints_fills_a_fresh_model(tmp_path):
+def test_an_averaged_checkpoint_loads_into_a_model(tmp_path):
     models = [toy.model(toy.HPARAMS.replace(seed=seed)) for seed in (1, 2, 3)]
     saved = [
         checkpoints.save(tmp_path / "checkpoints", 10 * step, named_variables(model))
@@ -67,7 +67,7 @@ def test_the_average_of_checkpoints_fills_a_fresh_model(tmp_path):
         )
 
 
-def test_an_average_is_replaced_by_the_next(tmp_path):
+def test_a_new_average_replaces_the_old_one(tmp_path):
     saved = [
         checkpoints.save(tmp_path, step, {"w": np.array([step], "float32")})
         for step in (2, 4, 9)
@@ -85,7 +85,7 @@ def test_an_average_is_replaced_by_the_next(tmp_path):
         {"w": np.zeros([2]), "v": np.zeros([2])},
     ],
 )
-def test_checkpoints_of_other_models_are_refused(tmp_path, other):
+def test_rejects_checkpoints_of_different_models(tmp_path, other):
     saved = [
         checkpoints.save(tmp_path, 1, {"w": np.zeros([2])}),
         checkpoints.save(tmp_path, 2, other),

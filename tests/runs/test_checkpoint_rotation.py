@@ -1,4 +1,4 @@
-"""What is removed is neither new, nor good, nor being read."""
+"""Tests of the selection and deletion of checkpoints."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ DATA = "weights.data-00000-of-00001"
 
 @pytest.fixture
 def saved(tmp_path):
-    """Saves checkpoints of one tensor, with an optimizer's state of one tensor."""
+    """Function that saves a checkpoint with one weight and one optimizer tensor."""
 
     def save(step, **meta):
         value = {"w": np.full(3, step, "float32")}
@@ -28,22 +28,22 @@ def names(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_the_newest_are_kept_and_two_full_states(saved, tmp_path):
+def test_prune_keeps_the_newest_and_two_optimizer_states(saved, tmp_path):
     for step in (1, 2, 3, 4, 5):
         saved(step)
     checkpoint_rotation.prune(tmp_path, keep=3)
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [(c.step, c.has_optimizer) for c in found] == [
+    remaining = checkpoints.list_checkpoints(tmp_path)
+    assert [(c.step, c.has_optimizer) for c in remaining] == [
         (3, False),
         (4, True),
         (5, True),
     ]
-    files = {path.name for path in found[0].path.iterdir()}
+    files = {path.name for path in remaining[0].path.iterdir()}
     assert files == {"checkpoint.json", "weights.index", DATA}
-    np.testing.assert_array_equal(found[0].tensors().read("w"), [3, 3, 3])
+    np.testing.assert_array_equal(remaining[0].tensors().read("w"), [3, 3, 3])
 
 
-def test_a_few_are_all_kept(saved, tmp_path):
+def test_prune_keeps_all_of_a_few(saved, tmp_path):
     saved(1)
     saved(2)
     checkpoint_rotation.prune(tmp_path, keep=20)
@@ -52,9 +52,7 @@ def test_a_few_are_all_kept(saved, tmp_path):
 
 
 @pytest.mark.parametrize("name", [".writing-step-00000002", ".removing-step-00000001"])
-def test_what_an_interrupted_process_left_is_ignored_and_swept_away(
-    saved, tmp_path, name
-):
+def test_ignores_and_deletes_temporary_folders(saved, tmp_path, name):
     saved(1)
     aside = tmp_path / name
     aside.mkdir()
@@ -66,13 +64,13 @@ def test_what_an_interrupted_process_left_is_ignored_and_swept_away(
     assert names(tmp_path) == ["step-00000001"]
 
 
-def test_one_in_some_hours_is_kept_for_good(saved, tmp_path):
-    """Pruning after each save, as the training does, or once, comes to the same."""
+def test_keeps_one_checkpoint_per_interval(saved, tmp_path):
+    """Prunes after each save, as training does."""
     hours = [0.0, 0.5, 1.1, 1.9, 2.0, 2.2, 3.5, 3.6, 3.7]
     for step, hour in enumerate(hours):
         saved(step, saved_at=1e9 + 3600 * hour)
         checkpoint_rotation.prune(tmp_path, keep=2, keep_every_hours=1.0)
-    # Hour 0, at least an hour later 1.1, then 2.2, 3.5; and the newest two.
+    # Hours 0, 1.1, 2.2 and 3.5 are at least one hour apart; 3.6 and 3.7 are the newest.
     assert steps(tmp_path) == [0, 2, 5, 6, 7, 8]
     assert [c.step for c in checkpoints.full_states(tmp_path)] == [8, 7]
     old = checkpoints.list_checkpoints(tmp_path)[:4]
@@ -81,8 +79,8 @@ def test_one_in_some_hours_is_kept_for_good(saved, tmp_path):
     assert steps(tmp_path) == [7, 8]
 
 
-def test_one_that_was_not_planned_goes_with_the_next(saved, tmp_path):
-    """What is averaged at the end does not depend on who stopped the training."""
+def test_deletes_an_unplanned_checkpoint_after_the_next_save(saved, tmp_path):
+    """The final average must not depend on interruptions."""
     saved(10)
     saved(20)
     saved(23, unplanned=True)
@@ -91,12 +89,12 @@ def test_one_that_was_not_planned_goes_with_the_next(saved, tmp_path):
     saved(30)
     checkpoint_rotation.prune(tmp_path, keep=2)
     assert steps(tmp_path) == [20, 30]
-    # Both can be gone on from.
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [c.has_optimizer for c in found] == [True, True]
+    # Training can resume from both.
+    remaining = checkpoints.list_checkpoints(tmp_path)
+    assert [c.has_optimizer for c in remaining] == [True, True]
 
 
-def test_what_is_read_stays_until_the_next_time(saved, tmp_path):
+def test_keeps_a_checkpoint_that_is_being_read(saved, tmp_path):
     first = saved(1)
     for step in (2, 3):
         saved(step)
@@ -108,8 +106,8 @@ def test_what_is_read_stays_until_the_next_time(saved, tmp_path):
     assert names(tmp_path) == ["step-00000003"]
 
 
-def test_what_is_averaged_is_held(saved, tmp_path, monkeypatch):
-    """The training prunes just when the first tensor is read."""
+def test_keeps_checkpoints_during_averaging(saved, tmp_path, monkeypatch):
+    """Prunes the checkpoints when averaging reads the first tensor."""
     chosen = [saved(step) for step in (1, 2, 3)]
     read = checkpoints.TensorFile.read
 
@@ -126,15 +124,15 @@ def test_what_is_averaged_is_held(saved, tmp_path, monkeypatch):
     assert steps(tmp_path) == [3]
 
 
-def best(directory, *found, keep=2):
-    """Reports step and BLEU pairs; returns the steps kept, the best first."""
-    for step, bleu in found:
+def best(directory, *scores, keep=2):
+    """Reports (step, BLEU) pairs; returns the steps kept, by decreasing BLEU."""
+    for step, bleu in scores:
         weights = {"w": np.full(3, step, "float32")}
         checkpoint_rotation.keep_best(directory, keep, step, weights, bleu)
     return [checkpoint.step for checkpoint in checkpoint_rotation.ranked(directory)]
 
 
-def test_the_best_are_kept_and_of_equals_the_earlier(tmp_path):
+def test_keeps_the_best_and_prefers_earlier_ties(tmp_path):
     assert best(tmp_path, (10, 5.0)) == [10]
     assert best(tmp_path, (20, 4.0), (30, 6.0)) == [30, 10]
     assert best(tmp_path, (40, 5.0), (50, 5.9)) == [30, 50]
@@ -144,19 +142,19 @@ def test_the_best_are_kept_and_of_equals_the_earlier(tmp_path):
     np.testing.assert_array_equal(checkpoint.tensors().read("w"), [30, 30, 30])
 
 
-def test_a_validation_that_is_made_again_changes_nothing(tmp_path):
+def test_a_repeated_validation_changes_nothing(tmp_path):
     assert best(tmp_path, (10, 5.0), (20, 6.0), keep=1) == [20]
     before = (tmp_path / "step-00000020").stat()
     assert best(tmp_path, (10, 5.0), (20, 6.0), keep=1) == [20]
     assert (tmp_path / "step-00000020").stat() == before
 
 
-def test_none_is_kept_unless_asked_for(tmp_path):
+def test_keep_best_of_zero_saves_nothing(tmp_path):
     assert best(tmp_path, (10, 5.0), keep=0) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_best_one_that_is_read_stays(tmp_path):
+def test_keeps_a_best_checkpoint_that_is_being_read(tmp_path):
     best(tmp_path, (10, 5.0), keep=1)
     (first,) = checkpoint_rotation.ranked(tmp_path)
     with first.held():

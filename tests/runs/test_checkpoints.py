@@ -1,4 +1,4 @@
-"""What a checkpoint says was saved is what a fresh model gets back."""
+"""Tests of saving, reading, checking and locking checkpoints."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ def arrays(variables):
 
 @contextmanager
 def files_no_longer_than(size):
-    """Makes every write beyond a size fail, as a full disk does."""
+    """Simulates a full disk: writes beyond `size` bytes per file fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -41,13 +41,13 @@ def model():
 
 @pytest.fixture
 def saved(tmp_path, model):
-    """A checkpoint of the toy model without its optimizer."""
+    """A checkpoint of the toy model without optimizer state."""
     return checkpoints.save(tmp_path, 7, named_variables(model))
 
 
 @pytest.fixture
 def small(tmp_path):
-    """Saves checkpoints of one tensor, with an optimizer's state of one tensor."""
+    """Function that saves a checkpoint with one weight and one optimizer tensor."""
 
     def save(step, **options):
         value = {"w": np.full(3, step, "float32")}
@@ -57,7 +57,7 @@ def small(tmp_path):
     return save
 
 
-def test_a_fresh_model_gets_every_variable_back_by_name(saved, model):
+def test_restores_every_variable_by_name(saved, model):
     fresh = toy.model(toy.HPARAMS.replace(seed=2))
     theirs, ours = named_variables(model), named_variables(fresh)
     kernel = "encoder/layer_0/self_attention/query/kernel"
@@ -67,7 +67,7 @@ def test_a_fresh_model_gets_every_variable_back_by_name(saved, model):
         np.testing.assert_array_equal(ours[name].numpy(), value, err_msg=name)
 
 
-def test_every_variable_is_listed_under_its_name(saved):
+def test_saves_every_variable_under_its_name(saved):
     attention = [f"{part}/kernel" for part in ("query", "key", "value", "output")]
     dense = [f"{part}/{x}" for part in ("hidden", "output") for x in ("kernel", "bias")]
     norm = ["layer_norm/scale", "layer_norm/bias"]
@@ -86,15 +86,15 @@ def test_every_variable_is_listed_under_its_name(saved):
     assert shapes["embedding/table"] == (toy.VOCAB_SIZE, 16)
 
 
-def test_the_step_and_the_notes_come_back(small, tmp_path):
+def test_restores_step_and_metadata(small, tmp_path):
     small(3, meta={"averaged_steps": [1, 2]}, name="averaged")
-    found = checkpoints.open_checkpoint(tmp_path / "averaged")
-    assert found.step == 3
-    assert found.meta() == {"step": 3, "averaged_steps": [1, 2]}
+    checkpoint = checkpoints.open_checkpoint(tmp_path / "averaged")
+    assert checkpoint.step == 3
+    assert checkpoint.meta() == {"step": 3, "averaged_steps": [1, 2]}
     assert checkpoints.list_checkpoints(tmp_path) == []
 
 
-def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
+def test_rejects_a_folder_without_a_checkpoint(tmp_path):
     for text in (None, "", "[1]", "{}"):
         if text is not None:
             (tmp_path / "checkpoint.json").write_text(text)
@@ -102,25 +102,25 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
             checkpoints.open_checkpoint(tmp_path)
 
 
-def test_checkpoints_are_listed_by_step_and_not_by_name(small, tmp_path):
+def test_lists_checkpoints_by_step(small, tmp_path):
     for step in (20, 100_000_000, 3):
         small(step)
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [c.step for c in found] == [3, 20, 100_000_000]
-    assert found[0].path.name == "step-00000003"
+    listed = checkpoints.list_checkpoints(tmp_path)
+    assert [c.step for c in listed] == [3, 20, 100_000_000]
+    assert listed[0].path.name == "step-00000003"
     assert checkpoints.list_checkpoints(tmp_path / "absent") == []
 
 
-def test_a_checkpoint_saved_again_is_replaced_whole(small, tmp_path):
+def test_save_replaces_an_existing_checkpoint(small, tmp_path):
     small(5)
     small(5, optimizer=None, meta={"again": True})
-    (found,) = checkpoints.list_checkpoints(tmp_path)
-    assert not found.has_optimizer
-    assert found.meta()["again"]
+    (checkpoint,) = checkpoints.list_checkpoints(tmp_path)
+    assert not checkpoint.has_optimizer
+    assert checkpoint.meta()["again"]
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
 
 
-def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
+def test_full_states_are_the_newest_two_folders(small, tmp_path):
     assert checkpoints.full_states(tmp_path) == []
     for step in (1, 2, 3):
         small(step)
@@ -129,42 +129,42 @@ def test_full_states_are_the_newest_two_whatever_is_in_them(small, tmp_path):
     assert [c.step for c in checkpoints.list_checkpoints(tmp_path)] == [1, 2]
 
 
-def test_an_interrupted_save_does_not_hinder_the_next(small, tmp_path):
+def test_saves_after_an_interrupted_save(small, tmp_path):
     aside = tmp_path / ".writing-step-00000002"
     aside.mkdir()
     (aside / "junk").write_bytes(b"half")
-    found = small(2)
+    checkpoint = small(2)
     assert not aside.exists()
-    assert not (found.path / "junk").exists()
+    assert not (checkpoint.path / "junk").exists()
 
 
-def test_a_full_disk_is_told_and_leaves_what_was_there(small, tmp_path, model):
+def test_a_full_disk_keeps_the_existing_checkpoint(small, tmp_path, model):
     small(1)
     with (
         files_no_longer_than(4096),
         pytest.raises(UserError, match=r"cannot write .*step-00000001"),
     ):
         checkpoints.save(tmp_path, 1, named_variables(model))
-    (found,) = checkpoints.list_checkpoints(tmp_path)
-    np.testing.assert_array_equal(found.tensors().read("w"), [1, 1, 1])
+    (checkpoint,) = checkpoints.list_checkpoints(tmp_path)
+    np.testing.assert_array_equal(checkpoint.tensors().read("w"), [1, 1, 1])
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+def test_rejects_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "checkpoints").write_text("in the way")
     with pytest.raises(UserError, match=r"cannot write .*checkpoints/step-00000001"):
         checkpoints.save(tmp_path / "checkpoints", 1, {"w": np.zeros(3)})
 
 
 @pytest.mark.parametrize("name", [DATA, "weights.index"])
-def test_a_truncated_file_is_told_by_name(saved, model, name):
+def test_reports_a_truncated_file(saved, model, name):
     content = (saved.path / name).read_bytes()
     (saved.path / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match=r"step-00000007/weights: .*another checkpoint"):
         saved.tensors().assign_to(named_variables(model))
 
 
-def test_one_wrong_byte_is_noticed(saved, model):
+def test_detects_one_wrong_byte(saved, model):
     content = bytearray((saved.path / DATA).read_bytes())
     content[len(content) // 2] ^= 1
     (saved.path / DATA).write_bytes(content)
@@ -172,7 +172,7 @@ def test_one_wrong_byte_is_noticed(saved, model):
         saved.tensors().assign_to(named_variables(model))
 
 
-def test_a_missing_file_is_told_by_name(saved):
+def test_reports_a_missing_file(saved):
     with pytest.raises(UserError, match="step-00000007/optimizer: missing"):
         saved.tensors("optimizer")
 
@@ -186,104 +186,106 @@ def test_a_missing_file_is_told_by_name(saved):
         ({"target_space_embedding": False}, 30, "target_space/table"),
     ],
 )
-def test_another_model_or_vocabulary_is_refused(saved, changes, vocab_size, name):
+def test_rejects_another_model_or_vocabulary(saved, changes, vocab_size, name):
     other = toy.model(toy.HPARAMS.replace(**changes), vocab_size)
     variables = named_variables(other)
     before = arrays(variables)
     with pytest.raises(UserError, match=rf"weights: {name} is .* in the checkpoint"):
         saved.tensors().assign_to(variables)
-    # Nothing was assigned before the refusal.
+    # No variable was assigned before the error.
     for key, value in arrays(variables).items():
         np.testing.assert_array_equal(value, before[key])
 
 
-def test_the_last_few_are_selected_or_refused(small, tmp_path):
+def test_select_last_rejects_too_few_checkpoints(small, tmp_path):
     for step in (1, 2, 3):
         small(step)
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [c.step for c in checkpoints.select_last(found, 2)] == [2, 3]
-    with pytest.raises(UserError, match=r"--last 4 .* there are 3"):
-        checkpoints.select_last(found, 4)
+    listed = checkpoints.list_checkpoints(tmp_path)
+    assert [c.step for c in checkpoints.select_last(listed, 2)] == [2, 3]
+    with pytest.raises(UserError, match=r"--last 4 exceeds .* \(3\)"):
+        checkpoints.select_last(listed, 4)
 
 
-def test_the_description_is_plain_json_with_a_checksum(small):
-    found = small(12, meta={"loss": [0.1, 1e-9]})
-    path = found.path / "checkpoint.json"
+def test_metadata_is_json_with_a_checksum(small):
+    checkpoint = small(12, meta={"loss": [0.1, 1e-9]})
+    path = checkpoint.path / "checkpoint.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     digest = values.pop("sha256")
-    assert values == {"step": 12, "loss": [0.1, 1e-9]} == found.meta()
+    assert values == {"step": 12, "loss": [0.1, 1e-9]} == checkpoint.meta()
     text = json.dumps(values, sort_keys=True)
     assert digest == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("change", [('"step": 12', '"step": 13'), ("0.25", "0.75")])
-def test_an_altered_description_is_noticed(small, change):
-    found = small(12, meta={"loss": 0.25})
-    path = found.path / "checkpoint.json"
+def test_detects_altered_metadata(small, change):
+    checkpoint = small(12, meta={"loss": 0.25})
+    path = checkpoint.path / "checkpoint.json"
     path.write_text(path.read_text(encoding="utf-8").replace(*change))
-    for ask in (found.meta, lambda: checkpoints.open_checkpoint(found.path)):
+    for read in (checkpoint.meta, lambda: checkpoints.open_checkpoint(checkpoint.path)):
         with pytest.raises(UserError, match=r"checkpoint\.json was altered"):
-            ask()
+            read()
 
 
-def test_a_description_of_before_has_no_checksum_and_is_read(small):
-    found = small(12)
-    (found.path / "checkpoint.json").write_text('{"step": 12, "note": 1}')
-    assert found.meta() == {"step": 12, "note": 1}
+def test_reads_metadata_without_a_checksum(small):
+    checkpoint = small(12)
+    (checkpoint.path / "checkpoint.json").write_text('{"step": 12, "note": 1}')
+    assert checkpoint.meta() == {"step": 12, "note": 1}
 
 
 @pytest.mark.parametrize(
     "text",
     ["[" * 100_000, '{"step": "12"}', '{"step": 1e999}', '{"step": true}', "\xff"],
 )
-def test_a_description_that_makes_no_sense_is_refused(small, text):
-    found = small(12)
-    (found.path / "checkpoint.json").write_text(text, encoding="latin-1")
+def test_rejects_malformed_metadata(small, text):
+    checkpoint = small(12)
+    (checkpoint.path / "checkpoint.json").write_text(text, encoding="latin-1")
     with pytest.raises(UserError, match="is not a checkpoint"):
-        checkpoints.open_checkpoint(found.path)
+        checkpoints.open_checkpoint(checkpoint.path)
 
 
-def test_the_description_of_another_step_is_noticed(small, tmp_path):
+def test_detects_metadata_of_another_step(small, tmp_path):
     small(12).path.rename(tmp_path / "step-00000013")
-    (found,) = checkpoints.full_states(tmp_path)
-    with pytest.raises(checkpoints.DamagedCheckpointError, match="is of step 12"):
-        checkpoints.require_whole(found)
+    (checkpoint,) = checkpoints.full_states(tmp_path)
+    with pytest.raises(
+        checkpoints.DamagedCheckpointError, match="has step 12, expected 13"
+    ):
+        checkpoints.require_whole(checkpoint)
 
 
-def test_links_to_checkpoints_are_passed_over(small, tmp_path):
-    """What lies elsewhere is another training's, which this one must not prune."""
+def test_ignores_links_to_checkpoints(small, tmp_path):
+    """The target may belong to another training, so it must not be pruned."""
     elsewhere = small(5).path.rename(tmp_path / "elsewhere")
     (tmp_path / "step-00000005").symlink_to(elsewhere)
     assert checkpoints.list_checkpoints(tmp_path) == []
     assert checkpoints.full_states(tmp_path) == []
 
 
-def test_what_is_gone_cannot_be_held(small):
-    found = small(5)
-    with found.held():
+def test_cannot_lock_a_deleted_checkpoint(small):
+    checkpoint = small(5)
+    with checkpoint.held():
         pass
-    shutil.rmtree(found.path)
-    with pytest.raises(UserError, match="is gone: a training removed it"), found.held():
+    shutil.rmtree(checkpoint.path)
+    with pytest.raises(UserError, match="no longer exists"), checkpoint.held():
         pass
 
 
-def test_a_checkpoint_is_not_replaced_while_somebody_reads_it(small, tmp_path):
+def test_save_waits_until_a_checkpoint_is_read(small, tmp_path):
     saved = small(5, name="averaged")
     with ThreadPoolExecutor(1) as pool:
         with saved.held():
-            replaced = pool.submit(small, 6, name="averaged")
+            replacement = pool.submit(small, 6, name="averaged")
             time.sleep(0.2)
             assert saved.meta()["step"] == 5
             np.testing.assert_array_equal(saved.tensors().read("w"), [5, 5, 5])
-        replaced.result(timeout=60)
+        replacement.result(timeout=60)
     assert saved.meta()["step"] == 6
     assert [path.name for path in tmp_path.iterdir()] == ["averaged"]
 
 
-def test_one_that_another_machine_removes_is_not_called_damaged(tmp_path):
-    """Its lock was not seen there."""
+def test_a_deleted_checkpoint_is_not_reported_as_damaged(tmp_path):
+    """Simulates a network file system where the lock is not visible."""
     saved = checkpoints.save(tmp_path, 1, {"w": np.zeros([2])})
-    with pytest.raises(UserError, match="is gone: a training removed it"), saved.held():
+    with pytest.raises(UserError, match="no longer exists"), saved.held():
         shutil.rmtree(saved.path)
         saved.tensors()
     saved = checkpoints.save(tmp_path, 2, {"w": np.zeros([2])})
@@ -292,7 +294,7 @@ def test_one_that_another_machine_removes_is_not_called_damaged(tmp_path):
         saved.tensors()
 
 
-def test_zero_bytes_at_the_end_of_a_string_are_kept(tmp_path):
+def test_keeps_zero_bytes_at_the_end_of_a_string(tmp_path):
     text = b"ends in zeros\0\0"
     checkpoints.write_tensors(tmp_path / "weights", {"text": text})
     assert checkpoints.TensorFile(tmp_path / "weights").read("text").item() == text

@@ -1,4 +1,4 @@
-"""Which weights of a model directory are meant, by name or by folder."""
+"""Tests of selecting a model directory's checkpoint by name or folder."""
 
 import numpy as np
 import pytest
@@ -10,75 +10,77 @@ from t2t_repro.system.errors import UserError
 from tests.runs.directories import HPARAMS, save
 
 
-def test_checkpoints_are_found_by_name_and_by_folder(begun):
-    with pytest.raises(UserError, match="has no checkpoint yet"):
-        begun.checkpoint()
-    save(begun, 5, 0.5)
-    last = save(begun, 10, 1.0)
-    assert begun.checkpoint() == begun.checkpoint("latest") == last
+def test_finds_checkpoints_by_name_and_folder(new_model):
+    with pytest.raises(UserError, match="contains no checkpoint; train"):
+        new_model.checkpoint()
+    save(new_model, 5, 0.5)
+    last = save(new_model, 10, 1.0)
+    assert new_model.checkpoint() == new_model.checkpoint("latest") == last
     with pytest.raises(UserError, match=r"no averaged checkpoint.*t2t_repro\.average"):
-        begun.checkpoint("averaged")
-    averaged = save(begun, 10, 0.75, name="averaged")
-    assert begun.checkpoint() == begun.checkpoint("averaged") == averaged
-    assert begun.checkpoint("latest") == last
-    assert begun.checkpoint(str(begun.checkpoint_dir / "step-00000005")).step == 5
+        new_model.checkpoint("averaged")
+    averaged = save(new_model, 10, 0.75, name="averaged")
+    assert new_model.checkpoint() == new_model.checkpoint("averaged") == averaged
+    assert new_model.checkpoint("latest") == last
+    assert (
+        new_model.checkpoint(str(new_model.checkpoint_dir / "step-00000005")).step == 5
+    )
 
 
 @pytest.mark.parametrize("spec", ["averged", "step-00000005"])
-def test_an_unknown_checkpoint_is_refused(begun, spec):
+def test_rejects_an_unknown_checkpoint(new_model, spec):
     with pytest.raises(UserError, match=f"--checkpoint {spec}: no such folder"):
-        begun.checkpoint(spec)
+        new_model.checkpoint(spec)
 
 
-def test_a_folder_that_is_no_checkpoint_is_refused(begun):
-    with pytest.raises(UserError, match=r"is not a checkpoint: it needs"):
-        begun.checkpoint(str(begun.path))
+def test_rejects_a_folder_without_a_checkpoint(new_model):
+    with pytest.raises(UserError, match=r"is not a checkpoint: .* is missing"):
+        new_model.checkpoint(str(new_model.path))
 
 
-def test_a_damaged_average_is_not_passed_over(begun):
-    save(begun, 5, 0.5)
-    averaged = save(begun, 5, 0.5, name="averaged")
+def test_rejects_a_damaged_average(new_model):
+    save(new_model, 5, 0.5)
+    averaged = save(new_model, 5, 0.5, name="averaged")
     (averaged.path / "checkpoint.json").unlink()
     with pytest.raises(UserError, match="averaged is not a checkpoint"):
-        begun.checkpoint()
+        new_model.checkpoint()
 
 
-def test_a_model_has_the_weights_of_its_checkpoint(begun):
-    model = begun.model(save(begun, 5, 0.25))
+def test_model_has_the_weights_of_its_checkpoint(new_model):
+    model = new_model.model(save(new_model, 5, 0.25))
     for name, variable in named_variables(model).items():
         assert np.all(variable.numpy() == 0.25), name
 
 
-def test_a_checkpoint_of_another_model_is_refused(begun):
+def test_rejects_a_checkpoint_of_another_model(new_model):
     weights = {"embedding/table": np.zeros((300, 9), "float32")}
-    other = checkpoints.save(begun.checkpoint_dir, 5, weights)
-    with pytest.raises(UserError, match="made with other hyper-parameters"):
-        begun.model(other)
+    other = checkpoints.save(new_model.checkpoint_dir, 5, weights)
+    with pytest.raises(UserError, match="use the hyper-parameters and vocabulary"):
+        new_model.model(other)
 
 
-def test_the_best_by_bleu_is_found_by_name(begun):
-    with pytest.raises(UserError, match="no checkpoint of a best validation BLEU"):
-        begun.checkpoint("best_bleu")
+def test_finds_the_best_checkpoint_by_bleu(new_model):
+    with pytest.raises(UserError, match="no checkpoint with the best validation BLEU"):
+        new_model.checkpoint("best_bleu")
     variables = named_variables(build_model(HPARAMS, 300))
     for step, bleu in ((5, 20.0), (10, 30.0), (15, 25.0)):
-        checkpoint_rotation.keep_best(begun.best_dir, 2, step, variables, bleu)
-    assert begun.checkpoint("best_bleu").step == 10
-    # What translates without being told otherwise is what it was.
-    save(begun, 15, 0.5)
-    assert begun.checkpoint().path == begun.checkpoint_dir / "step-00000015"
+        checkpoint_rotation.keep_best(new_model.best_dir, 2, step, variables, bleu)
+    assert new_model.checkpoint("best_bleu").step == 10
+    # The default checkpoint stays the latest.
+    save(new_model, 15, 0.5)
+    assert new_model.checkpoint().path == new_model.checkpoint_dir / "step-00000015"
 
 
-def test_a_checkpoint_is_held_while_its_weights_are_read(begun, monkeypatch):
-    """A training prunes just then."""
-    chosen = save(begun, 5, 0.25)
-    save(begun, 10, 0.5)
+def test_locks_the_checkpoint_while_reading_it(new_model, monkeypatch):
+    """Prunes the checkpoints when the model reads its weights."""
+    chosen = save(new_model, 5, 0.25)
+    save(new_model, 10, 0.5)
     assign = checkpoints.TensorFile.assign_to
 
     def prune_and_assign(file, variables):
-        checkpoint_rotation.prune(begun.checkpoint_dir, keep=1)
+        checkpoint_rotation.prune(new_model.checkpoint_dir, keep=1)
         assign(file, variables)
 
     monkeypatch.setattr(checkpoints.TensorFile, "assign_to", prune_and_assign)
-    for name, variable in named_variables(begun.model(chosen)).items():
+    for name, variable in named_variables(new_model.model(chosen)).items():
         assert np.all(variable.numpy() == 0.25), name
     assert chosen.path.exists()

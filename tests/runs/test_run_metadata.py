@@ -1,4 +1,4 @@
-"""Changes that a training may be told to accept, and those that it may not."""
+"""Tests of the changes that a resumed training can accept."""
 
 import numpy as np
 import pytest
@@ -11,9 +11,9 @@ from t2t_repro.runs.run_metadata import check_accepted
 from t2t_repro.system.errors import UserError
 
 SMALL = HParams(d_model=8, d_ff=12, num_heads=2, num_layers=1)
-# Of every hyper-parameter that decides the function another value, and what makes it
-# count.
-OTHERWISE = [
+# Another value of each hyper-parameter that changes the model's function, and further
+# settings that make it effective.
+FUNCTION_CHANGES = [
     ({"d_model": 16}, {}),
     ({"d_ff": 16}, {}),
     ({"num_heads": 4}, {}),
@@ -43,7 +43,7 @@ OTHERWISE = [
 
 
 def function(hparams):
-    """Returns the shapes of a model's weights, and its logits with fixed ones."""
+    """Returns the shapes of a model's weights, and its logits for fixed weights."""
     model = build_model(hparams, 21)
     variables = named_variables(model)
     for name, variable in sorted(variables.items()):
@@ -58,17 +58,17 @@ def differ(one, other):
     return one[0] != other[0] or not np.allclose(one[1], other[1], atol=1e-5)
 
 
-@pytest.mark.parametrize(("change", "where"), OTHERWISE, ids=str)
-def test_what_is_said_to_change_the_function_does(change, where):
+@pytest.mark.parametrize(("change", "where"), FUNCTION_CHANGES, ids=str)
+def test_function_hyper_parameters_change_the_function(change, where):
     before = SMALL.replace(**where)
     assert differ(function(before), function(before.replace(**change)))
 
 
-def test_all_else_together_leaves_the_function_alone():
+def test_other_hyper_parameters_do_not_change_the_function():
     of_function = that_change("function")
-    told = {name for change, _ in OTHERWISE for name in change}
-    # These two are the vocabulary's, not the model's.
-    assert of_function == told | {"tokenizer", "vocab_size"}
+    changed = {name for change, _ in FUNCTION_CHANGES for name in change}
+    # These two determine the vocabulary, not the model.
+    assert of_function == changed | {"tokenizer", "vocab_size"}
     changes = {
         name: not value
         if isinstance(value, bool)
@@ -90,10 +90,10 @@ def test_all_else_together_leaves_the_function_alone():
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["dropuot"], "dropuot: there is no such thing; did you mean 'dropout'"),
-        (["vocab_size"], "another vocab_size the weights mean nothing"),
+        (["dropuot"], "dropuot: unknown name; did you mean 'dropout'"),
+        (["vocab_size"], "the weights depend on vocab_size"),
     ],
 )
-def test_changes_that_cannot_be_accepted_are_named(names, words):
+def test_rejects_changes_that_cannot_be_accepted(names, words):
     with pytest.raises(UserError, match=words):
         check_accepted(["data", *names])

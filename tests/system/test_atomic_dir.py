@@ -1,4 +1,4 @@
-"""A folder has its name when it is whole; what had it before stays until then."""
+"""Tests of atomic folder writing."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def fill(folder, text):
     (folder / "below" / "file").write_text(text)
 
 
-def test_a_folder_takes_its_name_when_it_is_filled(tmp_path):
+def test_a_complete_folder_replaces_the_old_one(tmp_path):
     final = tmp_path / "made" / "final"
     for text in ("old", "new"):
         with whole_folder(final) as aside:
@@ -20,7 +20,7 @@ def test_a_folder_takes_its_name_when_it_is_filled(tmp_path):
     assert list(final.parent.iterdir()) == [final]
 
 
-def test_what_was_there_stays_if_the_new_folder_is_not_finished(tmp_path):
+def test_an_error_keeps_the_old_folder(tmp_path):
     final = tmp_path / "final"
     with whole_folder(final) as aside:
         fill(aside, "old")
@@ -31,10 +31,10 @@ def test_what_was_there_stays_if_the_new_folder_is_not_finished(tmp_path):
     assert list(tmp_path.iterdir()) == [final]
 
 
-def test_what_a_killed_process_left_is_cleared_away(tmp_path):
-    for left in (".writing-final", ".writing-over-final"):
-        (tmp_path / left).mkdir()
-        fill(tmp_path / left, "half")
+def test_removes_temporary_folders_of_a_killed_process(tmp_path):
+    for name in (".writing-final", ".writing-over-final"):
+        (tmp_path / name).mkdir()
+        fill(tmp_path / name, "half")
     with whole_folder(tmp_path / "final") as aside:
         assert list(aside.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["final"]

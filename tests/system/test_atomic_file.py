@@ -1,4 +1,4 @@
-"""Text files: what is read, what is refused, and with which words."""
+"""Tests of reading, checking and atomically writing text files."""
 
 from __future__ import annotations
 
@@ -45,53 +45,53 @@ def test_lines_end_at_newlines_only(tmp_path, data, lines):
     assert read_lines(_file(tmp_path, data)) == lines
 
 
-def test_a_gz_name_is_decompressed(tmp_path):
+def test_decompresses_a_gz_file(tmp_path):
     path = _file(tmp_path, gzip.compress("ä\nb\r\n".encode()), "text.en.gz")
     assert read_lines(path) == ["ä", "b"]
 
 
-def test_a_truncated_gz_file_is_refused(tmp_path):
+def test_rejects_a_truncated_gz_file(tmp_path):
     whole = gzip.compress(b"".join(b"%d\n" % (n * n) for n in range(5000)))
     path = _file(tmp_path, whole[: len(whole) // 2], "text.en.gz")
-    with pytest.raises(UserError, match="not a whole gzip file"):
+    with pytest.raises(UserError, match="not a complete gzip file"):
         read_lines(path)
 
 
-def test_a_gz_name_without_gz_contents_is_refused(tmp_path):
-    with pytest.raises(UserError, match="not a whole gzip file"):
+def test_rejects_a_gz_name_without_gz_contents(tmp_path):
+    with pytest.raises(UserError, match="not a complete gzip file"):
         read_lines(_file(tmp_path, b"plain text\n", "text.en.gz"))
 
 
-def test_an_empty_file_is_refused(tmp_path):
+def test_rejects_an_empty_file(tmp_path):
     with pytest.raises(UserError, match=r"text\.en is empty"):
         read_lines(_file(tmp_path, b""))
 
 
-def test_an_empty_file_may_be_allowed(tmp_path):
+def test_accepts_an_empty_file_on_request(tmp_path):
     assert list(iterate_lines(_file(tmp_path, b""), may_be_empty=True)) == []
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
 @pytest.mark.parametrize(
-    ("line", "kept"),
+    ("line", "expected"),
     [
         (b"1234567", b"1234567"),
         (b"123456789" * 9, b"12345678"),
-        # Eight bytes end inside a character, or after one, which is left out as well.
+        # The limit of eight bytes falls inside or right after a multi-byte character.
         ("1234567ü".encode() * 9, b"1234567"),
         ("123456üü".encode(), b"123456"),
         ("1234🙂🙂".encode(), b"1234"),
         ("12345🙂🙂".encode(), b"12345"),
     ],
 )
-def test_of_a_long_line_only_the_beginning_is_kept(line, kept, end):
+def test_truncates_a_long_line(line, expected, end):
     stream = io.BytesIO(b"first\n" + line + end)
     first, second, *rest = bounded_lines(stream, 8)
     assert (first, rest) == (b"first\n", [])
-    assert second.rstrip() == kept
+    assert second.rstrip() == expected
 
 
-def test_lines_after_a_long_one_are_whole():
+def test_keeps_the_lines_after_a_long_one():
     stream = io.BytesIO(b"123456789\n" * 3 + b"\n1\n12345678\n")
     assert list(bounded_lines(stream, 8)) == [b"12345678"] * 3 + [
         b"\n",
@@ -100,36 +100,36 @@ def test_lines_after_a_long_one_are_whole():
     ]
 
 
-def test_invalid_bytes_do_not_hide_in_a_long_line(tmp_path):
+def test_rejects_invalid_bytes_in_a_truncated_line(tmp_path):
     path = _file(tmp_path, b"12\xff456789\n")
     with pytest.raises(UserError, match=r"text\.en:1:3: byte 0xff"):
         list(iterate_lines(path, most_bytes=8))
 
 
-def test_invalid_utf8_is_refused_with_line_and_byte(tmp_path):
+def test_reports_line_and_byte_of_invalid_utf8(tmp_path):
     with pytest.raises(UserError, match=r"text\.en:2:3: byte 0xff"):
         read_lines(_file(tmp_path, b"good\nab\xffcd\n"))
 
 
-def test_a_nul_character_is_refused_with_line_and_byte(tmp_path):
+def test_reports_line_and_byte_of_a_nul_character(tmp_path):
     with pytest.raises(UserError, match=r"text\.en:3:2: a NUL"):
         read_lines(_file(tmp_path, b"a\nb\nc\0d\n"))
 
 
-def test_a_missing_file_and_a_directory_are_refused_by_name(tmp_path):
+def test_rejects_a_missing_file_and_a_directory(tmp_path):
     with pytest.raises(UserError, match=r"absent\.en does not exist"):
         read_lines(tmp_path / "absent.en")
     with pytest.raises(UserError, match="is a directory"):
         read_lines(tmp_path)
 
 
-def test_pairs_join_line_by_line(tmp_path):
+def test_iterate_pairs_joins_files_line_by_line(tmp_path):
     source = _file(tmp_path, b"one\ntwo\n", "a.en")
     target = _file(tmp_path, b"eins\r\nzwei", "a.de")
     assert list(iterate_pairs(source, target)) == [("one", "eins"), ("two", "zwei")]
 
 
-def test_unequal_line_counts_are_refused_with_both_counts(tmp_path):
+def test_reports_both_counts_of_unequal_files(tmp_path):
     source = _file(tmp_path, b"one\ntwo\nthree\n", "a.en")
     target = _file(tmp_path, b"eins\n", "a.de")
     with pytest.raises(UserError, match=r"a\.en has 3 lines but .*a\.de has 1:"):
@@ -160,12 +160,12 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
-def test_a_missing_folder_is_refused(tmp_path):
+def test_rejects_a_missing_folder(tmp_path):
     with pytest.raises(UserError, match="cannot write"):
         write_text_atomically(tmp_path / "absent" / "out.txt", "text")
 
 
-def test_a_stream_is_read_as_a_file_is_but_may_be_empty():
+def test_decodes_a_stream_that_may_be_empty():
     lines = [b"\xef\xbb\xbfone\r\n", b"\n", b"zw\xc3\xb6lf\x0cx"]
     assert list(decode_lines(lines, "input")) == ["one", "", "zwölf\x0cx"]
     assert list(decode_lines([], "input")) == []
@@ -173,7 +173,7 @@ def test_a_stream_is_read_as_a_file_is_but_may_be_empty():
         list(decode_lines([b"a\xff\n"], "input"))
 
 
-def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
+def test_a_file_is_renamed_when_it_is_complete(tmp_path):
     path = tmp_path / "out.txt"
     with new_text_file(path) as file:
         file.write("ä\r\n")
@@ -186,7 +186,7 @@ def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+def test_writes_to_the_target_of_a_link(tmp_path):
     (tmp_path / "real.txt").write_text("old")
     (tmp_path / "link.txt").symlink_to("real.txt")
     write_text_atomically(tmp_path / "link.txt", "new")
@@ -196,12 +196,12 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
-def test_a_device_is_written_to_and_stays_a_device():
+def test_writes_to_a_device_directly():
     assert is_special("/dev/null")
     write_text_atomically("/dev/null", "text")
     assert not os.path.isfile("/dev/null")
 
 
-def test_a_file_is_not_special_nor_is_what_does_not_exist(tmp_path):
+def test_regular_and_missing_files_are_not_special(tmp_path):
     assert not is_special(_file(tmp_path, b"one\n"))
     assert not is_special(tmp_path / "absent")

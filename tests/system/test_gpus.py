@@ -1,4 +1,4 @@
-"""A GPU that is there and cannot be used is told in one line, in a real process."""
+"""Tests of the message about a GPU that TensorFlow cannot use, in subprocesses."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The command as it is, but for the place where the driver shows its GPUs.
+# Runs the unchanged command with another pattern of device files.
 RUN = """
 import sys
 from t2t_repro.system import gpus
@@ -20,7 +20,10 @@ cli.run(train.main)
 
 
 def run(device_files, **environment):
-    """Trains with a strategy that is none: TensorFlow starts, nothing else."""
+    """Runs `train` with an invalid --strategy; returns the lines of standard error.
+
+    The command imports TensorFlow and then stops.
+    """
     arguments = ["--hparams", "tiny", "--strategy", "none"]
     return subprocess.run(
         [sys.executable, "-c", RUN, str(device_files), *arguments],
@@ -33,21 +36,21 @@ def run(device_files, **environment):
 
 
 @pytest.mark.medium
-def test_a_gpu_that_cannot_be_used_is_told_with_the_cause(tmp_path):
+def test_reports_the_cause_of_an_unusable_gpu(tmp_path):
     (tmp_path / "nvidia0").touch()
     pattern = tmp_path / "nvidia[0-9]*"
     first, *others = run(pattern)
-    assert first.startswith(f"a GPU is there ({tmp_path}/nvidia0) but not used: ")
+    assert first.startswith(f"cannot use the GPU ({tmp_path}/nvidia0): ")
     assert "Failed call to cuInit: UNKNOWN ERROR (303)" in first
     assert "install NVIDIA's driver" in first
-    assert not any("a GPU is there" in line for line in others)
-    # Who hides the GPU knows of it.
+    assert not any("cannot use the GPU" in line for line in others)
+    # A GPU that the user has hidden is not reported.
     hidden = run(pattern, CUDA_VISIBLE_DEVICES="-1")
     assert len(hidden) == 1
     assert hidden[0].startswith("error: ")
 
 
 @pytest.mark.medium
-def test_without_a_gpu_nothing_is_said(tmp_path):
-    (said,) = run(tmp_path / "nvidia[0-9]*")
-    assert said.startswith("error: ")
+def test_reports_nothing_without_a_gpu(tmp_path):
+    (message,) = run(tmp_path / "nvidia[0-9]*")
+    assert message.startswith("error: ")

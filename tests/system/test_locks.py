@@ -1,4 +1,4 @@
-"""Who holds a folder keeps others out of it, until the process ends."""
+"""Tests of folder locks within and between processes and machines."""
 
 import os
 import shutil
@@ -29,24 +29,24 @@ with shared_lock(Path(sys.argv[1])):
 """
 
 
-def test_a_second_one_is_told(tmp_path):
-    class TakenError(Exception):
+def test_exclusive_lock_reports_a_second_holder(tmp_path):
+    class LockedError(Exception):
         pass
 
-    def taken():
-        raise TakenError
+    def raise_locked():
+        raise LockedError
 
     with (
-        exclusive_lock(tmp_path, taken),
-        pytest.raises(TakenError),
-        exclusive_lock(tmp_path, taken),
+        exclusive_lock(tmp_path, raise_locked),
+        pytest.raises(LockedError),
+        exclusive_lock(tmp_path, raise_locked),
     ):
         pass
-    with exclusive_lock(tmp_path, taken):
+    with exclusive_lock(tmp_path, raise_locked):
         pass
 
 
-def test_readers_share_a_folder_and_keep_it_from_being_removed(tmp_path):
+def test_shared_locks_exclude_an_exclusive_lock(tmp_path):
     with (
         shared_lock(tmp_path),
         shared_lock(tmp_path),
@@ -58,29 +58,27 @@ def test_readers_share_a_folder_and_keep_it_from_being_removed(tmp_path):
         assert not second
 
 
-def test_a_folder_that_is_gone_cannot_be_read(tmp_path):
+def test_shared_lock_rejects_a_missing_folder(tmp_path):
     with pytest.raises(FileNotFoundError), shared_lock(tmp_path / "absent"):
         pass
 
 
-def test_a_folder_that_was_exchanged_is_not_mistaken_for_the_old_one(
-    tmp_path, monkeypatch
-):
-    """As when a reader waits for the lock of somebody who removes the folder."""
+def test_shared_lock_detects_a_replaced_folder(tmp_path, monkeypatch):
+    """Replaces the folder while the reader waits for its lock."""
     folder = tmp_path / "step"
     folder.mkdir()
 
-    def exchanged(descriptor, operation):
-        # The old one stays, so that the new one cannot get its number.
+    def replace(descriptor, operation):
+        # Keeping the old folder prevents the reuse of its inode number.
         folder.rename(tmp_path / "old")
         folder.mkdir()
 
-    monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", exchanged)
+    monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", replace)
     with pytest.raises(FileNotFoundError), shared_lock(folder):
         pass
 
 
-def test_nothing_is_left_of_a_reader_that_was_killed(tmp_path):
+def test_a_killed_reader_releases_its_lock(tmp_path):
     arguments = [sys.executable, "-c", HOLD, str(tmp_path)]
     reader = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     with reader:
@@ -92,13 +90,11 @@ def test_nothing_is_left_of_a_reader_that_was_killed(tmp_path):
         assert free
 
 
-def test_where_there_are_no_locks_folders_are_read_and_removed_all_the_same(
-    tmp_path, monkeypatch
-):
-    def refused(descriptor, operation):
+def test_works_on_file_systems_without_locks(tmp_path, monkeypatch):
+    def unsupported(descriptor, operation):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", refused)
+    monkeypatch.setattr("t2t_repro.system.locks.fcntl.flock", unsupported)
     with shared_lock(tmp_path):
         pass
     with exclusive_lock(tmp_path, pytest.fail) as has_locks:
@@ -108,69 +104,76 @@ def test_where_there_are_no_locks_folders_are_read_and_removed_all_the_same(
         shutil.rmtree(tmp_path)
 
 
-class TakenError(Exception):
-    """The folder is another machine's."""
+class LockedError(Exception):
+    """Raised when another machine holds the lock."""
 
 
-def taken():
-    raise TakenError
+def raise_locked():
+    raise LockedError
 
 
 @pytest.fixture
-def said(monkeypatch):
-    """What is told; files are renewed five times a second."""
+def messages(monkeypatch):
+    """List for the logged messages; also shortens the heartbeat to 0.2 s."""
     monkeypatch.setattr(locks, "BEAT_SECONDS", 0.2)
     return []
 
 
-def test_another_machine_is_kept_out_while_one_is_there(tmp_path, said):
-    with heartbeat_lock(tmp_path, "one 1", said.append, taken):
-        with pytest.raises(TakenError), heartbeat_lock(tmp_path, "two", print, taken):
+def test_heartbeat_lock_excludes_other_machines(tmp_path, messages):
+    with heartbeat_lock(tmp_path, "one 1", messages.append, raise_locked):
+        with (
+            pytest.raises(LockedError),
+            heartbeat_lock(tmp_path, "two", print, raise_locked),
+        ):
             pass
-        another = heartbeat_lock(tmp_path, "two 2", said.append, taken)
-        with pytest.raises(TakenError), another:
+        another = heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked)
+        with pytest.raises(LockedError), another:
             pass
-    assert said == [f"one holds {tmp_path}; looking for 1 s whether it is still there"]
+    assert messages == [
+        f"one has locked {tmp_path}; waiting 1 s to see whether it is still running"
+    ]
     assert list(tmp_path.iterdir()) == []
-    with heartbeat_lock(tmp_path, "two 2", said.append, taken):
+    with heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked):
         pass
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
-def test_what_a_dead_machine_left_is_taken_over_and_its_own_at_once(tmp_path, said):
+def test_takes_over_stale_locks_and_its_own_at_once(tmp_path, messages):
     (tmp_path / locks.SIGN).write_text("one 1")
-    with heartbeat_lock(tmp_path, "one 1", said.append, taken):
-        assert said == []
+    with heartbeat_lock(tmp_path, "one 1", messages.append, raise_locked):
+        assert messages == []
         (tmp_path / locks.SIGN).write_text("another has it now")
     assert (tmp_path / locks.SIGN).exists()
-    with heartbeat_lock(tmp_path, "two 2", said.append, taken):
-        assert len(said) == 1
+    with heartbeat_lock(tmp_path, "two 2", messages.append, raise_locked):
+        assert len(messages) == 1
         assert (tmp_path / locks.SIGN).read_text() == "two 2"
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("left", [None, "dead 0"])
-def test_of_many_machines_at_the_same_moment_one_gets_in(tmp_path, said, left):
-    if left is not None:
-        (tmp_path / locks.SIGN).write_text(left)
+@pytest.mark.parametrize("stale", [None, "dead 0"])
+def test_only_one_of_many_machines_gets_the_lock(tmp_path, messages, stale):
+    if stale is not None:
+        (tmp_path / locks.SIGN).write_text(stale)
     start, inside = threading.Barrier(12), []
 
-    def come(number):
+    def enter(number):
         start.wait()
         try:
-            with heartbeat_lock(tmp_path, f"machine {number}", said.append, taken):
+            with heartbeat_lock(
+                tmp_path, f"machine {number}", messages.append, raise_locked
+            ):
                 inside.append(number)
                 time.sleep(2)
                 assert inside == [number]
-        except TakenError:
+        except LockedError:
             return
 
     with ThreadPoolExecutor(12) as threads:
-        list(threads.map(come, range(12)))
+        list(threads.map(enter, range(12)))
     assert len(inside) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_machine_has_one_name_until_it_starts_anew():
+def test_machine_name_is_stable():
     assert locks.this_machine() == locks.this_machine()
     assert locks.this_machine().startswith(os.uname().nodename)

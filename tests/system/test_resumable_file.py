@@ -1,4 +1,4 @@
-"""A file that goes on: after errors, kills and full disks, and never on other work."""
+"""Tests of resumable files: errors, killed processes, full disks, other inputs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ NAMES = ["out.txt.partial", "out.txt.partial.journal"]
 
 
 class StoppedError(Exception):
-    """What interrupts a test."""
+    """Raised to interrupt the writing of a file."""
 
 
 def write(path, *pieces, identity=IDENTITY, stop=False):
-    """Appends pieces; returns the state that was found."""
+    """Appends pieces to a file; returns the state at its opening."""
     with resumable_file(path, identity) as file:
-        found = dict(file.state)
+        state = dict(file.state)
         for piece in pieces:
             file.append(piece, {"lines": file.state.get("lines", 0) + 1})
         if stop:
             raise StoppedError
-    return found
+    return state
 
 
 def interrupt(path, *pieces):
@@ -43,7 +43,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def refused(path, words, identity=IDENTITY):
+def assert_rejected(path, words, identity=IDENTITY):
     before = contents(path.parent)
     with pytest.raises(UserError, match=words), resumable_file(path, identity):
         pytest.fail("it was opened")
@@ -55,7 +55,7 @@ def path(tmp_path):
     return tmp_path / "out.txt"
 
 
-def test_a_file_gets_its_name_when_it_is_whole(path):
+def test_a_file_is_renamed_when_it_is_complete(path):
     path.write_text("old")
     with resumable_file(path, IDENTITY) as file:
         file.append("zwölf\n", {})
@@ -69,7 +69,7 @@ def test_a_text_without_pieces_is_an_empty_file(path):
     assert contents(path.parent) == {"out.txt": b""}
 
 
-def test_an_interrupted_text_goes_on_with_its_state(path):
+def test_resumes_an_interrupted_text_with_its_state(path):
     interrupt(path, "1\n", "2\n")
     assert sorted(os.listdir(path.parent)) == NAMES
     assert (path.parent / NAMES[0]).read_bytes() == b"1\n2\n"
@@ -78,17 +78,17 @@ def test_an_interrupted_text_goes_on_with_its_state(path):
     assert contents(path.parent) == {"out.txt": b"1\n2\n3\n"}
 
 
-def test_ctrl_c_right_after_a_piece_was_written_knows_of_the_piece(path, monkeypatch):
-    """The second time that data are forced to disk it is the journal's line."""
+def test_ctrl_c_after_a_write_keeps_the_new_state(path, monkeypatch):
+    """Interrupts the second fsync, which belongs to the journal's record."""
     forced = []
 
-    def interrupted_at_the_second(descriptor):
+    def interrupt_the_second(descriptor):
         forced.append(descriptor)
         if len(forced) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), resumable_file(path, IDENTITY) as file:
-        monkeypatch.setattr(os, "fsync", interrupted_at_the_second)
+        monkeypatch.setattr(os, "fsync", interrupt_the_second)
         try:
             file.append("1\n", {"lines": 1})
         finally:
@@ -98,7 +98,7 @@ def test_ctrl_c_right_after_a_piece_was_written_knows_of_the_piece(path, monkeyp
     assert contents(path.parent) == {"out.txt": b"1\n2\n"}
 
 
-def test_a_killed_process_leaves_whole_lines_and_the_next_goes_on(path):
+def test_resumes_after_a_killed_process(path):
     code = (
         "import os, signal, sys\n"
         "from t2t_repro.system.resumable_file import resumable_file\n"
@@ -115,7 +115,7 @@ def test_a_killed_process_leaves_whole_lines_and_the_next_goes_on(path):
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"bytes": 400, "sta'])
-def test_what_was_being_written_when_it_was_killed_is_written_again(path, torn):
+def test_drops_incomplete_pieces_and_records(path, torn):
     interrupt(path, "1\n")
     for name, rest in zip(NAMES, (b"2\nhal", torn), strict=True):
         with open(path.parent / name, "ab") as file:
@@ -125,56 +125,58 @@ def test_what_was_being_written_when_it_was_killed_is_written_again(path, torn):
     assert contents(path.parent) == {"out.txt": b"1\n2\n3\n"}
 
 
-def test_texts_of_different_things_are_not_mixed(path):
+def test_rejects_another_identity(path):
     interrupt(path, "1\n")
-    refused(
+    assert_rejected(
         path,
-        "begun otherwise: --beam_size 4 there, 2 here; ",
+        "cannot resume .*: --beam_size was 4, is now 2; ",
         IDENTITY | {"--beam_size": 2},
     )
-    refused(path, r"--nbest None there, 3 here", IDENTITY | {"--nbest": 3})
-    refused(path, r"--beam_size 4 there, None here", {"input": IDENTITY["input"]})
+    assert_rejected(path, r"--nbest was None, is now 3", IDENTITY | {"--nbest": 3})
+    assert_rejected(
+        path, r"--beam_size was 4, is now None", {"input": IDENTITY["input"]}
+    )
     assert write(path, "2\n") == {"lines": 1}
 
 
-def test_a_person_who_removes_the_text_begins_anew(path):
+def test_starts_over_when_the_partial_text_is_removed(path):
     interrupt(path, "1\n")
     (path.parent / NAMES[0]).unlink()
     assert write(path, "2\n", identity={"input": "other"}) == {}
     assert contents(path.parent) == {"out.txt": b"2\n"}
 
 
-def test_a_file_of_somebody_else_is_not_touched(path):
+def test_rejects_a_partial_file_without_a_journal(path):
     (path.parent / NAMES[0]).write_text("mine\n")
-    refused(path, r"out\.txt\.partial is in the way")
+    assert_rejected(path, r"out\.txt\.partial: its journal .* is missing")
 
 
 @pytest.mark.parametrize("journal", [b"", b"nonsense\n", b'{"input": "torn"'])
-def test_a_damaged_journal_is_refused(path, journal):
+def test_rejects_a_damaged_journal(path, journal):
     interrupt(path, "1\n")
     (path.parent / NAMES[1]).write_bytes(journal)
-    refused(path, "do not agree; remove it")
+    assert_rejected(path, "does not match its journal")
 
 
-def test_a_text_that_lost_lines_is_refused(path):
+def test_rejects_a_text_that_lost_lines(path):
     interrupt(path, "1\n2\n")
     (path.parent / NAMES[0]).write_bytes(b"1\n")
-    refused(path, "do not agree; remove it")
+    assert_rejected(path, "does not match its journal")
 
 
-def test_two_processes_do_not_write_one_file(path):
+def test_rejects_a_second_writer(path):
     with resumable_file(path, IDENTITY) as file:
-        refused(path, "is being written by another process")
+        assert_rejected(path, "is being written by another process")
         file.append("1\n", {})
     assert contents(path.parent) == {"out.txt": b"1\n"}
 
 
-def test_a_missing_folder_is_refused(tmp_path):
+def test_rejects_a_missing_folder(tmp_path):
     with pytest.raises(UserError, match=r"cannot write .*absent/out\.txt: No such"):
         write(tmp_path / "absent" / "out.txt")
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(path):
+def test_writes_to_the_target_of_a_link(path):
     link = path.parent / "link.txt"
     link.symlink_to("out.txt")
     write(link, "1\n")
@@ -182,14 +184,14 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(path):
     assert path.read_text() == "1\n"
 
 
-def test_the_journal_holds_no_more_than_a_short_line_for_each_piece(path):
+def test_the_journal_holds_one_short_line_per_piece(path):
     interrupt(path, *(["text " * 1000 + "\n"] * 50))
     lines = (path.parent / NAMES[1]).read_bytes().splitlines()
     assert len(lines) == 51
     assert json.loads(lines[-1]) == {"bytes": 50 * 5001, "state": {"lines": 50}}
 
 
-def test_a_full_disk_is_one_line_and_with_more_room_it_goes_on(tmp_path):
+def test_reports_a_full_disk_and_resumes_with_more_space(tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small disk")
     disk = tmp_path / "disk"
@@ -199,14 +201,14 @@ def test_a_full_disk_is_one_line_and_with_more_room_it_goes_on(tmp_path):
         pytest.skip("this machine does not let root mount a small disk")
     try:
         path, piece = disk / "out.txt", "text\n" * 1000
-        with pytest.raises(UserError) as refused:
+        with pytest.raises(UserError) as error:
             write(path, *([piece] * 20))
         full = "cannot write .*out.txt.partial: No space left on device"
-        refused.match(full)
+        error.match(full)
         more = ["mount", "-o", "remount,size=1m", str(disk)]
         subprocess.run(more, check=True)
-        kept = json.loads((disk / NAMES[1]).read_bytes().splitlines()[-1])
-        lines = kept["state"]["lines"]
+        last = json.loads((disk / NAMES[1]).read_bytes().splitlines()[-1])
+        lines = last["state"]["lines"]
         assert 0 < lines < 20
         assert write(path, *([piece] * (20 - lines))) == {"lines": lines}
         assert contents(disk) == {"out.txt": (piece * 20).encode()}

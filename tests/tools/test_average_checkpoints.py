@@ -32,4 +32,4 @@ def test_it_averages_what_it_is_given_and_nothing_else(tmp_path):
     refused = run(first, "--output_dir", str(tmp_path / "all"))
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
-    assert "is there and no checkpoint" in refused.stderr
+    assert "exists and is not a checkpoint" in refused.stderr

@@ -1,17 +1,15 @@
-"""Freezes a small training: later revisions go on with it to the same losses.
+"""Freezes a small training, which later revisions must resume with the same losses.
 
-For a new release, in an environment that has the release's dependencies:
+Run it for a new release in an environment with the release's dependencies:
 
     PYTHONPATH=CHECKOUT_OF_THE_RELEASE python tests/training/freeze_training.py NAME
 
-writes `tests/data/continued_training/NAME`, NAME being the release's version or
-revision: `data/` (text and encoded shards), `model/` (a model directory as a process
-leaves it that is killed after update 20, a full state in it) and `losses.json` (of the
-ten updates that follow, made by a process of its own).
+It writes `tests/data/continued_training/NAME`, where NAME is the version or revision:
+`data/` (text and encoded shards), `model/` (the model directory of a process killed
+after step 20) and `losses.json` (losses of the next ten steps, from a second process).
 
-Only the public command is run, so that the file works whatever the modules of the
-release are called. Losses are read where a training keeps those of updates that it
-has not reported yet, every digit of them: in the next checkpoint's description.
+It runs only the public command, so it works with any module layout. It reads the losses
+in full precision from the next checkpoint, which contains those since the last report.
 """
 
 import json
@@ -30,11 +28,11 @@ LOSSES = "losses.json"
 STOPPED_AT = 20
 CHECKPOINT_STEPS = 10
 COMPARED = range(STOPPED_AT + 1, STOPPED_AT + CHECKPOINT_STEPS + 1)
-# One more: at its last update a training reports, and keeps no losses.
+# One more step, because the last step reports the losses and so removes them.
 TRAIN_STEPS = COMPARED[-1] + 1
 
-# One or two parts to a batch, eight batches to an epoch, every kind of dropout. The
-# warm-up is longer than the training: a model so young is not translated with.
+# One or two micro-batches per batch, eight batches per epoch, all kinds of dropout. The
+# warm-up is longer than the training, so no text is translated.
 HPARAMS = f"""\
 base: base
 problem: files
@@ -63,57 +61,57 @@ SIZES = {"train": 90, "val": 8, "test": 4}
 
 
 def train(data: Path, model: Path, hparams: str | Path, train_steps: int) -> str:
-    """Runs `python -m t2t_repro.train` to its end, on a processor alone.
+    """Runs `python -m t2t_repro.train` on the CPU.
 
-    There a batch is divided alike whatever the number of cores; on a GPU it is not
-    divided, and dropout's masks are others.
+    On a CPU, the division of a batch does not depend on the number of cores. A GPU does
+    not divide it, which changes dropout's masks.
 
     Args:
-        data: the folder of the text.
-        model: the model directory.
-        hparams: the set, or its file.
-        train_steps: the last update.
+        data: Folder of the text.
+        model: Model directory.
+        hparams: Name or file of the hyper-parameter set.
+        train_steps: Last step.
 
     Returns:
-        What it said.
+        The command's standard error.
 
     Raises:
-        RuntimeError: the command failed.
+        RuntimeError: The command failed.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [
             *(sys.executable, "-m", "t2t_repro.train", "--json"),
             *("--hparams", str(hparams), "--train_steps", str(train_steps)),
             *("--data_dir", str(data), "--model_dir", str(model)),
         ],
-        # The current folder's own t2t_repro would come before PYTHONPATH's.
+        # A t2t_repro in the current folder would take precedence over PYTHONPATH.
         cwd=data,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,
         encoding="utf-8",
     )
-    if done.returncode:
-        raise RuntimeError(f"the training failed:\n{done.stderr[-4000:]}")
-    return done.stderr
+    if result.returncode:
+        raise RuntimeError(f"the training failed:\n{result.stderr[-4000:]}")
+    return result.stderr
 
 
-def go_on(folder: Path) -> tuple[dict[str, Any], str]:
-    """Goes on with a copy of a frozen training.
+def resume(folder: Path) -> tuple[dict[str, Any], str]:
+    """Resumes a copy of a frozen training.
 
     Args:
-        folder: the copy, which is changed: it holds `data` and `model`.
+        folder: Copy with `data` and `model`; it is modified.
 
     Returns:
-        What `losses.json` has beside its source: `steps`, and of each of them `loss`
-        (nats), `gradient_norm`, `learning_rate` and `target_tokens`; `logged`, the
-        row of the training log, whose loss, share and norm are means over all
-        updates since the first. And what the command said.
+        The values of `losses.json`: `steps`, and for each step `loss` (nats),
+        `gradient_norm`, `learning_rate` and `target_tokens`; `logged`, the row of the
+        training log, with means over all steps since the first. Second, the command's
+        standard error.
     """
     model = folder / "model"
-    said = train(folder / "data", model, model / "hparams.yaml", TRAIN_STEPS)
-    kept = model / "checkpoints" / f"step-{COMPARED[-1]:08d}" / "checkpoint.json"
-    # Loss, tokens, share of tokens, norm and rate of every update so far.
-    rows = json.loads(kept.read_text(encoding="utf-8"))["unreported"]
+    output = train(folder / "data", model, model / "hparams.yaml", TRAIN_STEPS)
+    meta = model / "checkpoints" / f"step-{COMPARED[-1]:08d}" / "checkpoint.json"
+    # Loss, tokens, token ratio, norm and rate of each step so far.
+    rows = json.loads(meta.read_text(encoding="utf-8"))["unreported"]
     assert len(rows) == COMPARED[-1]
     loss, tokens, _, norm, rate = zip(*rows[STOPPED_AT:], strict=True)
     names, values = (
@@ -122,7 +120,7 @@ def go_on(folder: Path) -> tuple[dict[str, Any], str]:
     )
     logged = dict(zip(names, map(float, values), strict=True))
     del logged["target_tokens_per_second"]
-    found = {
+    losses = {
         "steps": list(COMPARED),
         "loss": loss,
         "gradient_norm": norm,
@@ -130,47 +128,47 @@ def go_on(folder: Path) -> tuple[dict[str, Any], str]:
         "target_tokens": tokens,
         "logged": logged,
     }
-    return found, said
+    return losses, output
 
 
 def freeze(name: str, parent: Path = FROZEN) -> Path:
-    """Makes a frozen training with the revision that `import t2t_repro` finds.
+    """Creates a frozen training with the importable revision of t2t_repro.
 
     Args:
-        name: what the folder is called.
-        parent: where it goes.
+        name: Name of the new folder.
+        parent: Parent folder.
 
     Returns:
-        The folder, which is new.
+        The new folder.
 
     Raises:
-        FileExistsError: there is one of that name.
+        FileExistsError: The folder exists.
     """
     folder = parent / name
     with tempfile.TemporaryDirectory() as temporary:
-        made = Path(temporary) / name
-        write_text(made / "data")
-        hparams = made / "set.yaml"
+        work = Path(temporary) / name
+        write_text(work / "data")
+        hparams = work / "set.yaml"
         hparams.write_text(HPARAMS, encoding="utf-8")
-        # A full state is kept of the newest two checkpoints: updates 20 and 21.
-        train(made / "data", made / "model", hparams, STOPPED_AT + 1)
+        # The newest two checkpoints, of steps 20 and 21, have optimizer state.
+        train(work / "data", work / "model", hparams, STOPPED_AT + 1)
         hparams.unlink()
-        leave_as_killed(made / "model")
-        shutil.copytree(made, folder)
-        found, _ = go_on(made)
+        remove_later_files(work / "model")
+        shutil.copytree(work, folder)
+        losses, _ = resume(work)
     source = (
         f"revision {name}, TensorFlow {metadata.version('tensorflow')}, CPU: "
         f"python tests/training/freeze_training.py {name}"
     )
-    text = json.dumps({"source": source, **found}, indent=1) + "\n"
+    text = json.dumps({"source": source, **losses}, indent=1) + "\n"
     (folder / LOSSES).write_text(text, encoding="utf-8")
     return folder
 
 
-def leave_as_killed(model: Path) -> None:
-    """Leaves of a model directory what one has that was killed after update 20.
+def remove_later_files(model: Path) -> None:
+    """Reduces a model directory to that of a process killed after step 20.
 
-    And that was moved: nothing in it tells of the machine that made it.
+    Also removes all references to the machine.
     """
     for path in (model / "checkpoints").iterdir():
         if path.name != f"step-{STOPPED_AT:08d}":
@@ -186,18 +184,18 @@ def leave_as_killed(model: Path) -> None:
 
 
 def write_text(folder: Path) -> None:
-    """Writes `train.en`, `train.de` and so on: made-up words for made-up numbers.
+    """Writes a synthetic corpus, `train.en`, `train.de` and so on.
 
-    Targets say the numbers of the source, each in another way, from the last to the
-    first.
+    Sentences are numbers spelled with invented syllables. A target is the source's
+    numbers with other syllables in reverse order.
     """
     folder.mkdir(parents=True)
     first = 0
     for split, size in SIZES.items():
         rows = [numbers(row) for row in range(first, first + size)]
         first += size
-        sources = [" ".join(spelled(n, "kmpt", "aiou") for n in row) for row in rows]
-        targets = [" ".join(spelled(n, "bdgz", "eioy") for n in row) for row in rows]
+        sources = [" ".join(spell(n, "kmpt", "aiou") for n in row) for row in rows]
+        targets = [" ".join(spell(n, "bdgz", "eioy") for n in row) for row in rows]
         targets = [" ".join(reversed(line.split(" "))) for line in targets]
         for lang, lines in (("en", sources), ("de", targets)):
             text = "".join(f"{line}\n" for line in lines)
@@ -205,12 +203,12 @@ def write_text(folder: Path) -> None:
 
 
 def numbers(row: int) -> list[int]:
-    """Returns one to six numbers below 256, other ones for every row."""
+    """Returns one to six numbers below 256, different for each row."""
     return [(row * row + 37 * row * place + 11) % 251 for place in range(1 + row % 6)]
 
 
-def spelled(number: int, consonants: str, vowels: str) -> str:
-    """Spells a number to the base of 16 as syllables, the last digit last."""
+def spell(number: int, consonants: str, vowels: str) -> str:
+    """Spells a number in base 16, with one syllable per digit."""
     digits = [number] if number < 16 else [number // 16, number % 16]
     return "".join(consonants[digit // 4] + vowels[digit % 4] for digit in digits)
 

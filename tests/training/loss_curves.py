@@ -1,9 +1,9 @@
-"""Records the loss curves of two short trainings.
+"""Records the loss curves of two short trainings on the CPU.
 
     python -m tests.training.loss_curves
 
-writes `tests/data/loss_curves.json`, which belongs into the commit that changes what is
-learnt: the review shows by how much. The public command alone is run, on a processor.
+It writes `tests/data/loss_curves.json`. Include this file in a commit that changes
+training, so that the review shows the difference.
 """
 
 import json
@@ -14,31 +14,31 @@ from pathlib import Path
 from tests.training import freeze_training
 
 CURVES = freeze_training.FROZEN.parent / "loss_curves.json"
-# Three rows of the training log, each of 50 updates; fewer updates than the warm-up's,
-# so that no model is averaged and scored.
+# Three rows of the training log with 50 steps each. The warm-up is longer, so the model
+# is not scored.
 TRAIN_STEPS = 150
 COLUMNS = ("step", "loss", "learning_rate", "token_share")
 NAMES = ("without_dropout", "with_dropout")
 
 WITHOUT_DROPOUT = "tiny,dropout=0,tokens_per_batch=512,eval_steps=0"
-"""The quick start's set on the built-in corpus, smaller batches, nothing random."""
+"""The quick start's set on the built-in corpus, with smaller batches, no dropout."""
 
 WITH_DROPOUT = freeze_training.HPARAMS.replace(
     "warmup_steps: 40", f"warmup_steps: {TRAIN_STEPS + 1}"
 )
-"""A very small post-norm model on made-up words, every kind of dropout."""
+"""A very small post-norm model on invented words, with all kinds of dropout."""
 
 
 def curve(name: str, folder: Path) -> list[dict[str, float]]:
-    """Trains in an empty folder.
+    """Trains a model and returns its loss curve.
 
     Args:
-        name: one of `NAMES`.
-        folder: gets data and model.
+        name: One of `NAMES`.
+        folder: Empty folder for data and model.
 
     Returns:
-        Of every row of the training log `COLUMNS`: means over 50 updates, loss in nats
-        per target token.
+        `COLUMNS` of each row of the training log: means over 50 steps, loss in nats per
+        target token.
     """
     data, hparams = folder / "data", WITHOUT_DROPOUT
     if name == "with_dropout":
@@ -54,7 +54,7 @@ def curve(name: str, folder: Path) -> list[dict[str, float]]:
 
 
 def record() -> None:
-    """Writes `CURVES`."""
+    """Trains both models and writes the curves to `CURVES`."""
     curves = {}
     for name in NAMES:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""A small training begun at an earlier revision goes on with the same losses.
+"""Tests that a training of an earlier revision resumes with the same losses.
 
-`freeze_training.py` made what lies in `tests/data/continued_training`, a folder for
-each revision; it says how another is made.
+`freeze_training.py` creates the folders of `tests/data/continued_training`, one per
+revision.
 """
 
 import json
@@ -16,13 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in freeze_training.FROZEN.iterdir() if path.is_dir())
 MOST_BYTES = 100_000
 
-# Repeated, on one core or with the threads of sixteen, the ten losses and norms were
-# the same bits; with other instructions (SSE4.1, AVX2, without oneDNN) they differed by
-# 1e-7, a float32's last digit. One ten-thousandth of Adam's beta2 more or less changes
-# losses by 1e-4 within ten updates, another mask of dropout by 1e-3 at once.
+# The ten losses and norms are bit-identical with 1 and 16 threads, and differ by 1e-7
+# (float32 rounding) with other instructions (SSE4.1, AVX2, no oneDNN). A change of
+# Adam's beta2 by 1e-4 changes losses by 1e-4 within ten steps, and another dropout mask
+# changes them by 1e-3 at once.
 TOLERANCE = 1e-5
-# The last digit that the log has of a number of about one is the sixth, of norm and
-# share the fourth.
+# The log has six decimals for the loss, and four for norm and token ratio.
 LOGGED = {"abs": 2e-4, "rel": 1e-6}
 
 frozen_trainings = pytest.mark.parametrize(
@@ -32,53 +31,51 @@ frozen_trainings = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def this_checkout(monkeypatch):
-    """Processes take this checkout's package, whatever is installed."""
+    """Makes subprocesses import the package from this checkout."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def recorded(folder):
+def read_losses(folder):
     return json.loads((folder / freeze_training.LOSSES).read_text(encoding="utf-8"))
 
 
-def assert_same_losses(found, expected):
-    assert found["steps"] == expected["steps"]
-    assert list(found["target_tokens"]) == expected["target_tokens"]
+def assert_same_losses(actual, expected):
+    assert actual["steps"] == expected["steps"]
+    assert list(actual["target_tokens"]) == expected["target_tokens"]
     for name in ("learning_rate", "loss", "gradient_norm"):
-        assert found[name] == pytest.approx(expected[name], rel=TOLERANCE), name
-    assert found["logged"] == pytest.approx(expected["logged"], **LOGGED)
+        assert actual[name] == pytest.approx(expected[name], rel=TOLERANCE), name
+    assert actual["logged"] == pytest.approx(expected["logged"], **LOGGED)
 
 
-def test_there_is_a_frozen_training():
+def test_a_frozen_training_exists():
     assert "7ec88a7" in [folder.name for folder in FOLDERS]
 
 
 @frozen_trainings
-def test_a_frozen_training_is_small_and_tells_nothing_of_the_machine(frozen):
+def test_a_frozen_training_is_small_and_independent_of_the_machine(frozen):
     files = [path for path in frozen.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < MOST_BYTES
     meta = json.loads((frozen / "model" / "model.json").read_text(encoding="utf-8"))
     assert meta["data_dir"] == "data"
-    # Events are called after the machine.
+    # The names of event files contain the name of the machine.
     assert not (frozen / "model" / "tensorboard").exists()
 
 
 @pytest.mark.medium
 @frozen_trainings
-def test_a_training_begun_at_an_earlier_revision_goes_on_with_the_same_losses(
-    frozen, tmp_path
-):
+def test_resumes_an_earlier_revision_with_the_same_losses(frozen, tmp_path):
     copy = shutil.copytree(frozen, tmp_path / "copy")
-    found, said = freeze_training.go_on(copy)
-    assert f"going on from step {freeze_training.STOPPED_AT} in" in said
-    # Text, vocabulary and shards are used as they are.
-    assert "building" not in said
-    assert "encoding" not in said
-    assert_same_losses(found, recorded(frozen))
+    losses, output = freeze_training.resume(copy)
+    assert f"resuming from step {freeze_training.STOPPED_AT} in" in output
+    # The existing vocabulary and shards are used.
+    assert "building" not in output
+    assert "encoding" not in output
+    assert_same_losses(losses, read_losses(frozen))
 
 
 @pytest.mark.slow
-def test_this_revision_can_be_frozen_as_well(tmp_path):
+def test_freezes_this_revision(tmp_path):
     frozen = freeze_training.freeze("this", tmp_path)
-    expected = recorded(frozen)
-    found, _ = freeze_training.go_on(frozen)
-    assert_same_losses(found, expected)
+    expected = read_losses(frozen)
+    losses, _ = freeze_training.resume(frozen)
+    assert_same_losses(losses, expected)

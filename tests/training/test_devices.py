@@ -1,4 +1,4 @@
-"""What a device decides by itself is chosen once, fits, and is kept."""
+"""Tests of the resolution of "auto" hyper-parameters for a device."""
 
 import numpy as np
 import pytest
@@ -15,105 +15,106 @@ A100 = Gpus("A100", (8, 0), 40 * 10**9)
 V100 = Gpus("V100", (7, 0), 16 * 10**9)
 
 COMPILES = (
-    "XLA compiles each shape of a part when it first comes, up to a minute each: the "
-    "first updates are slow"
+    "XLA compiles each micro-batch shape on first use, up to a minute each: the first "
+    "steps are slow"
 )
 
 
-def resolved(asked, found, replicas=1, kept=None, accepted=()):
-    return devices.resolve_auto(asked, kept, accepted, replicas, found)
+def resolve(requested, gpus, replicas=1, earlier=None, accepted=()):
+    return devices.resolve_auto(requested, earlier, accepted, replicas, gpus)
 
 
-def test_on_a_cpu_everything_is_as_it_was_before_there_was_auto():
-    chosen, said = resolved(BIG, None)
+def test_a_cpu_has_fixed_defaults():
+    chosen, lines = resolve(BIG, None)
     assert chosen == BIG.replace(
         max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
     )
-    assert said == [
+    assert lines == [
         "max_tokens_per_device 4,096, rows_multiple 1, precision float32, xla false: "
         "chosen for a CPU"
     ]
-    assert resolved(chosen, None) == (chosen, [])
+    assert resolve(chosen, None) == (chosen, [])
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 8, 16])
-@pytest.mark.parametrize("found", [H100, A100, V100], ids=lambda one: one.name)
-def test_the_parts_of_a_batch_are_a_multiple_of_the_replicas_and_fit(found, replicas):
-    chosen, _ = resolved(BIG, found, replicas)
-    parts = 25_000 // chosen.tokens_per_part
-    assert parts % replicas == 0
-    assert chosen.tokens_per_part <= devices.tokens_that_fit(chosen, found.memory)
-    # Fewer parts would not fit, or would leave a device idle.
-    larger = 25_000 // (parts - replicas) if parts > replicas else None
-    assert larger is None or larger > devices.tokens_that_fit(chosen, found.memory)
+@pytest.mark.parametrize("gpus", [H100, A100, V100], ids=lambda gpus: gpus.name)
+def test_micro_batches_fit_and_are_a_multiple_of_the_replicas(gpus, replicas):
+    chosen, _ = resolve(BIG, gpus, replicas)
+    micro_batches = 25_000 // chosen.tokens_per_part
+    assert micro_batches % replicas == 0
+    limit = devices.tokens_that_fit(chosen, gpus.memory)
+    assert chosen.tokens_per_part <= limit
+    # The next smaller multiple of the replicas does not fit.
+    fewer = micro_batches - replicas
+    assert fewer <= 0 or 25_000 // fewer > limit
 
 
-def test_bfloat16_and_xla_are_for_gpus_that_have_bfloat16():
-    for found, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
-        chosen, said = resolved(BASE, found)
+def test_bfloat16_and_xla_need_a_gpu_with_bfloat16():
+    for gpus, precision, xla in ((A100, "bfloat16", True), (V100, "float32", False)):
+        chosen, lines = resolve(BASE, gpus)
         assert (chosen.precision, chosen.xla) == (precision, xla)
         assert chosen.rows_multiple == 8
-        assert f"chosen for {found.name} (compute capability" in said[0]
-        assert said[1:] == [COMPILES] * xla
-    asked = BASE.replace(precision="float32")
-    _, said = resolved(asked, A100)
-    tf32 = "products of float32 are TF32 on this GPU, TensorFlow's default"
-    assert said[1:] == [tf32, COMPILES]
+        assert f"chosen for {gpus.name} (compute capability" in lines[0]
+        assert lines[1:] == [COMPILES] * xla
+    requested = BASE.replace(precision="float32")
+    _, lines = resolve(requested, A100)
+    tf32 = "float32 matmuls use TF32 on this GPU (TensorFlow's default)"
+    assert lines[1:] == [tf32, COMPILES]
 
 
-@pytest.mark.parametrize(("updates", "xla"), [(49_999, False), (50_000, True)])
-def test_a_short_training_does_not_wait_for_a_compiler(updates, xla):
-    chosen, said = resolved(BASE.replace(train_steps=updates), H100)
+@pytest.mark.parametrize(("steps", "xla"), [(49_999, False), (50_000, True)])
+def test_xla_is_chosen_only_for_long_trainings(steps, xla):
+    chosen, lines = resolve(BASE.replace(train_steps=steps), H100)
     assert (chosen.precision, chosen.xla) == ("bfloat16", xla)
-    assert (COMPILES in said) == xla
-    # Asked for, it is done.
-    asked = BASE.replace(train_steps=updates, xla=True)
-    assert resolved(asked, H100)[0].xla
+    assert (COMPILES in lines) == xla
+    # An explicit setting takes precedence.
+    requested = BASE.replace(train_steps=steps, xla=True)
+    assert resolve(requested, H100)[0].xla
 
 
-def test_a_training_keeps_what_it_began_with_wherever_it_goes_on():
-    begun, _ = resolved(BIG, H100, 8)
-    assert begun.max_tokens_per_device == 3125
-    for found, replicas in ((None, 1), (V100, 2), (A100, 3)):
-        chosen, said = resolved(BIG, found, replicas, begun)
-        assert chosen == begun
-        assert said[0].endswith(": as this training began")
+def test_a_resumed_training_keeps_its_values_on_any_device():
+    earlier, _ = resolve(BIG, H100, 8)
+    assert earlier.max_tokens_per_device == 3125
+    for gpus, replicas in ((None, 1), (V100, 2), (A100, 3)):
+        chosen, lines = resolve(BIG, gpus, replicas, earlier)
+        assert chosen == earlier
+        assert lines[0].endswith(": kept from the start of this training")
     accepted = {"max_tokens_per_device"}
-    chosen, _ = resolved(BIG, H100, 2, begun, accepted)
-    assert chosen == begun.replace(max_tokens_per_device=12_500)
-    # An imported model was not begun anywhere yet.
-    assert resolved(BIG, H100, 8, kept=BIG)[0] == begun
+    chosen, _ = resolve(BIG, H100, 2, earlier, accepted)
+    assert chosen == earlier.replace(max_tokens_per_device=12_500)
+    # An imported model still has "auto" values.
+    assert resolve(BIG, H100, 8, earlier=BIG)[0] == earlier
 
 
-def test_where_memory_is_unknown_parts_are_those_of_a_cpu():
-    chosen, (said, _) = resolved(BIG, Gpus("GPU", (8, 0), None), 2)
-    # 25,000 in 8 parts: the fewest of at most 3,571 that two devices can share.
+def test_unknown_memory_uses_the_micro_batches_of_a_cpu():
+    chosen, (line, _) = resolve(BIG, Gpus("GPU", (8, 0), None), 2)
+    # 25,000 tokens need seven micro-batches of up to 3,571; two devices need eight.
     assert chosen.max_tokens_per_device == 3125
-    assert "memory unknown" in said
+    assert "memory unknown" in line
 
 
 @pytest.mark.parametrize(
-    ("positions", "counted"), [(3_570, 2.6), (12_480, 9.2), (24_990, 22.0)]
+    ("positions", "measured"), [(3_570, 2.6), (12_480, 9.2), (24_990, 22.0)]
 )
-def test_the_formula_is_near_what_a_compiler_for_a_gpu_counted(positions, counted):
-    """GB of temporaries of big in bfloat16 with XLA, widths of 30, as compiled."""
-    asked = BIG.replace(precision="bfloat16", xla=True)
-    found = positions * devices.bytes_per_position(asked, 30) / 1e9
-    assert found == pytest.approx(counted, rel=0.15)
-    assert devices.MARGIN * found > counted
+def test_bytes_per_position_agrees_with_xla(positions, measured):
+    """`measured` is in GB, from XLA's compiler for big in bfloat16 and length 30."""
+    requested = BIG.replace(precision="bfloat16", xla=True)
+    estimate = positions * devices.bytes_per_position(requested, 30) / 1e9
+    assert estimate == pytest.approx(measured, rel=0.15)
+    assert devices.MARGIN * estimate > measured
 
 
 @pytest.mark.parametrize(("gigabytes", "positions"), [(80, 25_000), (40, 12_500)])
-def test_big_has_room_for_the_parts_that_were_compiled(gigabytes, positions):
-    asked = BIG.replace(precision="bfloat16")
-    assert devices.tokens_that_fit(asked, gigabytes * 10**9) >= positions
+def test_tokens_that_fit_for_big(gigabytes, positions):
+    requested = BIG.replace(precision="bfloat16")
+    assert devices.tokens_that_fit(requested, gigabytes * 10**9) >= positions
 
 
 @pytest.mark.parametrize("share", [True, False])
-def test_the_weights_are_counted(share):
-    asked = hparams.load("tiny").replace(vocab_size=900, share_embeddings=share)
-    weights = named_variables(build_model(asked, 900)).values()
-    counted = sum(int(np.prod(one.shape)) for one in weights)
-    # Scales, offsets and the table of target spaces are left out.
-    told = devices.fixed_bytes(asked) / 32
-    assert told == pytest.approx(counted, rel=0.03)
+def test_fixed_bytes_agrees_with_the_weights(share):
+    requested = hparams.load("tiny").replace(vocab_size=900, share_embeddings=share)
+    weights = named_variables(build_model(requested, 900)).values()
+    size = sum(int(np.prod(weight.shape)) for weight in weights)
+    # The estimate ignores scales, offsets and the table of target spaces.
+    estimate = devices.fixed_bytes(requested) / 32
+    assert estimate == pytest.approx(size, rel=0.03)

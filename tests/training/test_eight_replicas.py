@@ -1,4 +1,4 @@
-"""Eight devices learn what one does, with as many parts, fewer, and far fewer."""
+"""Tests that training on eight replicas equals training on one device."""
 
 import io
 import json
@@ -13,8 +13,8 @@ from tests.run_command import ROOT
 from tests.sixteen_bits import needs
 
 PARTS = (8, 7, 3)
-# Three updates; the parts of a batch have one of two shapes.
-UPDATES = """
+# Runs three steps; micro-batches have one of two shapes.
+PROGRAM = """
 import json, sys
 import numpy as np
 import tensorflow as tf
@@ -28,12 +28,12 @@ from tests.training import toy
 replicas, parts, precision, xla = json.loads(sys.argv[1])
 chosen = strategy.choose("mirrored", replicas)
 fast.install()
-# Without dropout, for the rows of a part that is cut have masks of their own.
+# Without dropout, because the masks of a sliced micro-batch depend on the slicing.
 hparams = toy.HPARAMS.replace(
     dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0,
     max_tokens_per_device=16, precision=precision, xla=xla,
 )
-found = {}
+values = {}
 for count in parts:
     with chosen.scope(), mixed_precision(precision):
         model = toy.model(hparams)
@@ -41,29 +41,29 @@ for count in parts:
     for step in range(3):
         sides = [toy.rectangle(10 * step + i, rows=4 - i % 2) for i in range(count)]
         result = loop._update(pack(*sides), tf.constant(step)).numpy()
-        found[f"{count} result {step}"] = result
+        values[f"{count} result {step}"] = result
     for name, weight in loop.weights.items():
-        found[f"{count} {name}"] = weight.numpy()
-np.savez(sys.stdout.buffer, **found)
+        values[f"{count} {name}"] = weight.numpy()
+np.savez(sys.stdout.buffer, **values)
 """
 
 
 def updates(replicas, parts, precision, xla):
-    """Returns what every update reports and what weights become, by name."""
-    given = json.dumps([replicas, parts, precision, xla])
-    done = subprocess.run(
-        [sys.executable, "-c", UPDATES, given],
+    """Returns the results of all steps and the final weights, by name."""
+    settings = json.dumps([replicas, parts, precision, xla])
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM, settings],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    return dict(np.load(io.BytesIO(done.stdout)))
+    assert process.returncode == 0, process.stderr.decode()[-2000:]
+    return dict(np.load(io.BytesIO(process.stdout)))
 
 
 @pytest.mark.medium
-def test_in_float32():
+def test_float32_on_eight_replicas_equals_one():
     one, eight = (updates(replicas, PARTS, "float32", False) for replicas in (1, 8))
     assert len(one) > 60
     for name, expected in one.items():
@@ -72,11 +72,11 @@ def test_in_float32():
 
 @pytest.mark.slow
 @needs("bfloat16")
-def test_compiled_in_bfloat16():
+def test_compiled_bfloat16_on_eight_replicas_equals_one():
     one, eight = (updates(replicas, PARTS, "bfloat16", True) for replicas in (1, 8))
     for name, expected in one.items():
-        # Where parts are cut, sums over rows are rounded elsewhere, to eight bits; a
-        # bias is nothing but three updates, in which Adam divides gradient by gradient.
-        allowed = 2.0**-6 if name.startswith("3 ") else 1e-5
-        found = np.linalg.norm(eight[name] - expected) / np.linalg.norm(expected)
-        assert found <= allowed, name
+        # Slicing a micro-batch changes the rounding of sums over rows to eight bits.
+        # A bias is the sum of three Adam steps, so its relative error is theirs.
+        tolerance = 2.0**-6 if name.startswith("3 ") else 1e-5
+        error = np.linalg.norm(eight[name] - expected) / np.linalg.norm(expected)
+        assert error <= tolerance, name

@@ -1,6 +1,6 @@
-"""A training that was killed ends with the bits of one that was not.
+"""Tests that a killed and resumed training is bit-identical to an uninterrupted one.
 
-Each runs in a process of its own: strategies cannot be changed within one.
+Each training runs in its own process, because a process can have only one strategy.
 """
 
 import os
@@ -31,9 +31,9 @@ train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 
 
 def train(directory, name, kill_at):
-    """Trains ten steps, with dropout, and dies when it asks for a batch.
+    """Trains ten steps with dropout; kills itself when it requests batch `kill_at`.
 
-    A batch has three parts: one replica makes two, the other one.
+    A batch has three micro-batches, of which one replica computes two.
     """
     chosen = strategy.choose(name, 2 if name == "mirrored" else 0)
     assert chosen.num_replicas_in_sync == (2 if name == "mirrored" else 1)
@@ -49,7 +49,7 @@ def train(directory, name, kill_at):
     def batches(step):
         for number in count(step):
             if number == kill_at:
-                # The checkpoint of step 6 is written while the training goes on.
+                # The checkpoint of step 6 is written in the background.
                 while not (loop.checkpoint_dir / "step-00000006").exists():
                     time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -72,11 +72,11 @@ def finish(running):
 
 
 def tensors(checkpoint):
-    found = {}
+    values = {}
     for index in checkpoint.path.glob("*.index"):
         file = checkpoint.tensors(index.stem)
-        found |= {f"{index.stem}/{name}": file.read(name) for name in file.shapes()}
-    return found
+        values |= {f"{index.stem}/{name}": file.read(name) for name in file.shapes()}
+    return values
 
 
 def log(directory: Path):
@@ -86,12 +86,12 @@ def log(directory: Path):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", ["one_device", "mirrored"])
-def test_what_was_killed_goes_on_to_the_same_bits(tmp_path, name):
+def test_a_killed_training_resumes_bit_identically(tmp_path, name):
     running = process(tmp_path / "whole", name)
     killed = process(tmp_path / "killed", name, kill_at=8)
     assert finish(killed)[:2] == (-signal.SIGKILL, "from 0\n")
     assert finish(running)[0] == 0
-    # Steps 7 and 8 are made again; the log's mean is over all ten.
+    # Steps 7 and 8 are repeated; the log has the mean over all ten steps.
     status, out, errors = finish(process(tmp_path / "killed", name))
     assert (status, out) == (0, "from 6\n"), errors
     assert log(tmp_path / "killed") == log(tmp_path / "whole")
@@ -103,8 +103,8 @@ def test_what_was_killed_goes_on_to_the_same_bits(tmp_path, name):
     steps = []
     for one, other in pairs:
         steps.append(one.step)
-        expected, found = tensors(one), tensors(other)
-        assert expected.keys() == found.keys()
+        expected, actual = tensors(one), tensors(other)
+        assert expected.keys() == actual.keys()
         for tensor, value in expected.items():
-            np.testing.assert_array_equal(found[tensor], value, err_msg=tensor)
+            np.testing.assert_array_equal(actual[tensor], value, err_msg=tensor)
     assert steps == [3, 6, 9, 10]

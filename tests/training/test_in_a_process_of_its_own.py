@@ -1,4 +1,4 @@
-"""What is set for a whole process: XLA's log, and operations that repeat bits."""
+"""Tests of XLA compilation and deterministic operations, in subprocesses."""
 
 import json
 import os
@@ -12,8 +12,9 @@ from tests.run_command import ROOT
 
 pytestmark = pytest.mark.medium
 
-# Forty updates of two batches in turn, of two parts each; or of one batch.
-UPDATES = """
+# Runs forty steps: on one batch if deterministic, otherwise alternating between two.
+# Each batch has two micro-batches.
+PROGRAM = """
 import hashlib, json, sys
 import tensorflow as tf
 from t2t_repro import fast
@@ -48,11 +49,16 @@ print(json.dumps([float(loss), digest, sorted(pairs)]))
 
 
 def updates(replicas=1, xla=False, deterministic=False):
-    """Returns the last loss, a digest of the weights, shapes, and XLA's programs."""
-    done = subprocess.run(
-        [sys.executable, "-c", UPDATES, json.dumps([replicas, xla, deterministic])],
+    """Runs the program in a subprocess.
+
+    Returns:
+        The last loss, a digest of the weights, the shapes of each replica, and the
+        number of functions that XLA compiled.
+    """
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps([replicas, xla, deterministic])],
         cwd=ROOT,
-        # XLA's compiler logs each function that it is given.
+        # Makes XLA's compiler log each function.
         env={
             **os.environ,
             "PYTHONPATH": str(ROOT),
@@ -62,20 +68,20 @@ def updates(replicas=1, xla=False, deterministic=False):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    programs = len(re.findall("XlaCompiler::CompileFunction", done.stderr))
-    return *json.loads(done.stdout), programs
+    assert process.returncode == 0, process.stderr[-2000:]
+    functions = len(re.findall("XlaCompiler::CompileFunction", process.stderr))
+    return *json.loads(process.stdout), functions
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_xla_compiles_once_for_each_shape_that_a_replica_meets(replicas):
-    _, _, pairs, programs = updates(replicas, xla=True)
+def test_xla_compiles_once_per_shape_and_replica(replicas):
+    _, _, pairs, functions = updates(replicas, xla=True)
     shapes = {tuple(shape) for _, *shape in pairs}
-    assert 2 <= len(shapes) <= len(pairs) == programs
+    assert 2 <= len(shapes) <= len(pairs) == functions
 
 
 @pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_deterministic_operations_train_and_give_the_same_bits(xla):
+def test_deterministic_operations_are_bit_identical(xla):
     one, other = (updates(xla=xla, deterministic=True) for _ in range(2))
     assert one == other
-    assert 0 < one[0] < 3.4  # Chance is log(30).
+    assert 0 < one[0] < 3.4  # The loss of a uniform distribution is log(30).

@@ -1,4 +1,4 @@
-"""The loop goes on where it stopped, saves when due and stops when asked."""
+"""Tests of the training loop: resuming, saving, validating and stopping."""
 
 import io
 import os
@@ -20,21 +20,21 @@ from tests.training import toy
 
 
 def tensors(checkpoint):
-    """Returns everything a checkpoint holds, weights and moments."""
-    found = {}
+    """Returns all tensors of a checkpoint, weights and training state."""
+    values = {}
     for part in ("weights", "optimizer"):
         file = checkpoint.tensors(part)
-        found |= {f"{part}/{name}": file.read(name) for name in file.shapes()}
-    return found
+        values |= {f"{part}/{name}": file.read(name) for name in file.shapes()}
+    return values
 
 
-def untrained(directory, **changes):
-    """A loop whose updates cost nothing, to test what surrounds them."""
+def fake_loop(directory, **changes):
+    """Returns a loop whose steps compute nothing and report a constant result."""
     loop = toy.loop(directory, toy.HPARAMS.replace(**changes))
-    fine = StepResult(
+    result = StepResult(
         loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1
     )
-    loop._update = lambda *_: list(vars(fine).values())
+    loop._update = lambda *_: list(vars(result).values())
     return loop
 
 
@@ -42,8 +42,8 @@ def steps_saved(directory):
     return [c.step for c in checkpoints.list_checkpoints(directory)]
 
 
-def signalled(at, *signals):
-    """Batches that send this process signals while one of them is fetched."""
+def batches_with_signals(at, *signals):
+    """Yields batches; sends signals to this process before batch number `at`."""
     for step in count():
         if step == at:
             for number in signals:
@@ -52,14 +52,14 @@ def signalled(at, *signals):
 
 
 @pytest.mark.medium
-def test_three_steps_and_three_more_are_six_bit_for_bit(tmp_path):
-    """With dropout on: its masks are a function of the step."""
+def test_resuming_is_bit_identical(tmp_path):
+    """With dropout, whose masks depend on the step."""
     whole = toy.loop(tmp_path / "whole")
     assert whole.run(toy.batches, toy.monitor(), toy.never)
 
     half = toy.loop(tmp_path / "parts", toy.HPARAMS.replace(train_steps=3))
     assert half.run(toy.batches, toy.monitor(), toy.never)
-    # Other initial weights: all that counts must come out of the checkpoint.
+    # Other initial weights, so that all values must come from the checkpoint.
     rest = toy.loop(tmp_path / "parts")
     for weight in rest.weights.values():
         weight.assign(weight.numpy() + 1)
@@ -69,25 +69,25 @@ def test_three_steps_and_three_more_are_six_bit_for_bit(tmp_path):
     (one,) = checkpoints.list_checkpoints(tmp_path / "whole")
     other = checkpoints.list_checkpoints(tmp_path / "parts")[-1]
     assert one.step == other.step == 6
-    expected, found = tensors(one), tensors(other)
-    assert len(expected) == 3 * len(whole.weights) == len(found)
+    expected, actual = tensors(one), tensors(other)
+    assert len(expected) == 3 * len(whole.weights) == len(actual)
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
 
 
-def test_there_is_nothing_to_restore_at_first(tmp_path):
-    assert untrained(tmp_path).restore() == 0
+def test_restore_returns_0_without_checkpoints(tmp_path):
+    assert fake_loop(tmp_path).restore() == 0
 
 
-def test_a_checkpoint_of_another_model_is_refused(tmp_path):
-    untrained(tmp_path, d_ff=32).save()
-    with pytest.raises(UserError, match=r"step-00000000.*other hyper-parameters"):
-        untrained(tmp_path).restore()
+def test_rejects_a_checkpoint_of_another_model(tmp_path):
+    fake_loop(tmp_path, d_ff=32).save()
+    with pytest.raises(UserError, match=r"step-00000000.*use the hyper-parameters"):
+        fake_loop(tmp_path).restore()
 
 
 @pytest.fixture(scope="module")
 def saved_twice(tmp_path_factory):
-    """Checkpoints of steps 3 and 6 of a training, and its state at 6."""
+    """A folder with checkpoints of steps 3 and 6, and the tensors of step 6."""
     folder = tmp_path_factory.mktemp("saved")
     loop = toy.loop(folder, toy.HPARAMS.replace(checkpoint_steps=3))
     loop.run(toy.batches, toy.monitor(), toy.never)
@@ -116,7 +116,7 @@ def damage(checkpoint, name, fault):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
-def test_a_damaged_checkpoint_is_renamed_and_the_previous_one_restored(
+def test_resumes_from_the_checkpoint_before_a_damaged_one(
     saved_twice, tmp_path, name, fault
 ):
     original, _ = saved_twice
@@ -126,8 +126,9 @@ def test_a_damaged_checkpoint_is_renamed_and_the_previous_one_restored(
     loop, lines = toy.loop(folder), []
     assert loop.restore(lines.append) == 3
     assert len(lines) == 2
-    assert lines[0].startswith(f"damaged: {folder / 'step-00000006'}")
-    assert lines[1] == f"set aside as {folder / 'damaged-step-00000006'}"
+    assert lines[0].startswith(f"damaged checkpoint: {folder / 'step-00000006'}")
+    renamed = folder / "damaged-step-00000006"
+    assert lines[1] == f"renamed the damaged checkpoint to {renamed}"
 
 
 @pytest.mark.medium
@@ -146,31 +147,31 @@ def test_training_from_the_previous_checkpoint_ends_with_the_same_bits(
         np.testing.assert_array_equal(restored[tensor], value, err_msg=tensor)
 
 
-def test_without_a_whole_checkpoint_nothing_is_renamed(saved_twice, tmp_path):
+def test_renames_nothing_if_all_checkpoints_are_damaged(saved_twice, tmp_path):
     original, _ = saved_twice
     folder = tmp_path / "copy"
     shutil.copytree(original, folder)
     for path in folder.glob("*/optimizer.index"):
         path.unlink()
-    with pytest.raises(UserError, match="no whole checkpoint is left"):
+    with pytest.raises(UserError, match="cannot resume because the newest checkpoints"):
         toy.loop(folder).restore(print)
     assert steps_saved(folder) == [3, 6]
 
 
-def test_checkpoints_by_steps_and_one_at_the_end(tmp_path):
-    loop = untrained(tmp_path, checkpoint_steps=4, train_steps=10)
+def test_saves_every_few_steps_and_at_the_end(tmp_path):
+    loop = fake_loop(tmp_path, checkpoint_steps=4, train_steps=10)
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [4, 8, 10]
-    found = checkpoints.list_checkpoints(tmp_path)
-    assert [c.has_optimizer for c in found] == [False, True, True]
+    saved = checkpoints.list_checkpoints(tmp_path)
+    assert [c.has_optimizer for c in saved] == [False, True, True]
 
 
-def test_checkpoints_by_minutes(tmp_path, monkeypatch):
+def test_saves_every_few_minutes(tmp_path, monkeypatch):
     clock = SimpleNamespace(now=0.0)
     fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
     monkeypatch.setattr(checkpoint_writer, "time", fake)
-    loop = untrained(tmp_path, checkpoint_minutes=1.0, train_steps=7)
-    clock.now += 1000  # Building and restoring are no part of the first interval.
+    loop = fake_loop(tmp_path, checkpoint_minutes=1.0, train_steps=7)
+    clock.now += 1000  # Building and restoring do not count for the first interval.
 
     def batches(step):
         for number in count():
@@ -178,12 +179,12 @@ def test_checkpoints_by_minutes(tmp_path, monkeypatch):
             yield toy.batch(number)
 
     loop.run(batches, toy.monitor(), toy.never)
-    # A minute has passed with the third update of 25 s; the seventh is the last.
+    # The third step of 25 s exceeds a minute; step 7 is the last.
     assert steps_saved(tmp_path) == [3, 6, 7]
 
 
-def test_only_so_many_checkpoints_are_kept(tmp_path):
-    loop = untrained(
+def test_keeps_a_limited_number_of_checkpoints(tmp_path):
+    loop = fake_loop(
         tmp_path, checkpoint_steps=1, keep_checkpoints=2, average_last=2, train_steps=5
     )
     loop.run(toy.batches, toy.monitor(), toy.never)
@@ -193,15 +194,15 @@ def test_only_so_many_checkpoints_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("every", "expected"), [(4, [4, 8, 10]), (5, [5, 10]), (0, [10])]
 )
-def test_validation_keeps_its_schedule_and_ends_the_training(tmp_path, every, expected):
-    loop = untrained(tmp_path, eval_steps=every, train_steps=10)
-    asked = []
-    loop.run(toy.batches, toy.monitor(), asked.append)
-    assert asked == expected
+def test_validates_on_schedule_and_at_the_end(tmp_path, every, expected):
+    loop = fake_loop(tmp_path, eval_steps=every, train_steps=10)
+    validated = []
+    loop.run(toy.batches, toy.monitor(), validated.append)
+    assert validated == expected
 
 
-def test_the_last_state_is_saved_before_it_is_validated(tmp_path):
-    loop = untrained(tmp_path, train_steps=2)
+def test_saves_the_last_state_before_validating_it(tmp_path):
+    loop = fake_loop(tmp_path, train_steps=2)
     saved = []
     loop.run(
         toy.batches, toy.monitor(), lambda step: saved.extend(steps_saved(tmp_path))
@@ -209,69 +210,71 @@ def test_the_last_state_is_saved_before_it_is_validated(tmp_path):
     assert saved == [2]
 
 
-def test_batches_are_asked_for_from_the_step_reached(tmp_path):
-    untrained(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
-    loop = untrained(tmp_path, train_steps=4)
+def test_requests_batches_from_the_restored_step(tmp_path):
+    fake_loop(tmp_path, train_steps=2).run(toy.batches, toy.monitor(), toy.never)
+    loop = fake_loop(tmp_path, train_steps=4)
     loop.restore()
-    asked = []
+    starts = []
 
     def batches(step):
-        asked.append(step)
+        starts.append(step)
         return toy.batches(step)
 
     loop.run(batches, toy.monitor(), toy.never)
-    assert asked == [2]
+    assert starts == [2]
     assert loop.step == 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_stops(tmp_path, number):
     before = signal.getsignal(number)
-    loop = untrained(tmp_path)
-    done = loop.run(lambda step: signalled(3, number), toy.monitor(), toy.never)
-    assert not done
+    loop = fake_loop(tmp_path)
+    finished = loop.run(
+        lambda step: batches_with_signals(3, number), toy.monitor(), toy.never
+    )
+    assert not finished
     assert loop.step == 3
     assert steps_saved(tmp_path) == [3]
     assert signal.getsignal(number) is before
 
 
 def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
-    loop = untrained(tmp_path)
+    loop = fake_loop(tmp_path)
     twice = signal.SIGINT, signal.SIGINT
     with pytest.raises(KeyboardInterrupt):
-        loop.run(lambda step: signalled(2, *twice), toy.monitor(), toy.never)
+        loop.run(lambda step: batches_with_signals(2, *twice), toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == []
 
 
 @pytest.mark.parametrize("field", ["loss", "gradient_norm"])
-def test_a_loss_or_gradient_that_is_not_finite_is_told_with_its_pairs(tmp_path, field):
-    loop = untrained(tmp_path)
+def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
+    loop = fake_loop(tmp_path)
     values = dict(loss=1.0, tokens=9.0, token_ratio=0.9, gradient_norm=1.0, rate=0.1)
     results = iter([values, values, values | {field: float("nan")}, *[values] * 3])
     loop._update = lambda *_: list(next(results).values())
-    told = io.StringIO()
-    monitor = Monitor(None, 6, 0, told)
+    stream = io.StringIO()
+    monitor = Monitor(None, 6, 0, stream)
     pairs = {2: [7, 11]}
     assert loop.run(toy.batches, monitor, toy.never, pairs_of=pairs.__getitem__)
-    skipped, report = told.getvalue().splitlines()
+    skipped, report = stream.getvalue().splitlines()
     assert skipped.startswith("skipped: the loss of step 3 is ")
     assert skipped.endswith("; 1 skipped so far; sentence pairs 7, 11")
-    assert "loss 1.0000" in report  # The mean of the updates that were made.
+    assert "loss 1.0000" in report  # The mean excludes the skipped step.
 
 
-def test_ten_skipped_updates_in_a_row_stop_the_training(tmp_path):
-    """Nine do not; what is saved is from before."""
-    loop = untrained(tmp_path, train_steps=30, checkpoint_steps=5)
-    fine = [1.0, 9.0, 0.9, 1.0, 0.1]
-    bad = [float("inf"), *fine[1:]]
-    results = iter([*[fine] * 5, *[bad] * 9, fine, *[bad] * 10])
+def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
+    """Nine in a row do not; later states are not saved."""
+    loop = fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
+    good = [1.0, 9.0, 0.9, 1.0, 0.1]
+    bad = [float("inf"), *good[1:]]
+    results = iter([*[good] * 5, *[bad] * 9, good, *[bad] * 10])
     loop._update = lambda *_: next(results)
     with pytest.raises(UserError, match=r"step 25 is inf.*diverged"):
         loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [5, 10, 15, 20]
 
 
-def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
+def test_a_skipped_step_changes_no_weight_or_moment(tmp_path):
     def state(loop):
         values = {**loop.weights, **loop.state}
         return {name: value.numpy() for name, value in values.items()}
@@ -279,17 +282,17 @@ def test_a_skipped_update_leaves_weights_and_moments_as_they_are(tmp_path):
     loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=2))
     loop.run(toy.batches, toy.monitor(), toy.never)
     before = state(loop)
-    spoilt = "decoder/layer_0/feed_forward/output/bias"
-    loop.weights[spoilt].assign(np.full([16], np.inf))
+    infinite = "decoder/layer_0/feed_forward/output/bias"
+    loop.weights[infinite].assign(np.full([16], np.inf))
     result = loop._update(toy.batch(2), tf.constant(2))
     assert np.isnan(float(result[0]))
     after = state(loop)
-    assert np.isinf(after.pop(spoilt)).all()
+    assert np.isinf(after.pop(infinite)).all()
     for name, value in after.items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
-def test_weights_that_are_not_finite_are_noticed_by_the_real_update(tmp_path):
+def test_the_real_step_detects_weights_that_are_not_finite(tmp_path):
     loop = toy.loop(tmp_path, toy.HPARAMS.replace(train_steps=20))
     loop.weights["embedding/table"].assign(np.full([toy.VOCAB_SIZE, 16], np.nan))
     with pytest.raises(UserError, match="loss of step 10 is nan"):
@@ -297,7 +300,7 @@ def test_weights_that_are_not_finite_are_noticed_by_the_real_update(tmp_path):
     assert steps_saved(tmp_path) == []
 
 
-def test_a_worker_that_is_not_the_chief_writes_nothing(tmp_path):
+def test_only_the_chief_writes(tmp_path):
     loop = toy.loop(tmp_path, is_chief=False)
     loop._update = lambda *_: [1.0, 9.0, 0.9, 1.0, 0.1]
     assert loop.run(toy.batches, toy.monitor(), toy.never)
@@ -307,90 +310,92 @@ def test_a_worker_that_is_not_the_chief_writes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("bound", "accumulates"), [(0, False), (63, True), (64, False), (100, False)]
 )
-def test_a_batch_has_parts_only_when_a_device_cannot_hold_it(
+def test_accumulates_only_if_a_batch_exceeds_the_device_limit(
     tmp_path, bound, accumulates
 ):
     hparams = toy.HPARAMS.replace(tokens_per_batch=64, max_tokens_per_device=bound)
     assert toy.loop(tmp_path, hparams).accumulates is accumulates
 
 
-def test_a_state_saved_on_request_leaves_no_trace_in_what_is_averaged(tmp_path):
+def test_a_checkpoint_saved_on_interruption_is_not_averaged(tmp_path):
     settings = {"checkpoint_steps": 4, "train_steps": 10, "keep_checkpoints": 3}
     settings["average_last"] = 3
-    loop = untrained(tmp_path, **settings)
+    loop = fake_loop(tmp_path, **settings)
     assert not loop.run(
-        lambda step: signalled(6, signal.SIGTERM), toy.monitor(), toy.never
+        lambda step: batches_with_signals(6, signal.SIGTERM), toy.monitor(), toy.never
     )
     assert steps_saved(tmp_path) == [4, 6]
-    loop = untrained(tmp_path, **settings)
+    loop = fake_loop(tmp_path, **settings)
     assert loop.restore() == 6
     assert loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [4, 8, 10]
 
 
-def test_a_state_saved_on_request_when_it_was_due_stays(tmp_path):
-    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
-    loop.run(lambda step: signalled(2, signal.SIGTERM), toy.monitor(), toy.never)
-    loop = untrained(tmp_path, checkpoint_steps=3, train_steps=7)
+def test_keeps_a_scheduled_checkpoint_saved_on_interruption(tmp_path):
+    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
+    loop.run(
+        lambda step: batches_with_signals(2, signal.SIGTERM), toy.monitor(), toy.never
+    )
+    loop = fake_loop(tmp_path, checkpoint_steps=3, train_steps=7)
     loop.restore()
     loop.run(toy.batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path) == [3, 6, 7]
 
 
-def test_a_validation_that_was_killed_is_made_again(tmp_path):
-    """The state of its step was saved, the validation was not reported."""
+def test_repeats_an_interrupted_validation(tmp_path):
+    """The checkpoint of the step was saved, but the validation is not recorded."""
     settings = {"checkpoint_steps": 4, "eval_steps": 4, "train_steps": 10}
 
     class KilledError(Exception):
         pass
 
-    def killed(step):
+    def kill(step):
         raise KilledError
 
     def monitor(start):
         return Monitor(tmp_path, 10, start, io.StringIO())
 
     (tmp_path / "c").mkdir()
-    loop = untrained(tmp_path / "c", **settings)
+    loop = fake_loop(tmp_path / "c", **settings)
     with pytest.raises(KilledError):
-        loop.run(toy.batches, monitor(0), killed)
-    loop = untrained(tmp_path / "c", **settings)
+        loop.run(toy.batches, monitor(0), kill)
+    loop = fake_loop(tmp_path / "c", **settings)
     assert loop.restore() == 4
-    told, asked = monitor(4), []
+    second, validated = monitor(4), []
 
     def validate(step):
-        asked.append(step)
-        told.validated(step, 1.0, None)
+        validated.append(step)
+        second.validated(step, 1.0, None)
 
-    assert loop.run(toy.batches, told, validate)
-    assert asked == [4, 8, 10]
-    # What was reported is not made again.
-    loop = untrained(tmp_path / "c", **settings)
+    assert loop.run(toy.batches, second, validate)
+    assert validated == [4, 8, 10]
+    # Recorded validations are not repeated.
+    loop = fake_loop(tmp_path / "c", **settings)
     assert loop.restore() == 10
-    assert loop.run(toy.batches, monitor(10), killed)
+    assert loop.run(toy.batches, monitor(10), kill)
 
 
-def test_the_number_of_skipped_updates_survives(tmp_path):
-    loop = untrained(tmp_path, train_steps=3)
+def test_restores_the_number_of_skipped_steps(tmp_path):
+    loop = fake_loop(tmp_path, train_steps=3)
     bad = [float("nan"), 9.0, 0.9, 1.0, 0.1]
     loop._update = lambda *_: bad
     loop.run(toy.batches, toy.monitor(), toy.never)
-    loop = untrained(tmp_path, train_steps=4)
+    loop = fake_loop(tmp_path, train_steps=4)
     loop.restore()
     loop._update = lambda *_: bad
-    told = io.StringIO()
-    loop.run(toy.batches, Monitor(None, 4, 3, told), toy.never)
-    assert "; 4 skipped so far" in told.getvalue()
+    stream = io.StringIO()
+    loop.run(toy.batches, Monitor(None, 4, 3, stream), toy.never)
+    assert "; 4 skipped so far" in stream.getvalue()
 
 
 @pytest.mark.parametrize(
     "meta", [{"unreported": [[1, 2]]}, {"unreported": 3}, {"skipped": "many"}]
 )
-def test_a_description_of_another_program_is_damage(tmp_path, meta):
-    loop = untrained(tmp_path)
+def test_treats_invalid_progress_as_damage(tmp_path, meta):
+    loop = fake_loop(tmp_path)
     weights, state = loop.weights, loop.state
     checkpoints.save(tmp_path, 3, weights, state)
     checkpoints.save(tmp_path, 6, weights, state, meta)
-    said = []
-    assert untrained(tmp_path).restore(said.append) == 3
-    assert "its description is not of this program" in said[0]
+    messages = []
+    assert fake_loop(tmp_path).restore(messages.append) == 3
+    assert "checkpoint.json has invalid training progress" in messages[0]

@@ -1,4 +1,4 @@
-"""What goes on beside the updates: results, checkpoints and questions wait for none."""
+"""Tests of asynchronous work in the training loop: results, checkpoints, workers."""
 
 import signal
 import threading
@@ -13,11 +13,11 @@ from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training.workers import WorkerGoneError
 from tests.training import toy
-from tests.training.test_loop import signalled, steps_saved, untrained
+from tests.training.test_loop import batches_with_signals, fake_loop, steps_saved
 
 
 class SlowDisk:
-    """Saves when it is told to, and notes how many updates were saved."""
+    """Delays `checkpoints.save` until the event `may_write` is set."""
 
     def __init__(self, monkeypatch):
         self.may_write, self.began = threading.Event(), threading.Event()
@@ -31,18 +31,18 @@ class SlowDisk:
 
 
 @pytest.mark.medium
-def test_a_checkpoint_is_written_while_the_training_goes_on(tmp_path, monkeypatch):
-    """It holds what was when it was due, with the real update going on meanwhile."""
-    alone = toy.loop(tmp_path / "alone", toy.HPARAMS.replace(train_steps=2))
-    alone.run(toy.batches, toy.monitor(), toy.never)
-    (expected,) = checkpoints.list_checkpoints(tmp_path / "alone")
+def test_writes_a_checkpoint_during_the_next_steps(tmp_path, monkeypatch):
+    """The checkpoint must have the state of its step, not of later steps."""
+    short = toy.loop(tmp_path / "short", toy.HPARAMS.replace(train_steps=2))
+    short.run(toy.batches, toy.monitor(), toy.never)
+    (expected,) = checkpoints.list_checkpoints(tmp_path / "short")
 
     disk = SlowDisk(monkeypatch)
     loop = toy.loop(tmp_path / "c", toy.HPARAMS.replace(checkpoint_steps=2))
 
     def batches(step):
         for number in count(step):
-            if number == 3:  # An update was begun since.
+            if number == 3:  # The next step has been started.
                 assert disk.began.wait(60)
                 assert steps_saved(tmp_path / "c") == []
                 disk.may_write.set()
@@ -50,18 +50,18 @@ def test_a_checkpoint_is_written_while_the_training_goes_on(tmp_path, monkeypatc
 
     assert loop.run(batches, toy.monitor(), toy.never)
     assert steps_saved(tmp_path / "c") == [2, 4, 6]
-    found = checkpoints.list_checkpoints(tmp_path / "c")[0].tensors()
-    for name in found.shapes():
-        wanted = expected.tensors().read(name)
-        np.testing.assert_array_equal(found.read(name), wanted, err_msg=name)
+    saved = checkpoints.list_checkpoints(tmp_path / "c")[0].tensors()
+    for name in saved.shapes():
+        value = expected.tensors().read(name)
+        np.testing.assert_array_equal(saved.read(name), value, err_msg=name)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_what_is_being_written_is_finished_when_the_training_fails(
+def test_finishes_writing_a_checkpoint_when_the_training_fails(
     tmp_path, monkeypatch, error
 ):
     disk = SlowDisk(monkeypatch)
-    loop = untrained(tmp_path, checkpoint_steps=2)
+    loop = fake_loop(tmp_path, checkpoint_steps=2)
 
     def batches(step):
         yield from (toy.batch(number) for number in range(3))
@@ -73,9 +73,9 @@ def test_what_is_being_written_is_finished_when_the_training_fails(
     assert steps_saved(tmp_path) == [2]
 
 
-def test_a_checkpoint_that_cannot_be_written_stops_the_training(tmp_path):
-    """At the next update, not at the next checkpoint."""
-    loop = untrained(tmp_path / "c", checkpoint_steps=5, train_steps=20)
+def test_an_unwritable_checkpoint_stops_the_training(tmp_path):
+    """The training stops at the next step, not at the next checkpoint."""
+    loop = fake_loop(tmp_path / "c", checkpoint_steps=5, train_steps=20)
     (tmp_path / "c").write_text("no folder")
     with pytest.raises(UserError, match=r"cannot write .*step-00000005"):
         loop.run(lambda step: slowly(toy.batch(0)), toy.monitor(), toy.never)
@@ -88,10 +88,10 @@ def slowly(batch):
         yield batch
 
 
-def test_a_result_is_read_when_the_next_update_has_begun(tmp_path):
-    """But before a checkpoint, a validation and the end."""
+def test_reads_a_result_after_starting_the_next_step(tmp_path):
+    """It is read earlier only for a checkpoint, a validation or the end."""
     settings = {"checkpoint_steps": 3, "eval_steps": 5, "train_steps": 7}
-    loop, told = untrained(tmp_path, **settings), []
+    loop, events = fake_loop(tmp_path, **settings), []
     save = loop.save
 
     class Result:
@@ -99,20 +99,20 @@ def test_a_result_is_read_when_the_next_update_has_begun(tmp_path):
             self.step = step
 
         def __array__(self, *args, **options):
-            told.append(f"read {self.step}")
+            events.append(f"read {self.step}")
             return np.ones(5, np.float32)
 
     def begin(batch, step):
-        told.append(f"begin {int(step) + 1}")
+        events.append(f"begin {int(step) + 1}")
         return Result(int(step) + 1)
 
-    def saved(*args, **options):
-        told.append(f"save {loop.step}")
+    def record_save(*args, **options):
+        events.append(f"save {loop.step}")
         save(*args, **options)
 
-    loop._update, loop.save = begin, saved
-    loop.run(toy.batches, toy.monitor(), lambda step: told.append(f"validate {step}"))
-    assert told == [
+    loop._update, loop.save = begin, record_save
+    loop.run(toy.batches, toy.monitor(), lambda step: events.append(f"validate {step}"))
+    assert events == [
         *("begin 1", "begin 2", "read 1", "begin 3", "read 2", "read 3", "save 3"),
         *("begin 4", "begin 5", "read 4", "read 5", "validate 5"),
         *("begin 6", "read 6", "save 6"),
@@ -121,11 +121,11 @@ def test_a_result_is_read_when_the_next_update_has_begun(tmp_path):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_when_a_worker_is_gone_all_that_was_done_is_saved(tmp_path, late):
-    """Noticed when the sixth update begins, or when its result is read."""
-    loop = untrained(tmp_path, train_steps=30)
-    loop.workers.are_many, loop.workers.any = True, lambda flag: flag
-    gone = tf.errors.UnavailableError(None, None, "aborted by: nobody there")
+def test_saves_all_steps_when_a_worker_has_ended(tmp_path, late):
+    """The error occurs when step 6 starts, or (`late`) when its result is read."""
+    loop = fake_loop(tmp_path, train_steps=30)
+    loop.workers.is_distributed, loop.workers.any = True, lambda flag: flag
+    gone = tf.errors.UnavailableError(None, None, "aborted by: no connection")
 
     class Broken:
         def __array__(self, *args, **options):
@@ -138,27 +138,27 @@ def test_when_a_worker_is_gone_all_that_was_done_is_saved(tmp_path, late):
 
     loop._update = update
     monitor = toy.monitor()
-    with pytest.raises(WorkerGoneError, match=r"\(nobody there\)"):
+    with pytest.raises(WorkerGoneError, match=r"\(no connection\)"):
         loop.run(toy.batches, monitor, toy.never)
     assert steps_saved(tmp_path) == [5]
     assert len(monitor.unreported()) == 5
 
 
 @pytest.mark.parametrize("start", [0, 4])
-def test_workers_ask_each_other_before_every_tenth_update(tmp_path, start):
-    """Of the same numbers wherever they begin; one asks, and all stop there."""
-    loop = untrained(tmp_path, train_steps=40)
-    loop.step, asked = start, []
-    loop.workers.are_many = True
+def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
+    """The steps of the checks do not depend on the first step."""
+    loop = fake_loop(tmp_path, train_steps=40)
+    loop.step, checks = start, []
+    loop.workers.is_distributed = True
 
-    def another_asks(flag):
-        asked.append((int(loop.step), flag))
-        return len(asked) == 4
+    def any_flag(flag):
+        checks.append((int(loop.step), flag))
+        return len(checks) == 4  # Another worker must stop.
 
-    loop.workers.any = another_asks
-    batches = signalled(15 - start, signal.SIGTERM)
+    loop.workers.any = any_flag
+    batches = batches_with_signals(15 - start, signal.SIGTERM)
     assert not loop.run(lambda step: batches, toy.monitor(), toy.never)
-    # First, whether a validation was broken off.
+    # The first call checks for an interrupted validation.
     expected = [(start, False), (0, False), (9, False), (19, True), (29, True)]
-    assert asked == (expected[:4] if start == 0 else [expected[0], *expected[2:]])
+    assert checks == (expected[:4] if start == 0 else [expected[0], *expected[2:]])
     assert steps_saved(tmp_path) == [20 if start == 0 else 30]

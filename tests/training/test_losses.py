@@ -1,4 +1,4 @@
-"""The loss agrees with tensor2tensor's, its gradient with the plain formula's."""
+"""Tests of the loss against tensor2tensor, and of its gradient against the formula."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SMOOTHINGS = ["0", "0.1", "0.2"]
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
-def test_losses_sums_and_counts_are_tensor2tensors(shared_dir, smoothing):
+def test_losses_and_token_counts_equal_tensor2tensor(shared_dir, smoothing):
     arrays = golden.load(shared_dir / "t2t/golden/misc.npz")
     logits = tf.constant(arrays["smoothing/logits"])
     labels = tf.constant(arrays["smoothing/labels"], tf.int32)
@@ -42,18 +42,18 @@ def test_losses_sums_and_counts_are_tensor2tensors(shared_dir, smoothing):
     ],
 )
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
-def test_value_and_gradient_are_those_of_the_definition(smoothing, form):
+def test_value_and_gradient_equal_the_definition(smoothing, form):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(6, 9)).astype("float32") * 3
     targets = np.array([0, 8, 3, 3, 5, 0])
     upstream = rng.normal(size=6).astype("float32")
-    given = tf.constant(logits)
+    single = tf.constant(logits)
     with tf.GradientTape() as tape:
-        tape.watch(given)
+        tape.watch(single)
         targets32 = tf.constant(targets, tf.int32)
-        ours = form(given, targets32, smoothing)
+        ours = form(single, targets32, smoothing)
         total = tf.reduce_sum(ours * upstream)
-    gradient = tape.gradient(total, given)
+    gradient = tape.gradient(total, single)
 
     soft = np.full((6, 9), smoothing / 8)
     soft[np.arange(6), targets] = 1 - smoothing
@@ -68,7 +68,7 @@ def test_value_and_gradient_are_those_of_the_definition(smoothing, form):
     np.testing.assert_allclose(gradient, tape.gradient(total, wide), atol=1e-6)
 
 
-def test_the_best_possible_loss_is_zero():
+def test_the_minimum_loss_is_zero():
     soft = np.full((1, 5), 0.1 / 4)
     soft[0, 2] = 0.9
     loss = smoothed_cross_entropy(
@@ -77,8 +77,8 @@ def test_the_best_possible_loss_is_zero():
     assert float(loss[0]) == pytest.approx(0, abs=1e-6)
 
 
-def test_the_entropy_by_hand():
-    # 0.8 once and 0.1 twice.
+def test_entropy_of_smoothing_equals_the_formula():
+    # The probabilities are 0.8, 0.1 and 0.1.
     by_hand = -(0.8 * np.log(0.8) + 2 * 0.1 * np.log(0.1))
     assert entropy_of_smoothing(0.2, 3) == pytest.approx(by_hand)
     assert entropy_of_smoothing(0.0, 3) == 0
@@ -94,12 +94,12 @@ def test_padding_adds_neither_loss_nor_gradient():
     assert float(tokens) == 3
     assert np.all(gradient[np.array(targets) == 0] == 0)
     assert np.all(gradient[np.array(targets) != 0] != 0)
-    alone = [loss_sum(logits[:1, :2], targets[:1, :2], 0.1)]
-    alone.append(loss_sum(logits[1:, :1], targets[1:, :1], 0.1))
-    assert float(total) == pytest.approx(sum(float(t) for t, _ in alone), rel=1e-6)
+    unpadded = [loss_sum(logits[:1, :2], targets[:1, :2], 0.1)]
+    unpadded.append(loss_sum(logits[1:, :1], targets[1:, :1], 0.1))
+    assert float(total) == pytest.approx(sum(float(t) for t, _ in unpadded), rel=1e-6)
 
 
-def test_half_precision_logits_are_summed_in_single():
+def test_sums_half_precision_losses_in_float32():
     logits = tf.constant(np.random.default_rng(0).normal(size=(1, 2, 9)), tf.bfloat16)
     total, tokens = loss_sum(logits, tf.constant([[1, 2]]), 0.1)
     assert total.dtype == tokens.dtype == tf.float32

@@ -1,4 +1,4 @@
-"""A table goes on at a step as if nothing had been written behind it."""
+"""Tests of TSV logs and of removing rows after a step."""
 
 import pytest
 
@@ -12,13 +12,13 @@ def table(tmp_path):
     return MetricsLog(tmp_path / "log.tsv", ("step", "loss"))
 
 
-def test_a_new_table_has_its_header_alone(table):
+def test_a_new_table_has_only_its_header(table):
     table.cut(0)
     assert table.path.read_text() == HEADER
     assert table.steps() == []
 
 
-def test_rows_are_read_back(table):
+def test_returns_the_steps_of_its_rows(table):
     table.cut(0)
     table.add("50", "3.5")
     table.add("100", "2.5")
@@ -26,7 +26,7 @@ def test_rows_are_read_back(table):
     assert table.path.read_text() == f"{HEADER}50\t3.5\n100\t2.5\n"
 
 
-def test_rows_of_later_steps_are_cut(table):
+def test_cut_removes_rows_of_later_steps(table):
     table.cut(0)
     for step in (50, 100, 150):
         table.add(str(step), "1")
@@ -36,17 +36,17 @@ def test_rows_of_later_steps_are_cut(table):
     assert table.steps() == [50]
 
 
-@pytest.mark.parametrize("half", ["1", "100", "100\t", "100\t2.5"])
-def test_a_row_that_was_half_written_is_cut(table, half):
+@pytest.mark.parametrize("fragment", ["1", "100", "100\t", "100\t2.5"])
+def test_cut_removes_an_incomplete_row(table, fragment):
     table.cut(0)
     table.add("50", "3.5")
     with table.path.open("a") as file:
-        file.write(half)
+        file.write(fragment)
     table.cut(1000)
     assert table.path.read_text() == f"{HEADER}50\t3.5\n"
 
 
-def test_a_table_that_needs_no_cut_is_not_written(table):
+def test_cut_does_not_rewrite_an_unchanged_table(table):
     table.cut(0)
     table.add("50", "3.5")
     before = table.path.stat()
@@ -54,7 +54,7 @@ def test_a_table_that_needs_no_cut_is_not_written(table):
     assert table.path.stat() == before
 
 
-def test_what_is_no_row_is_dropped(table):
+def test_cut_removes_malformed_rows(table):
     table.path.write_bytes(b"step\tloss\nx\ty\n\xff\n7\t1\t2\n8\t1\n")
     table.cut(100)
     assert table.path.read_text() == f"{HEADER}8\t1\n"

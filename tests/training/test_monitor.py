@@ -1,4 +1,4 @@
-"""What people read of a training: averages, speed and the time that is left."""
+"""Tests of the progress reports: averages, speed, remaining time, logs."""
 
 import io
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from t2t_repro.training.step import StepResult
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands until it is set."""
+    """A fake clock that only the test advances."""
     clock = SimpleNamespace(now=1000.0)
     fake = SimpleNamespace(monotonic=lambda: clock.now)
     monkeypatch.setattr(module, "time", fake)
@@ -30,7 +30,7 @@ def result(loss, tokens=1000.0):
 
 
 def run_fifty(directory, stream, clock, start=0):
-    """Fifty updates in 100 s, with a pause of an hour in the middle."""
+    """Reports fifty steps in 100 s, with a pause of an hour; returns the monitor."""
     monitor = Monitor(directory, train_steps=200, start_step=start, stream=stream)
     for number in range(LOG_STEPS):
         clock.now += 2
@@ -41,14 +41,14 @@ def run_fifty(directory, stream, clock, start=0):
     return monitor
 
 
-def test_a_line_tells_means_speed_and_the_time_left(tmp_path, clock):
+def test_reports_means_speed_and_remaining_time(tmp_path, clock):
     stream = io.StringIO()
     run_fifty(tmp_path, stream, clock)
     first, line = stream.getvalue().splitlines()
-    # After 30 s there are 15 updates, and 185 to come.
-    assert first.startswith("step 15/200  2.0 s a step so far, ETA 0:06:10; ")
-    # 50 * 1000 symbols in 100 s; 150 steps of 2 s are left: 5 minutes.
-    for part in (
+    # 15 steps take 30 s; 185 steps remain.
+    assert first.startswith("step 15/200  2.0 s per step so far, ETA 0:06:10; ")
+    # 50 * 1000 tokens in 100 s; 150 remaining steps of 2 s take 5 minutes.
+    for text in (
         "step 50/200",
         "loss 3.0000",
         "rate 7.00e-04",
@@ -57,17 +57,17 @@ def test_a_line_tells_means_speed_and_the_time_left(tmp_path, clock):
         "norm 2.50",
         "ETA 0:05:00",
     ):
-        assert part in line
+        assert text in line
 
 
-def test_the_estimate_counts_the_steps_of_this_run_alone(tmp_path, clock):
+def test_remaining_time_depends_only_on_steps_of_this_run(tmp_path, clock):
     stream = io.StringIO()
     run_fifty(tmp_path, stream, clock, start=100)
     assert "step 150/200" in stream.getvalue()
     assert "ETA 0:01:40" in stream.getvalue()
 
 
-def test_the_last_step_is_reported_whatever_its_number(clock):
+def test_always_reports_the_last_step(clock):
     stream = io.StringIO()
     monitor = Monitor(None, train_steps=3, start_step=0, stream=stream)
     for step in (1, 2, 3):
@@ -78,7 +78,7 @@ def test_the_last_step_is_reported_whatever_its_number(clock):
     assert "ETA 0:00:00" in line
 
 
-def test_the_log_is_a_table_that_a_second_run_continues(tmp_path, clock):
+def test_a_second_run_continues_the_log(tmp_path, clock):
     run_fifty(tmp_path, io.StringIO(), clock)
     run_fifty(tmp_path, io.StringIO(), clock, start=50)
     lines = (tmp_path / LOG_FILE).read_text(encoding="utf-8").splitlines()
@@ -93,18 +93,18 @@ def test_the_log_is_a_table_that_a_second_run_continues(tmp_path, clock):
     assert float(row["norm"]) == 2.5
 
 
-def test_scalars_reach_tensorboard(tmp_path, clock):
+def test_writes_scalars_to_tensorboard(tmp_path, clock):
     run_fifty(tmp_path, io.StringIO(), clock).scalars(50, {"val_loss": 1.5})
     (path,) = (tmp_path / "tensorboard").iterdir()
-    found = {}
+    events = {}
     for record in tf.data.TFRecordDataset([str(path)]):
         event = tf.compat.v1.Event.FromString(record.numpy())
         for value in event.summary.value:
-            found[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
-    assert found["loss", 50] == 3
-    assert found["val_loss", 50] == 1.5
-    assert found["target_tokens_per_second", 50] == 500
-    assert found["learning_rate", 50] == pytest.approx(7e-4)
+            events[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
+    assert events["loss", 50] == 3
+    assert events["val_loss", 50] == 1.5
+    assert events["target_tokens_per_second", 50] == 500
+    assert events["learning_rate", 50] == pytest.approx(7e-4)
 
 
 def test_a_worker_writes_no_files(tmp_path, monkeypatch, clock):
@@ -117,11 +117,11 @@ def test_a_worker_writes_no_files(tmp_path, monkeypatch, clock):
     ("seconds", "text"),
     [(0, "0:00:00"), (59.6, "0:01:00"), (3599, "0:59:59"), (360_000, "100:00:00")],
 )
-def test_durations_are_written_as_clocks(seconds, text):
+def test_formats_durations(seconds, text):
     assert module._clock(seconds) == text
 
 
-def test_what_was_not_reported_is_handed_on(tmp_path, clock):
+def test_a_resumed_monitor_includes_unreported_results(tmp_path, clock):
     first = Monitor(tmp_path, 100, 0, io.StringIO())
     for step in range(1, 31):
         first.step_done(step, result(loss=step))
@@ -130,19 +130,19 @@ def test_what_was_not_reported_is_handed_on(tmp_path, clock):
     for step in range(31, 51):
         clock.now += 1
         second.step_done(step, result(loss=step))
-    # The mean of 1 to 50; 20 updates of 1,000 symbols in 20 s.
+    # The mean of 1 to 50; 20 steps of 1,000 tokens take 20 s.
     assert "step 50/100  loss 25.5000" in stream.getvalue()
     assert "  1,000 target tokens/s" in stream.getvalue()
     assert second.unreported() == []
 
 
-def test_the_validations_of_a_parser_name_its_figure(tmp_path, clock):
+def test_validation_log_names_the_score(tmp_path, clock):
     Monitor(tmp_path, 100, 0, io.StringIO(), figure="f1").validated(20, 2.5, 61.5)
     text = (tmp_path / VALIDATION_FILE).read_text(encoding="utf-8")
     assert text == "step\tloss\tgreedy_f1\n20\t2.500000\t61.500000\n"
 
 
-def test_validations_are_a_table(tmp_path, clock):
+def test_records_validations(tmp_path, clock):
     monitor = Monitor(tmp_path, 100, 0, io.StringIO())
     monitor.validated(20, 2.5, None)
     monitor.validated(40, 1.5, 33.25)
@@ -151,7 +151,7 @@ def test_validations_are_a_table(tmp_path, clock):
     assert text == (
         "step\tloss\tgreedy_bleu\n20\t2.500000\t\n40\t1.500000\t33.250000\n"
     )
-    # Of a training that goes on at step 30, the second was not made yet.
+    # Resuming from step 30 removes the validation of step 40.
     again = Monitor(tmp_path, 100, 30, io.StringIO())
     assert [again.was_validated(step) for step in (20, 40)] == [True, False]
     assert Monitor(None, 100, 30, io.StringIO()).was_validated(40)

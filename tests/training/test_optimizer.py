@@ -1,4 +1,4 @@
-"""Adam agrees with arithmetic by hand and with Keras' own."""
+"""Tests of Adam against the formula and Keras."""
 
 import keras
 import numpy as np
@@ -28,7 +28,7 @@ def gradients(step):
     ]
 
 
-def trained(epsilon):
+def train(epsilon):
     ours = variables()
     adam = Adam(ours, 0.9, 0.98, epsilon)
     for step, rate in enumerate(RATES):
@@ -37,9 +37,9 @@ def trained(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-2])
-def test_three_updates_by_hand(epsilon):
-    """Epsilon stands outside the root and is not corrected for bias."""
-    ours, state = trained(epsilon)
+def test_three_steps_equal_the_formula(epsilon):
+    """Epsilon is added to the root, without bias correction."""
+    ours, state = train(epsilon)
     for index, (name, start) in enumerate(variables().items()):
         x, m, v = start.numpy().astype("float64"), 0.0, 0.0
         for step, rate in enumerate(RATES):
@@ -54,19 +54,19 @@ def test_three_updates_by_hand(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-2])
-def test_three_updates_are_those_of_keras(epsilon):
+def test_three_steps_equal_keras(epsilon):
     theirs = variables()
     optimizer = keras.optimizers.Adam(0.0, beta_1=0.9, beta_2=0.98, epsilon=epsilon)
     optimizer.build(list(theirs.values()))
     for step, rate in enumerate(RATES):
         optimizer.learning_rate = rate
         optimizer.apply(gradients(step))
-    ours, _ = trained(epsilon)
+    ours, _ = train(epsilon)
     for name, variable in theirs.items():
         np.testing.assert_allclose(ours[name], variable.numpy(), atol=1e-6)
 
 
-def test_rate_zero_fills_the_moments_and_moves_nothing():
+def test_rate_zero_updates_only_the_moments():
     ours = variables()
     adam = Adam(ours, 0.9, 0.98, 1e-9)
     adam.apply(gradients(0), tf.constant(0), tf.constant(0.0))
@@ -75,6 +75,6 @@ def test_rate_zero_fills_the_moments_and_moves_nothing():
         assert np.all(adam.state()[f"m/{name}"].numpy() != 0)
 
 
-def test_its_state_names_both_moments_of_every_variable():
-    _, state = trained(1e-9)
+def test_state_has_both_moments_of_every_variable():
+    _, state = train(1e-9)
     assert list(state) == ["m/kernel", "v/kernel", "m/scale", "v/scale"]

@@ -1,4 +1,4 @@
-"""Training in bfloat16 and float16 learns what float32 learns, from float32 weights."""
+"""Tests of training in bfloat16 and float16, of XLA and of loss scaling."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from t2t_repro.training.step import TrainStep
 from tests import sixteen_bits
 from tests.training import toy
 
-# Masks of other precisions are drawn otherwise, so without dropout.
+# Without dropout, because masks differ between precisions.
 HPARAMS = toy.HPARAMS.resolve_auto().replace(
     dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
 )
@@ -48,24 +48,22 @@ def expected(tmp_path_factory):
         pytest.param("float16", 11, marks=sixteen_bits.needs("float16")),
     ],
 )
-def test_losses_are_those_of_float32_up_to_the_precision(
-    tmp_path, expected, precision, bits
-):
-    found, trained = losses(tmp_path, precision=precision)
-    # Rounding to so many bits, a few dozen times one after the other.
-    np.testing.assert_allclose(found, expected[0], rtol=16 * 2.0**-bits)
-    assert (found != expected[0]).all()
+def test_losses_equal_float32_up_to_rounding(tmp_path, expected, precision, bits):
+    actual, trained = losses(tmp_path, precision=precision)
+    # A few dozen roundings to `bits` bits accumulate.
+    np.testing.assert_allclose(actual, expected[0], rtol=16 * 2.0**-bits)
+    assert (actual != expected[0]).all()
     assert {v.dtype for v in trained.weights.values()} == {"float32"}
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("bound", [0, 16])
-def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
-    """Five rows: three parts of two, two and one row, or one whole."""
+def test_xla_trains_the_same_weights(tmp_path, bound):
+    """A batch of five rows has three micro-batches (two, two, one row) or one."""
     bounds = {"max_tokens_per_device": bound}
-    wanted, plain = losses(tmp_path / "plain", **bounds)
-    found, compiled = losses(tmp_path / "xla", xla=True, **bounds)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    expected, plain = losses(tmp_path / "plain", **bounds)
+    actual, compiled = losses(tmp_path / "xla", xla=True, **bounds)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
     for name, weight in plain.weights.items():
         np.testing.assert_allclose(
             compiled.weights[name].numpy(), weight.numpy(), atol=1e-5, err_msg=name
@@ -73,7 +71,7 @@ def test_compiled_by_xla_every_update_is_the_same(tmp_path, bound):
 
 
 @pytest.mark.parametrize("precision", sixteen_bits.both())
-def test_rows_without_a_symbol_leave_loss_and_gradient_finite(tmp_path, precision):
+def test_rows_of_padding_keep_loss_and_gradient_finite(tmp_path, precision):
     trained = loop(tmp_path, HPARAMS.replace(precision=precision))
     start = {name: weight.numpy() for name, weight in trained.weights.items()}
     whole = toy.rectangle(0)
@@ -91,14 +89,14 @@ def scale_of(step):
 
 
 @sixteen_bits.needs("float16")
-def test_a_gradient_that_overflows_skips_the_update_and_halves_the_scale():
+def test_overflow_skips_the_step_and_halves_the_scale():
     hparams = HPARAMS.replace(precision="float16")
     with mixed_precision("float16"):
         step = TrainStep(toy.model(hparams), hparams, accumulate=False)
     variables = [v.value for v in step.model.trainable_variables]
     assert scale_of(step) == [32768.0, 0.0]
     scale = step.loss_scale.state()["loss_scale/scale"]
-    scale.assign(2.0**40)  # No float16 beyond 65,504.
+    scale.assign(2.0**40)  # The largest float16 is 65,504.
     before = [v.numpy() for v in variables]
     loss, *_, norm, _ = step.replica_step(toy.batch(0), tf.constant(0))
     assert np.isfinite(float(loss))
@@ -108,7 +106,7 @@ def test_a_gradient_that_overflows_skips_the_update_and_halves_the_scale():
     assert scale_of(step) == [2.0**39, 0.0]
 
 
-def test_two_thousand_finite_updates_double_the_scale():
+def test_two_thousand_finite_steps_double_the_scale():
     scale = loss_scale.DynamicLossScale()
     strategy = tf.distribute.get_strategy()
 
@@ -127,7 +125,7 @@ def test_two_thousand_finite_updates_double_the_scale():
 
 
 @sixteen_bits.needs("float16")
-def test_the_scale_goes_through_a_checkpoint(tmp_path):
+def test_restores_the_loss_scale_from_a_checkpoint(tmp_path):
     hparams = HPARAMS.replace(precision="float16", train_steps=3)
     _, first = losses(tmp_path, precision="float16", train_steps=3)
     first.state["loss_scale/scale"].assign(4096.0)
@@ -139,8 +137,8 @@ def test_the_scale_goes_through_a_checkpoint(tmp_path):
     assert [float(second.state[name]) for name in names] == [4096.0, 3.0]
 
 
-def test_gradients_of_the_scaled_loss_are_those_of_the_sum():
-    """By hand: the sum 12 over 4 symbols at scale 32,768 is 98,304."""
+def test_unscaled_gradients_are_those_of_the_sum():
+    """The mean of 12 over 4 tokens, times 32,768, is 98,304."""
     scale = loss_scale.DynamicLossScale()
     total, tokens = tf.constant(12.0), tf.constant(4.0)
     assert float(scale.scaled(total, tokens)) == 98_304.0

@@ -1,4 +1,4 @@
-"""The whole procedure: what is done is reused, what was interrupted goes on."""
+"""Tests of the whole procedure: reuse of results, resuming, and errors."""
 
 import io
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.medium
 
 
 class Interrupting(io.StringIO):
-    """A terminal whose person presses Ctrl-C on reading some words."""
+    """Stream that sends SIGINT when some words are written to it."""
 
     def __init__(self, words):
         super().__init__()
@@ -38,7 +38,7 @@ class Interrupting(io.StringIO):
 
 
 def run(trained, overrides="", stream=None, **settings):
-    """Runs the procedure; returns its result and the lines that it said."""
+    """Runs the procedure; returns its result and its log lines."""
     stream = stream or io.StringIO()
     data_dir = str(trained.data_dir)
     result = train_and_score(
@@ -61,7 +61,7 @@ def weights(path):
     return {name: file.read(name) for name in file.shapes()}
 
 
-def test_the_result_is_written_and_the_average_is_of_the_last(trained):
+def test_writes_the_result_and_averages_the_last_checkpoints(trained):
     written = json.loads((trained.model_dir / "result.json").read_text("utf-8"))
     assert written == trained.result
     assert written["averaged_steps"] == [2, 4]
@@ -73,14 +73,14 @@ def test_the_result_is_written_and_the_average_is_of_the_last(trained):
         np.testing.assert_allclose(averaged.read(name), mean, atol=1e-7)
 
 
-def test_a_second_run_reuses_everything_and_says_so(trained_copy):
+def test_a_second_run_reuses_everything(trained_copy):
     before = (trained_copy.model_dir / "averaged/weights.index").stat().st_mtime_ns
-    result, said = run(trained_copy)
+    result, lines = run(trained_copy)
     assert result == trained_copy.result
-    told = [
-        line for line in said if not line.startswith(("strategy", "warning", "max_"))
+    reused = [
+        line for line in lines if not line.startswith(("strategy", "warning", "max_"))
     ]
-    assert [line.split(" in ")[0] for line in told] == [
+    assert [line.split(" in ")[0] for line in reused] == [
         f"reusing {trained_copy.data_dir}/encoded/files.en-de.sentencepiece-300/{name}"
         for name in ("vocab.model", "train", "val")
     ] + ["reusing the training", "reusing the score"]
@@ -118,11 +118,11 @@ def remove_average(trained):
     "change",
     [change_test_split, damage_result, strip_result, average_by_hand, remove_average],
 )
-def test_a_score_that_no_longer_holds_is_not_reused(trained_copy, change):
+def test_does_not_reuse_an_outdated_score(trained_copy, change):
     change(trained_copy)
-    result, said = run(trained_copy)
-    assert any(line.startswith("reusing the training") for line in said)
-    assert "averaging the checkpoints of steps 2, 4" in said
+    result, lines = run(trained_copy)
+    assert any(line.startswith("reusing the training") for line in lines)
+    assert "averaging the checkpoints of steps 2, 4" in lines
     assert result["averaged_steps"] == [2, 4]
     if change is change_test_split:
         assert result["test_fingerprint"] != trained_copy.result["test_fingerprint"]
@@ -130,23 +130,25 @@ def test_a_score_that_no_longer_holds_is_not_reused(trained_copy, change):
         assert result["bleu"] == trained_copy.result["bleu"]
 
 
-def test_a_training_can_be_made_longer(trained_copy):
-    result, said = run(trained_copy, "train_steps=6,beam_size=1")
-    assert any(line.startswith("going on from step 4") for line in said)
+def test_extends_a_training(trained_copy):
+    result, lines = run(trained_copy, "train_steps=6,beam_size=1")
+    assert any(line.startswith("resuming from step 4") for line in lines)
     assert (result["averaged_steps"], result["beam_size"]) == ([4, 6], 1)
 
 
 @pytest.mark.medium
-def test_an_interrupted_training_goes_on_to_the_same_weights(trained, tmp_path):
+def test_an_interrupted_training_resumes_to_the_same_weights(trained, tmp_path):
     copy = trained.copy_to(tmp_path / "copy")
     shutil.rmtree(copy.model_dir)
-    # After step 1, between two checkpoints.
-    result, said = run(copy, "eval_steps=1", Interrupting("step 1: validation loss"))
+    # Interrupts after step 1, between two checkpoints.
+    result, lines = run(copy, "eval_steps=1", Interrupting("step 1: validation loss"))
     assert result is None
-    assert said[-1] == "stopped at step 1, all is saved; the same command goes on"
+    assert lines[-1] == (
+        "stopped at step 1 and saved a checkpoint; run the same command to resume"
+    )
     assert not (copy.model_dir / "result.json").exists()
-    result, said = run(copy)
-    assert f"going on from step 1 in {copy.model_dir}" in said
+    result, lines = run(copy)
+    assert f"resuming from step 1 in {copy.model_dir}" in lines
     assert {**result, "seconds": 0} == {**trained.result, "seconds": 0}
     last = "checkpoints/step-00000004"
     theirs = weights(trained.model_dir / last)
@@ -154,13 +156,13 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(trained, tmp_path):
         np.testing.assert_allclose(value, theirs[name], atol=1e-6, err_msg=name)
 
 
-def test_other_hyper_parameters_are_refused_before_data_are_prepared(trained_copy):
-    with pytest.raises(UserError, match="vocab_size=300 there, 290 here"):
+def test_rejects_other_hyper_parameters_before_preparing_data(trained_copy):
+    with pytest.raises(UserError, match="vocab_size was 300, is now 290"):
         run(trained_copy, "vocab_size=290")
     assert len(list((trained_copy.data_dir / "encoded").iterdir())) == 1
 
 
-def test_a_missing_test_split_is_noticed_before_the_training(trained_copy):
+def test_reports_a_missing_test_split_before_training(trained_copy):
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
     (trained_copy.data_dir / "test.de").unlink()
@@ -175,15 +177,15 @@ def change_training_data(trained):
     path.write_text(path.read_text("utf-8").replace("n", "m"), encoding="utf-8")
 
 
-def test_changed_training_data_are_refused_before_they_are_prepared(trained_copy):
+def test_rejects_changed_data_before_preparing_them(trained_copy):
     shutil.rmtree(trained_copy.data_dir / "encoded")
     change_training_data(trained_copy)
-    with pytest.raises(UserError, match=r"other settings: data [0-9a-f]{24} there"):
+    with pytest.raises(UserError, match=r"other settings: data was [0-9a-f]{24}"):
         run(trained_copy)
     assert not (trained_copy.data_dir / "encoded").exists()
 
 
-def test_changed_training_data_do_not_make_use_of_old_shards(trained_copy):
+def test_does_not_reuse_shards_of_changed_data(trained_copy):
     change_training_data(trained_copy)
     shutil.rmtree(trained_copy.model_dir)
     with pytest.raises(UserError, match="made from other data"):
@@ -191,25 +193,25 @@ def test_changed_training_data_do_not_make_use_of_old_shards(trained_copy):
 
 
 @pytest.mark.medium
-def test_changed_data_and_hyper_parameters_are_taken_where_somebody_says_so(
+def test_accepts_changed_data_and_hyper_parameters_on_request(
     trained_copy,
 ):
     change_training_data(trained_copy)
     vocabulary = (trained_copy.model_dir / "vocab.model").read_bytes()
     changes = "train_steps=6,dropout=0.5"
     accepted = {"accepted": frozenset({"data", "dropout"})}
-    result, said = run(trained_copy, changes, **accepted)
-    assert any(line.startswith("going on from step 4") for line in said)
+    result, lines = run(trained_copy, changes, **accepted)
+    assert any(line.startswith("resuming from step 4") for line in lines)
     assert "bleu" in result
-    # The weights are those of the old subwords.
+    # The weights require the old vocabulary.
     assert (trained_copy.model_dir / "vocab.model").read_bytes() == vocabulary
-    # It is a training on these data now.
-    _, said = run(trained_copy, changes)
-    assert any(line.startswith("reusing the training") for line in said)
+    # The accepted data now belong to the training.
+    _, lines = run(trained_copy, changes)
+    assert any(line.startswith("reusing the training") for line in lines)
 
 
 @pytest.mark.medium
-def test_pairs_that_are_not_used_are_listed(trained_copy):
+def test_lists_skipped_pairs(trained_copy):
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
     for lang in ("en", "de"):
@@ -218,9 +220,9 @@ def test_pairs_that_are_not_used_are_listed(trained_copy):
         lines[2] = "" if lang == "en" else lines[2]
         lines[4] = "one " * 50 if lang == "en" else lines[4]
         path.write_text("\n".join(lines), encoding="utf-8")
-    _, said = run(trained_copy)
+    _, lines = run(trained_copy)
     path = trained_copy.model_dir / "skipped_pairs.tsv"
-    assert f"2 pairs are not used; {path} lists them" in said
+    assert f"skipped 2 pairs, listed in {path}" in lines
     head, first, second, end = path.read_text("utf-8").split("\n")
     assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
     assert second.startswith("train\t5\tsource of ")
@@ -228,8 +230,8 @@ def test_pairs_that_are_not_used_are_listed(trained_copy):
 
 
 @pytest.mark.medium
-def test_a_line_of_a_million_characters_costs_nothing_but_its_pair(trained_copy):
-    """In the training split, and in the validation split, of which all is read."""
+def test_skips_the_pair_of_a_line_of_a_million_characters(trained_copy):
+    """Both in the training split and in the validation split."""
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
     for split in ("train", "val"):
@@ -246,42 +248,40 @@ def test_a_line_of_a_million_characters_costs_nothing_but_its_pair(trained_copy)
 
 
 @pytest.mark.medium
-def test_an_update_that_is_skipped_is_told_with_the_lines_of_its_pairs(
-    trained_copy, monkeypatch
-):
-    """Line 1 is empty, so the first pair that was encoded is line 2."""
+def test_reports_the_lines_of_the_pairs_of_a_skipped_step(trained_copy, monkeypatch):
+    """Line 1 is empty, so the first encoded pair is line 2."""
     shutil.rmtree(trained_copy.data_dir / "encoded")
     shutil.rmtree(trained_copy.model_dir)
     path = trained_copy.data_dir / "train.en"
     path.write_text("\n" + path.read_text("utf-8").partition("\n")[2], "utf-8")
     build = procedure.build_model
 
-    def spoilt(*arguments):
+    def build_with_nan(*arguments):
         model = build(*arguments)
         named_variables(model)["embedding/table"].assign(np.full((300, 16), np.nan))
         return model
 
-    monkeypatch.setattr(procedure, "build_model", spoilt)
-    _, said = run(trained_copy, "warmup_steps=5,tokens_per_batch=2048")
-    told = [line for line in said if line.startswith("skipped: ")]
-    assert len(told) == 4
-    numbers = [int(n) for n in told[0].partition("sentence pairs ")[2].split(", ")]
-    # All pairs are in one batch.
+    monkeypatch.setattr(procedure, "build_model", build_with_nan)
+    _, lines = run(trained_copy, "warmup_steps=5,tokens_per_batch=2048")
+    skipped = [line for line in lines if line.startswith("skipped: ")]
+    assert len(skipped) == 4
+    numbers = [int(n) for n in skipped[0].partition("sentence pairs ")[2].split(", ")]
+    # One batch contains all pairs.
     assert sorted(numbers) == list(range(2, 61))
 
 
-def test_batches_are_made_as_the_hyper_parameters_say():
+def test_batching_follows_the_hyper_parameters():
     config = batching_of(hparams.load("multi30k,max_length=99"))
     assert (config.tokens_per_batch, config.kind) == (4096, "sorted")
     assert (config.max_length, config.is_one_part) == (99, True)
-    # The fewest equal parts that a device holds: seven.
+    # 25,000 tokens need seven micro-batches of up to 4,096.
     assert batching_of(hparams.load("base")).part_bound == 3571
 
 
-def test_a_model_that_is_still_warming_up_is_not_scored(trained_copy):
+def test_does_not_score_a_model_in_its_warm_up(trained_copy):
     shutil.rmtree(trained_copy.model_dir)
-    result, said = run(trained_copy, "warmup_steps=5")
+    result, lines = run(trained_copy, "warmup_steps=5")
     assert result["averaged_steps"] == [2, 4]
     assert "bleu" not in result
-    assert any(line.startswith("not scored: 4 steps are fewer than") for line in said)
+    assert any(line.startswith("not scored: 4 steps are fewer than") for line in lines)
     assert not (trained_copy.model_dir / "result.json").exists()

@@ -1,4 +1,4 @@
-"""Several processes, each of which reads its own parts, learn what one learns."""
+"""Tests that several processes with different micro-batches train like one process."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from tests.run_command import ROOT
 from tests.training import toy
 from tests.training.test_strategy import finish, free_addresses
 
-# With dropout: whole parts have the same masks wherever they are computed.
+# With dropout: the masks of a micro-batch do not depend on its process.
 HPARAMS = toy.HPARAMS.replace(
     tokens_per_batch=256, max_tokens_per_device=16, train_steps=5, batching="sorted"
 )
@@ -33,7 +33,7 @@ train(Path(sys.argv[1]))
 
 
 def pairs():
-    """Sixty pairs of 2 to 8 symbols a side, EOS included."""
+    """Returns sixty pairs with 2 to 8 tokens per side, including EOS."""
     lengths = np.random.default_rng(1).integers(2, 9, [60, 2], np.int32)
     ids = np.random.default_rng(2).integers(2, toy.VOCAB_SIZE, lengths.sum(), np.int32)
     ids[np.cumsum(lengths.ravel()) - 1] = 1
@@ -41,7 +41,7 @@ def pairs():
 
 
 def train(path):
-    """Writes all that five updates and a validation report, and the last weights."""
+    """Trains five steps; writes their results, the validation loss and the weights."""
     chosen = strategy.choose("auto")
     with chosen.scope():
         model = toy.model(HPARAMS)
@@ -59,16 +59,16 @@ def train(path):
             yield batch
 
     def validate(step):
-        ours = pipeline.eval_batches(
+        own = pipeline.eval_batches(
             pairs(), config, loop.workers.number, loop.workers.count
         )
-        found["validation"] = ValidationLoss(model, loop.workers)(ours)
+        report["validation"] = ValidationLoss(model, loop.workers)(own)
 
-    found = {"gathered": gathered}
+    report = {"gathered": gathered}
     assert loop.run(batches, monitor, validate)
-    found["results"] = monitor.unreported()
-    found["weights"] = {n: w.numpy().tolist() for n, w in loop.weights.items()}
-    path.write_text(json.dumps(found), encoding="utf-8")
+    report["results"] = monitor.unreported()
+    report["weights"] = {n: w.numpy().tolist() for n, w in loop.weights.items()}
+    path.write_text(json.dumps(report), encoding="utf-8")
     loop.workers.wait()
 
 
@@ -79,34 +79,34 @@ def train(path):
         pytest.param(8, marks=pytest.mark.slow),
     ],
 )
-def test_the_batches_of_one_process_are_those_of_several(tmp_path, workers):
+def test_several_processes_train_like_one(tmp_path, workers):
     addresses = free_addresses(workers)
-    started = []
+    processes = []
     for index in range(workers):
         task = {"type": "worker", "index": index}
         config = json.dumps({"cluster": {"worker": addresses}, "task": task})
         arguments = [sys.executable, "-c", TRAIN, str(tmp_path / f"{index}.json")]
         environment = os.environ | {"TF_CONFIG": config}
-        started.append(
+        processes.append(
             subprocess.Popen(
                 arguments, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
             )
         )
     train(tmp_path / "one.json")
-    finish(*started)
+    finish(*processes)
     one = json.loads((tmp_path / "one.json").read_text())
     assert len(one["results"]) == 5
     for index in range(workers):
-        found = json.loads((tmp_path / f"{index}.json").read_text())
+        report = json.loads((tmp_path / f"{index}.json").read_text())
         for key in ("results", "validation"):
-            np.testing.assert_allclose(found[key], one[key], rtol=1e-5, err_msg=key)
+            np.testing.assert_allclose(report[key], one[key], rtol=1e-5, err_msg=key)
         for name, weights in one["weights"].items():
             np.testing.assert_allclose(
-                found["weights"][name], weights, atol=3e-5, err_msg=name
+                report["weights"][name], weights, atol=3e-5, err_msg=name
             )
-        # Of some twenty parts each gathers its share.
-        for (ours, of), (everything, parts) in zip(
-            found["gathered"], one["gathered"], strict=True
+        # Each worker gathers its share of about twenty micro-batches.
+        for (own, total), (gathered, expected) in zip(
+            report["gathered"], one["gathered"], strict=True
         ):
-            assert of == parts == everything > workers
-            assert ours in (parts // workers, parts // workers + 1)
+            assert total == expected == gathered > workers
+            assert own in (expected // workers, expected // workers + 1)

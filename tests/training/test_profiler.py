@@ -1,4 +1,4 @@
-"""The chosen updates are traced, and no others."""
+"""Tests of traces of selected steps."""
 
 import pytest
 import tensorflow as tf
@@ -10,7 +10,7 @@ from tests.training import toy
 
 
 def traced_steps(directory):
-    """Returns the step numbers in the one trace below a folder."""
+    """Returns the step numbers of the only trace in a folder."""
     (path,) = directory.rglob("*.xplane.pb")
     space = xplane_pb2.XSpace.FromString(path.read_bytes())
     steps = set()
@@ -24,7 +24,7 @@ def traced_steps(directory):
 
 
 @pytest.mark.medium
-def test_the_chosen_updates_are_traced(tmp_path):
+def test_traces_the_selected_steps(tmp_path):
     loop = toy.loop(tmp_path / "checkpoints")
     profile = Profile(tmp_path / "tensorboard", 2, 4)
     assert loop.run(toy.batches, toy.monitor(), toy.never, profile=profile)
@@ -32,14 +32,14 @@ def test_the_chosen_updates_are_traced(tmp_path):
 
 
 @pytest.mark.medium
-def test_a_training_that_ends_within_the_range_leaves_a_trace(tmp_path):
+def test_writes_the_trace_if_training_ends_within_the_range(tmp_path):
     loop = toy.loop(tmp_path / "checkpoints")
     profile = Profile(tmp_path / "tensorboard", 5, 100)
     assert loop.run(toy.batches, toy.monitor(), toy.never, profile=profile)
     assert traced_steps(tmp_path) == {5, 6}
 
 
-def test_without_a_range_nothing_is_written(tmp_path):
+def test_writes_nothing_without_a_range(tmp_path):
     profile = Profile(tmp_path)
     with profile.update(1):
         assert float(tf.constant(1.0)) == 1.0
@@ -48,11 +48,11 @@ def test_without_a_range_nothing_is_written(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "steps"), [("20", (20, 20)), ("20:25", (20, 25))])
-def test_a_range_is_read(text, steps):
+def test_parses_a_range_of_steps(text, steps):
     assert train._range_of_steps(text) == steps
 
 
 @pytest.mark.parametrize("text", ["", "0", "5:3", "x", "1:", ":4", "-1", "1:2:3", "²"])
-def test_what_is_no_range_is_refused(text):
+def test_rejects_an_invalid_range_of_steps(text):
     with pytest.raises(Exception, match="must be the updates to trace"):
         train._range_of_steps(text)

@@ -1,4 +1,4 @@
-"""What a resumed training has logged is what an uninterrupted one logs."""
+"""Tests that a resumed training writes the same log as an uninterrupted one."""
 
 import io
 
@@ -10,10 +10,10 @@ from tests.training import toy
 pytestmark = pytest.mark.medium
 
 
-def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(
+def test_the_log_of_a_resumed_training_equals_an_uninterrupted_one(
     tmp_path, monkeypatch
 ):
-    """A mean over updates of which some were made before, with dropout on."""
+    """A row's mean includes steps before the interruption."""
     monkeypatch.setattr("t2t_repro.training.monitor.LOG_STEPS", 4)
 
     def run(folder, train_steps, start=0):
@@ -21,9 +21,9 @@ def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(
         hparams = toy.HPARAMS.replace(train_steps=train_steps)
         loop = toy.loop(folder / "checkpoints", hparams)
         assert loop.restore() == start
-        # The number of the last step is that of the whole training.
-        told = Monitor(folder, 9, start, io.StringIO(), loop.unreported)
-        assert loop.run(toy.batches, told, toy.never)
+        # The monitor's last step is that of the whole training.
+        monitor = Monitor(folder, 9, start, io.StringIO(), loop.unreported)
+        assert loop.run(toy.batches, monitor, toy.never)
         rows = (folder / "training_log.tsv").read_text().splitlines()
         return [row.split("\t")[:3] + row.split("\t")[4:] for row in rows]
 
@@ -32,7 +32,7 @@ def test_the_log_of_a_resumed_training_is_that_of_an_uninterrupted_one(
     for stop in (3, 6):
         folder = tmp_path / str(stop)
         run(folder, stop)
-        # What a process wrote after its last checkpoint is written again.
+        # Rows written after the last checkpoint are repeated.
         with (folder / "training_log.tsv").open("a") as file:
             file.write(f"{stop + 1}\t1\t1\t1\t1\t1\n{stop + 2}\t1")
         assert run(folder, 9, stop) == expected

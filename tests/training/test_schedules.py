@@ -1,4 +1,4 @@
-"""The learning rate is tensor2tensor's at every step it printed."""
+"""Tests of the learning rates against tensor2tensor and the formulas."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def rates(schedule, steps):
         ("transformer_big", ("t2t", 1024, 8000, 2.0)),
     ],
 )
-def test_rates_are_tensor2tensors(shared_dir, name, arguments):
+def test_rates_equal_tensor2tensor(shared_dir, name, arguments):
     arrays = golden.load(shared_dir / "t2t/golden/misc.npz")
     ours = rates(Schedule(*arguments), arrays["lr/steps"])
     np.testing.assert_allclose(ours, arrays[f"lr/{name}"], rtol=1e-6)
@@ -36,7 +36,7 @@ def test_rates_are_tensor2tensors(shared_dir, name, arguments):
         ("t2t_big", "transformer_big"),
     ],
 )
-def test_our_sets_have_the_rates_of_theirs(shared_dir, ours, theirs):
+def test_sets_have_the_rates_of_tensor2tensors_sets(shared_dir, ours, theirs):
     hparams = hparam_sets.load(ours)
     schedule = Schedule(
         hparams.learning_rate_schedule,
@@ -50,26 +50,27 @@ def test_our_sets_have_the_rates_of_theirs(shared_dir, ours, theirs):
     )
 
 
-def test_the_papers_form_by_hand():
+def test_paper_rate_equals_the_formula():
     # d_model 4 and 9 warm-up steps: 1/2 * min(1/sqrt(n), n/27).
     schedule = Schedule("paper", 4, 9)
     expected = [1 / 54, 9 / 54, 0.5 * 10**-0.5]
     np.testing.assert_allclose(rates(schedule, [0, 8, 9]), expected, rtol=1e-6)
 
 
-def test_tensor2tensors_later_form_by_hand():
-    # The first update is given rate 0; the peak, 1/2 * 1/3, comes one step later.
+def test_t2t_rate_equals_the_formula():
+    # The first step has rate 0. The peak, 1/2 * 1/3, comes one step later than in the
+    # paper's form.
     schedule = Schedule("t2t", 4, 9, scale=2.0)
     expected = [0, 2 / 54, 2 / 6, 2 * 0.5 / 4]
     np.testing.assert_allclose(rates(schedule, [0, 1, 9, 16]), expected, rtol=1e-6)
 
 
-def test_decay_alone_is_constant_until_the_warm_up_ends():
+def test_rsqrt_decay_is_constant_during_the_warm_up():
     schedule = Schedule("rsqrt_decay", 4, 9)
     np.testing.assert_allclose(rates(schedule, [0, 9, 16]), [1 / 3, 1 / 3, 1 / 4])
 
 
-def test_its_config_makes_the_same_schedule():
+def test_config_restores_the_schedule():
     schedule = Schedule("t2t", 16, 100, 0.5)
     again = Schedule.from_config(schedule.get_config())
     assert rates(again, [0, 5, 200]) == rates(schedule, [0, 5, 200])

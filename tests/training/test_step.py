@@ -1,4 +1,4 @@
-"""The update agrees with tensor2tensor's and does not depend on how it is cut."""
+"""Tests of the training step against tensor2tensor, and of the division of batches."""
 
 from functools import cache
 from itertools import product
@@ -17,12 +17,15 @@ from tests.training import toy
 
 
 def run_six_steps(arrays, hparams, rows):
-    """Makes the updates, each batch in parts of so many rows; 0: in one part."""
+    """Trains six steps with micro-batches of `rows` rows (0: a single micro-batch).
+
+    Returns the model and the results of the steps.
+    """
     model = golden.model_of(arrays, hparams)
     step = TrainStep(model, hparams, accumulate=rows > 0)
     strategy = tf.distribute.get_strategy()
 
-    # One trace for all shapes.
+    # The signature gives one trace for all shapes.
     @tf.function(input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)])
     def update(batch, number):
         return strategy.run(step.replica_step, args=(batch, number))
@@ -39,7 +42,7 @@ def run_six_steps(arrays, hparams, rows):
 
 
 def cut(whole, rows):
-    """Cuts a rectangle into some of so many rows, the last one of what is left."""
+    """Divides a rectangle into rectangles of at most `rows` rows."""
     return [
         {side: ids[start : start + rows] for side, ids in whole.items()}
         for start in range(0, len(whole["inputs"]), rows)
@@ -49,7 +52,7 @@ def cut(whole, rows):
 @pytest.mark.medium
 @pytest.mark.parametrize("case", ["v1", "v3"])
 @pytest.mark.parametrize("rows", [0, 2])
-def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, rows):
+def test_six_steps_equal_tensor2tensor(shared_dir, case, rows):
     arrays = golden.load(shared_dir / "t2t/golden" / f"train_{case}.npz")
     hparams = golden.hparams_of(arrays).replace(
         learning_rate_schedule="paper" if case == "v1" else "t2t",
@@ -73,7 +76,10 @@ def test_six_updates_are_those_of_tensor2tensor(shared_dir, case, rows):
 
 @cache
 def one_update(parts):
-    """Makes an update of five rows; returns its results, and all that it left."""
+    """Runs a step on a batch of five rows.
+
+    Returns its results, and weights and optimizer state by name.
+    """
     hparams = toy.HPARAMS.replace(
         dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, adam_beta1=0.0
     )
@@ -90,8 +96,8 @@ def one_update(parts):
 
 
 @pytest.mark.parametrize("parts", [2, 3, 5])
-def test_however_a_batch_is_cut_the_update_is_the_same(parts):
-    """Rows of eight positions; or parts, each as wide as it must be."""
+def test_the_step_does_not_depend_on_the_division_of_the_batch(parts):
+    """Micro-batches have only as many columns as their longest row."""
     results, state = one_update(parts)
     expected, whole = one_update(1)
     np.testing.assert_allclose(results, expected, rtol=1e-5)
@@ -102,51 +108,54 @@ def test_however_a_batch_is_cut_the_update_is_the_same(parts):
 @pytest.mark.parametrize(
     ("shapes", "replicas", "expected"),
     [
-        # Whole parts in turn, the same masks wherever they are computed.
+        # Replicas take turns; seeds do not depend on the replica.
         ([1, 2, 3], 1, [[(0, 2), (1, 2), (2, 4)]]),
         ([1, 2, 3], 2, [[(0, 2), (2, 4)], [(1, 2)]]),
-        # Five replicas for two parts: each part is cut in two, one replica is idle.
+        # Five replicas for two micro-batches: two slices each, one replica is idle.
         ([4, 3], 5, [[(0, 2)], [(20_014, 2)], [(1, 2)], [(20_015, 2)], []]),
-        # A part of one row for two replicas: one has filler rows only.
+        # One row for two replicas: the second has only rows of padding.
         ([1], 2, [[(0, 2)], [(20_014, 2)]]),
-        # Seven rows in four halves of two; the last one has a filler row.
+        # Seven rows in four halves of two: the last one has a row of padding.
         ([7], 2, [[(0, 4)], [(20_014, 4)]]),
     ],
 )
-def test_replicas_take_whole_parts_where_there_are_enough(
+def test_replicas_take_whole_micro_batches_if_there_are_enough(
     monkeypatch, shapes, replicas, expected
 ):
-    """What a replica computes: dropout's first seed beyond the run's, and rows."""
+    """`shapes` are the rows of micro-batches, `expected` (seed, rows) per replica."""
     step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
     batch = pack(*(toy.rectangle(rows, rows) for rows in shapes))
-    assert what_replicas_compute(monkeypatch, step, batch, replicas) == expected
+    assert work_of_replicas(monkeypatch, step, batch, replicas) == expected
 
 
-def what_replicas_compute(monkeypatch, step, batch, replicas):
-    """Returns for each replica its seeds beyond the run's, and rows; all rows once."""
-    found, symbols = [], []
+def work_of_replicas(monkeypatch, step, batch, replicas):
+    """Returns a list per replica of the (first seed, rows) of its computations.
+
+    Asserts that together they include every row once.
+    """
+    work, tokens = [], []
 
     def differentiate(inputs, targets, seeds):
         (step_of_one, one), (step_of_other, other) = seeds.numpy().tolist()
         assert step_of_one == step_of_other == 7
         assert other - one == 10_007
-        found[-1].append((one, len(inputs)))
-        symbols.append(int(tf.math.count_nonzero(inputs)))
+        work[-1].append((one, len(inputs)))
+        tokens.append(int(tf.math.count_nonzero(inputs)))
         return 0.0, 0.0, [0.0 for _ in step._variables]
 
     monkeypatch.setattr(step, "_differentiate", differentiate)
     for replica in range(replicas):
-        found.append([])
+        work.append([])
         step._accumulated(batch, tf.constant(7), tf.constant(replica), replicas)
     parts = range(len(batch["inputs"]))
-    assert sum(symbols) == sum(
+    assert sum(tokens) == sum(
         np.count_nonzero(rectangle(batch, part)[0]) for part in parts
     )
-    return found
+    return work
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
-def test_every_half_of_every_step_has_a_dropout_seed_of_its_own(seed):
+def test_every_half_of_every_step_has_a_different_dropout_seed(seed):
     hparams = toy.HPARAMS.replace(seed=seed)
     step = TrainStep(toy.model(), hparams, accumulate=True)
     seeds = {
@@ -157,7 +166,7 @@ def test_every_half_of_every_step_has_a_dropout_seed_of_its_own(seed):
     assert len(seeds) == 48
 
 
-def test_gradients_are_clipped_to_the_norm_asked_for():
+def test_clips_gradients_to_the_norm():
     hparams = toy.HPARAMS.replace(adam_beta1=0.0, clip_norm=0.01)
     model = toy.model(hparams)
     step = TrainStep(model, hparams, accumulate=False)
@@ -168,7 +177,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for():
     assert float(tf.linalg.global_norm(moments)) == pytest.approx(0.01, rel=1e-5)
 
 
-def test_a_step_reports_what_was_in_the_batch():
+def test_reports_tokens_token_ratio_rate_and_loss():
     step = TrainStep(toy.model(), toy.HPARAMS, accumulate=True)
     batch = pack(
         {"inputs": [[5, 6, 1, 0], [7, 1, 0, 0]], "targets": [[8, 1, 0], [9, 4, 1]]},
@@ -176,9 +185,9 @@ def test_a_step_reports_what_was_in_the_batch():
     )
     loss, tokens, share, _, rate = step.replica_step(batch, tf.constant(3))
     assert float(tokens) == 7
-    # Two rows of 4 + 3 and one of 2 + 2.
+    # The batch has two rows of 4 + 3 positions and one of 2 + 2.
     assert float(share) == pytest.approx(14 / 18)
-    # 16^-0.5 * 4 * 10^-1.5, the fourth of ten warm-up updates.
+    # 16^-0.5 * 4 * 10^-1.5 is the rate of the fourth of ten warm-up steps.
     assert float(rate) == pytest.approx(10**-1.5, rel=1e-6)
-    # Before anything is learned, symbols are nearly equally likely.
+    # An untrained model gives all tokens nearly equal probabilities.
     assert 1 < float(loss) < 2 * np.log(toy.VOCAB_SIZE)

@@ -1,4 +1,4 @@
-"""Where a training runs is chosen as asked, and does not change what it learns."""
+"""Tests of the choice of strategies, and of training with each of them."""
 
 import io
 import json
@@ -23,11 +23,11 @@ from t2t_repro.training.monitor import Monitor
 from tests.training import toy
 
 ROOT = Path(__file__).resolve().parents[2]
-# Without dropout, for the rows of a part that is cut have masks of their own.
+# Without dropout, because the masks of a sliced micro-batch depend on the slicing.
 HPARAMS = toy.HPARAMS.replace(
     dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, train_steps=3
 )
-# With dropout: whole parts have the same masks on every replica.
+# With dropout: the masks of a whole micro-batch do not depend on its replica.
 PARTS = toy.HPARAMS.replace(train_steps=3, max_tokens_per_device=24)
 TRAIN = """
 import sys
@@ -37,8 +37,8 @@ train(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 """
 
 
-def uneven(step):
-    """Five rows: replicas get three and two, of very different lengths."""
+def uneven_batches(step):
+    """Yields batches of three short rows for one replica and two long ones."""
     keep = np.array([[2], [2], [2], [8], [8]]) > np.arange(8)
     for number in count(step):
         sides = toy.rectangle(number).items()
@@ -46,15 +46,15 @@ def uneven(step):
 
 
 def train(directory, name, replicas):
-    """Trains three steps and three more, with one part a batch and with three.
+    """Trains three steps and resumes for three more, with one and three micro-batches.
 
-    Under one strategy, for a process has just one.
+    All use the same strategy, because a process can have only one.
     """
     chosen = strategy.choose(name, replicas)
     assert chosen.num_replicas_in_sync == (1 if name == "one_device" else 2)
     chief = strategy.is_chief(chosen)
     for kind, hparams, batches in (
-        ("whole", HPARAMS, uneven),
+        ("whole", HPARAMS, uneven_batches),
         ("parts", PARTS, toy.batches_of_parts),
     ):
         with chosen.scope():
@@ -62,7 +62,7 @@ def train(directory, name, replicas):
         for done in (0, 3):
             changed = hparams.replace(train_steps=done + 3)
             loop = TrainingLoop(model, changed, chosen, directory / kind, chief)
-            # Other weights: a worker has no folder, and gets all from the chief.
+            # Changes the weights: other workers must receive them from the chief.
             for variable in (*loop.weights.values(), *loop.state.values()):
                 variable.assign(variable + done * (1.5 - chief))
             assert loop.restore() == done
@@ -72,7 +72,7 @@ def train(directory, name, replicas):
 
 
 def process(directory, name, replicas, **environment):
-    """Starts `train` in a process of its own."""
+    """Starts `train` in a subprocess."""
     return subprocess.Popen(
         [sys.executable, "-c", TRAIN, str(directory), name, str(replicas)],
         cwd=ROOT,
@@ -83,7 +83,7 @@ def process(directory, name, replicas, **environment):
 
 
 def finish(*processes):
-    """Waits for all; none is left behind."""
+    """Waits for the processes to succeed; kills them otherwise."""
     try:
         for process in processes:
             _, errors = process.communicate(timeout=240)
@@ -94,7 +94,7 @@ def finish(*processes):
 
 
 def free_addresses(count):
-    """Returns addresses of this machine that nobody listens on."""
+    """Returns local addresses with free ports."""
     sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
     addresses = [f"localhost:{s.getsockname()[1]}" for s in sockets]
     for open_socket in sockets:
@@ -102,22 +102,22 @@ def free_addresses(count):
     return addresses
 
 
-def assert_same(found, expected):
-    """The newest checkpoint of either folder holds the same weights and moments."""
+def assert_same(actual, expected):
+    """Asserts that the newest checkpoints in two folders have equal tensors."""
     for kind, file in product(("whole", "parts"), ("weights", "optimizer")):
         one = checkpoints.list_checkpoints(expected / kind)[-1]
-        two = checkpoints.list_checkpoints(found / kind)[-1]
+        two = checkpoints.list_checkpoints(actual / kind)[-1]
         assert one.step == two.step == 6
-        wanted, ours = one.tensors(file), two.tensors(file)
-        assert wanted.shapes() == ours.shapes()
-        for name in wanted.shapes():
+        theirs, ours = one.tensors(file), two.tensors(file)
+        assert theirs.shapes() == ours.shapes()
+        for name in theirs.shapes():
             np.testing.assert_allclose(
-                ours.read(name), wanted.read(name), atol=3e-5, err_msg=name
+                ours.read(name), theirs.read(name), atol=3e-5, err_msg=name
             )
 
 
 def cluster(kinds, task_type, task_id):
-    """Something that knows its place in a cluster, as a strategy does."""
+    """Returns a fake strategy with a cluster resolver for the given task."""
     addresses = {kind: [f"host:{i}" for i in range(n)] for kind, n in kinds.items()}
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(addresses), task_type=task_type, task_id=task_id
@@ -129,7 +129,7 @@ def cluster(kinds, task_type, task_id):
 @pytest.mark.parametrize(
     ("lanes", "xla"), [(True, False), (True, True), (False, False)]
 )
-def test_a_process_on_a_cpu_divides_its_cores_among_the_lanes(lanes, xla):
+def test_a_cpu_process_divides_its_cores_among_the_lanes(lanes, xla):
     code = f"""
 import tensorflow as tf
 from t2t_repro import fast
@@ -140,7 +140,7 @@ strategy.choose("auto", xla={xla})
 print(tf.config.threading.get_intra_op_parallelism_threads())
 """
     environment = {"CUDA_VISIBLE_DEVICES": "-1"}
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
         env=os.environ | environment,
@@ -148,13 +148,13 @@ print(tf.config.threading.get_intra_op_parallelism_threads())
         check=True,
         text=True,
     )
-    # What XLA compiled divides its own work; 0 is all cores.
+    # XLA distributes its work over the cores itself; 0 means all cores.
     each = max(1, len(os.sched_getaffinity(0)) // 2) if lanes and not xla else 0
-    assert found.stdout.split() == [str(each)]
+    assert process.stdout.split() == [str(each)]
 
 
 @pytest.mark.medium
-def test_two_replicas_with_uneven_shares_learn_what_one_device_learns(tmp_path):
+def test_two_replicas_with_uneven_shards_train_like_one_device(tmp_path):
     two = process(tmp_path / "two", "mirrored", 2)
     train(tmp_path / "one", "one_device", 0)
     finish(two)
@@ -162,7 +162,7 @@ def test_two_replicas_with_uneven_shares_learn_what_one_device_learns(tmp_path):
 
 
 @pytest.mark.medium
-def test_two_workers_learn_what_one_device_learns_and_the_chief_writes(tmp_path):
+def test_two_workers_train_like_one_device_and_only_the_chief_writes(tmp_path):
     addresses = free_addresses(2)
     workers = []
     for index in (0, 1):
@@ -176,7 +176,7 @@ def test_two_workers_learn_what_one_device_learns_and_the_chief_writes(tmp_path)
     assert not (tmp_path / "1").exists()
 
 
-def test_a_machine_without_accelerators_is_one_device(monkeypatch):
+def test_a_machine_without_gpus_uses_one_device(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     chosen = strategy.choose("auto")
@@ -185,7 +185,7 @@ def test_a_machine_without_accelerators_is_one_device(monkeypatch):
     assert strategy.is_chief(chosen)
 
 
-def test_a_cluster_of_one_worker_is_one_device(monkeypatch):
+def test_a_cluster_of_one_worker_is_not_multi_worker(monkeypatch):
     config = {"cluster": {"worker": ["localhost:1"]}, "task": {}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     assert strategy._automatic(gpus=0) == "one_device"
@@ -199,13 +199,13 @@ def test_a_cluster_of_several_tasks_is_multi_worker(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"cluster": 3}', '{"cluster": {"a": 1}}'])
-def test_a_cluster_that_cannot_be_read_is_told(monkeypatch, text):
+def test_rejects_malformed_tf_config(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(UserError, match="TF_CONFIG is not JSON of the form"):
         strategy.choose("auto")
 
 
-def test_an_unknown_strategy_is_told_with_the_known_ones():
+def test_rejects_an_unknown_strategy():
     with pytest.raises(UserError, match="--strategy tpu: use one of auto, one_device"):
         strategy.choose("tpu")
 
@@ -213,14 +213,16 @@ def test_an_unknown_strategy_is_told_with_the_known_ones():
 @pytest.mark.parametrize(
     ("name", "replicas"), [("one_device", 2), ("multi_worker", 2), ("mirrored", -1)]
 )
-def test_replicas_that_cannot_be_are_refused(name, replicas):
-    with pytest.raises(UserError, match=f"--replicas {replicas}: only .* mirrored"):
+def test_rejects_invalid_replicas(name, replicas):
+    with pytest.raises(
+        UserError, match=f"--replicas {replicas}: requires --strategy mirrored"
+    ):
         strategy.choose(name, replicas)
 
 
-def test_more_replicas_than_accelerators_are_refused(monkeypatch):
+def test_rejects_more_replicas_than_gpus(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * 2)
-    with pytest.raises(UserError, match="--replicas 3: this machine has 2 GPUs"):
+    with pytest.raises(UserError, match="--replicas 3: this machine has only 2 GPUs"):
         strategy.choose("mirrored", 3)
 
 
@@ -233,13 +235,13 @@ def test_more_replicas_than_accelerators_are_refused(monkeypatch):
         ("nccl", True, "NCCL"),
     ],
 )
-def test_gpus_communicate_by_nccl_unless_asked_otherwise(name, has_gpus, expected):
+def test_gpus_use_nccl_by_default(name, has_gpus, expected):
     options = strategy._communication(name, has_gpus)
     assert options.implementation.name == expected
 
 
-def test_nccl_without_a_gpu_is_refused():
-    with pytest.raises(UserError, match="--communication nccl: it is for GPUs"):
+def test_rejects_nccl_without_a_gpu():
+    with pytest.raises(UserError, match="--communication nccl requires GPUs"):
         strategy._communication("nccl", has_gpus=False)
 
 
@@ -249,27 +251,27 @@ def test_nccl_without_a_gpu_is_refused():
         (8, 16, 2, 3, [3]),
         (8, 8, 2, 1, [2, 3]),
         (8, 2, 2, 0, [0, 1, 2, 3, 4, 5, 6, 7]),
-        (1, 16, 2, 3, None),  # Slurm has given it one.
+        (1, 16, 2, 3, None),  # Slurm has already assigned one GPU.
     ],
 )
-def test_a_task_of_slurm_takes_its_own_gpus(
+def test_a_slurm_task_takes_its_share_of_the_gpus(
     monkeypatch, gpus, tasks, nodes, local, expected
 ):
-    taken = []
+    visible = []
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [*range(gpus)])
     monkeypatch.setattr(
-        tf.config, "set_visible_devices", lambda some, _: taken.append(some)
+        tf.config, "set_visible_devices", lambda gpus, _: visible.append(gpus)
     )
     monkeypatch.setenv("SLURM_STEP_NUM_NODES", str(nodes))
     monkeypatch.setenv("SLURM_LOCALID", str(local))
     strategy._take_own_gpus(tasks)
-    assert taken == ([] if expected is None else [expected])
+    assert visible == ([] if expected is None else [expected])
 
 
-def test_more_tasks_than_gpus_are_refused(monkeypatch):
+def test_rejects_more_tasks_than_gpus(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: [0, 1])
     monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
-    with pytest.raises(UserError, match=r"the 4 tasks .* on this machine see 2 GPUs"):
+    with pytest.raises(UserError, match=r"the 4 tasks .* on this machine share 2 GPUs"):
         strategy._take_own_gpus(8)
 
 
@@ -282,5 +284,5 @@ def test_more_tasks_than_gpus_are_refused(monkeypatch):
         ({"chief": 1, "worker": 2}, "worker", 0, False),
     ],
 )
-def test_one_task_of_a_cluster_is_the_chief(kinds, task_type, task_id, expected):
+def test_exactly_one_task_is_the_chief(kinds, task_type, task_id, expected):
     assert strategy.is_chief(cluster(kinds, task_type, task_id)) is expected

@@ -1,4 +1,4 @@
-"""The validation loss is the plain cross entropy per symbol of the whole split."""
+"""Tests of the validation loss: cross entropy per token over a whole split."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from t2t_repro.training.validation import ValidationLoss
 from tests.training import toy
 
 
-def test_it_is_the_mean_over_symbols_of_all_batches():
-    # Dropout and smoothing are on in training, and must not show here.
+def test_loss_is_the_mean_over_the_tokens_of_all_batches():
+    # Dropout and label smoothing must not affect the validation loss.
     hparams = toy.HPARAMS.replace(dropout=0.5, label_smoothing=0.3)
     model = toy.model(hparams)
     batches = [toy.rectangle(step, rows) for step, rows in enumerate((7, 1, 3))]
@@ -26,7 +26,7 @@ def test_it_is_the_mean_over_symbols_of_all_batches():
                     count += 1
     validation_loss = ValidationLoss(model)
     assert validation_loss(iter(batches)) == pytest.approx(total / count, rel=1e-5)
-    # Cut otherwise, and padded further, it is the same.
+    # Division into batches and padding do not change the loss.
     single = [
         {
             key: tf.pad(value[row : row + 1], [[0, 0], [0, 4]])
@@ -38,5 +38,5 @@ def test_it_is_the_mean_over_symbols_of_all_batches():
     assert validation_loss(iter(single)) == pytest.approx(total / count, rel=1e-5)
 
 
-def test_an_empty_split_is_worth_nothing_and_no_error():
+def test_loss_of_an_empty_split_is_0():
     assert ValidationLoss(toy.model())(iter([])) == 0.0

@@ -1,4 +1,4 @@
-"""A model that trains in a moment, and batches that are a function of the step."""
+"""Small model and synthetic batches for tests of training."""
 
 import io
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def model(hparams: HParams = HPARAMS, vocab_size: int = VOCAB_SIZE) -> Transform
 
 
 def side(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """Returns sentences of 2 to 8 symbols that end in EOS, int32 (rows, 8)."""
+    """Returns sentences of 2 to 8 tokens including EOS, int32 (rows, 8)."""
     ids = rng.integers(2, VOCAB_SIZE, [rows, 8])
     last = rng.integers(1, 8, [rows, 1])
     column = np.arange(8)
@@ -54,17 +54,20 @@ def rectangle(step: int, rows: int = 5) -> dict[str, np.ndarray]:
 
 
 def batch(step: int, parts: int = 1) -> PackedBatch:
-    """Five rows, in parts of their own widths, or as one part eight wide."""
+    """Returns a batch of five rows.
+
+    Several micro-batches have only the columns that they need; a single one has eight.
+    """
     whole = rectangle(step)
     if parts == 1:
         return pack(whole)
     rows = np.array_split(np.arange(5), parts)
     return pack(
-        *({name: trimmed(ids[some]) for name, ids in whole.items()} for some in rows)
+        *({name: trim(ids[some]) for name, ids in whole.items()} for some in rows)
     )
 
 
-def trimmed(ids: np.ndarray) -> np.ndarray:
+def trim(ids: np.ndarray) -> np.ndarray:
     """Returns ids without the columns that are padding in every row."""
     return ids[:, ids.any(axis=0)]
 
@@ -76,7 +79,7 @@ def batches(step: int, parts: int = 1) -> Iterator[PackedBatch]:
 
 
 def batches_of_parts(step: int) -> Iterator[PackedBatch]:
-    """The batches of a training whose `max_tokens_per_device` is below 64."""
+    """Yields batches of three micro-batches."""
     return batches(step, parts=3)
 
 
@@ -90,4 +93,4 @@ def monitor() -> Monitor:
 
 
 def never(step: int) -> None:
-    """A validation that does nothing."""
+    """Validation function that does nothing."""
