@@ -23,7 +23,7 @@ def test_int8_falls_back_to_float32_with_a_line(monkeypatch, capsys, reason, exp
     before = dict(vars(args))
     assert model_flags.precision_of(args) == expected
     assert vars(args) == before
-    lines = "--precision int8: no VNNI; float32 is used\n" if reason else ""
+    lines = "--precision int8: no VNNI; using float32\n" if reason else ""
     assert capsys.readouterr().err == lines
 
 

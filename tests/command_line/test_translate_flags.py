@@ -27,7 +27,7 @@ def chosen(lines=2_000, model=NARROW, **flags):
 
 def test_many_lines_of_a_narrow_model_one_at_a_time_are_compiled(capsys):
     assert chosen()
-    assert capsys.readouterr().err.startswith("2,000 lines one at a time: their search")
+    assert capsys.readouterr().err.startswith("compiling the search for 2,000 lines")
 
 
 @pytest.mark.parametrize(

@@ -59,4 +59,4 @@ def test_it_mends_what_training_refuses(arguments, tmp_path):
 )
 def test_without_a_set_the_vocabulary_suits_the_problem(problem, vocab_size):
     assert problem in problems.names()
-    assert hparams.load(datagen.set_of(problem)).vocab_size == vocab_size
+    assert hparams.load(datagen.default_set(problem)).vocab_size == vocab_size

@@ -119,17 +119,17 @@ def test_newstest2014_has_the_papers_figure_with_both_references(shared_dir):
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ((), "--model_dir is needed, or translations as --hypothesis_file"),
-        (("--hypothesis_file", "a"), "--reference_file is needed"),
-        (("--model_dir", "m", "--source_file", "a"), "--reference_file is needed"),
-        (("--model_dir", "m", "--reference_file", "a"), "--source_file is needed"),
+        ((), "--model_dir or --hypothesis_file is required"),
+        (("--hypothesis_file", "a"), "--reference_file is required"),
+        (("--model_dir", "m", "--source_file", "a"), "--reference_file is required"),
+        (("--model_dir", "m", "--reference_file", "a"), "--source_file is required"),
         (
             ("--hypothesis_file", "a", "--reference_file", "b", "--comet_dir", "c"),
-            "--source_file is needed",
+            "--source_file is required",
         ),
         (
             ("--model_dir", "m", "--reference_file", "b", "--split", "val"),
-            "--split or --reference_file, not both",
+            "give --split or --reference_file, not both",
         ),
     ],
 )

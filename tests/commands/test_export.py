@@ -180,10 +180,10 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--precision", "int16"], "saved_model give one of float32, bfloat16, int8"),
+        (["--precision", "int16"], "saved_model; use float32, bfloat16, int8"),
         (
             ["--format", "ctranslate2", "--precision", "bfloat16"],
-            "with --format ctranslate2 give",
+            "with --format ctranslate2; use",
         ),
         (
             ["--format", "ctranslate2", "--beam_size", "2"],

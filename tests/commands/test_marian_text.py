@@ -112,7 +112,7 @@ def test_rules_of_another_search_are_refused(folder):
     arguments = ("--model_dir", str(folder / "model"), "--tensor2tensor_rules")
     done = run_command.run("translate", *arguments, stdin=b"one\n")
     assert done.status == 2
-    assert "the model searches as marian does" in done.err
+    assert "the model uses marian's search" in done.err
 
 
 def test_a_vocabulary_of_this_kind_is_never_built(folder):

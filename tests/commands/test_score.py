@@ -98,5 +98,5 @@ def test_sources_that_are_too_long_are_cut_and_counted(trained, files):
     files[1].write_text("eins\neins\n", encoding="utf-8")
     done = score(trained, files)
     assert (done.status, done.out.count("\n")) == (0, 2)
-    cut = "cut, because longer than 512 subwords: 1 of the sources"
+    cut = "cut to 512 subwords, EOS included: 1 of 2 source lines"
     assert done.err.splitlines()[1:] == [cut]

@@ -94,7 +94,7 @@ def test_the_same_command_goes_on_and_nothing_shows_it(trained, killed_copy, who
     lines = 8 * pieces(target)
     done = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
     assert (done.status, done.out) == (0, "")
-    assert done.err == f"going on after line {lines:,} of 1,500\n"
+    assert done.err == f"resuming after line {lines:,} of 1,500\n"
     assert target.read_bytes() == whole
     assert sorted(path.name for path in killed_copy.iterdir()) == ["in.en", "out.de"]
 
@@ -107,8 +107,8 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(trained, killed_copy, whole):
     after = pieces(target)
     assert after >= before + 3
     assert done.err.splitlines() == [
-        f"going on after line {8 * before:,} of 1,500",
-        f"{8 * after:,} lines are in {target}.partial; the same command goes on",
+        f"resuming after line {8 * before:,} of 1,500",
+        f"{8 * after:,} lines are in {target}.partial; run the same command to resume",
         "interrupted.",
     ]
     translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)

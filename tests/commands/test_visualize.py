@@ -66,7 +66,7 @@ def test_live_writes_the_model_itself(trained, tmp_path):
         (["--text", "a", "--model_dir", "absent"], "absent holds no model"),
         ([], "--text is missing; give a sentence, or --live"),
         (["--live", "--text", " "], "--text is blank; give a sentence"),
-        (["--live", "--translation", "a"], "--translation is not for --live"),
+        (["--live", "--translation", "a"], "--translation cannot be combined with"),
         (["--live", "--output", "."], "--output . is a folder"),
     ],
 )

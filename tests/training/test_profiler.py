@@ -49,10 +49,10 @@ def test_without_a_range_nothing_is_written(tmp_path):
 
 @pytest.mark.parametrize(("text", "steps"), [("20", (20, 20)), ("20:25", (20, 25))])
 def test_a_range_is_read(text, steps):
-    assert train._range_of_steps(text) == steps
+    assert train._step_range(text) == steps
 
 
 @pytest.mark.parametrize("text", ["", "0", "5:3", "x", "1:", ":4", "-1", "1:2:3", "²"])
 def test_what_is_no_range_is_refused(text):
-    with pytest.raises(Exception, match="must be the updates to trace"):
-        train._range_of_steps(text)
+    with pytest.raises(Exception, match="must be a step or a range"):
+        train._step_range(text)
