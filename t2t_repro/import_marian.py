@@ -2,7 +2,7 @@
 
 It converts an OPUS-MT download, a Marian training folder or a MarianMTModel of Hugging
 Face Transformers to a model directory. All other commands work on this directory, but
-evaluate needs --source_file and --reference_file because the model has no problem.
+evaluate needs --source_file and --reference_file because the training data are unknown.
 """
 
 from argparse import Namespace

@@ -2,8 +2,8 @@
 
 It converts a checkpoint of OpenNMT-tf 2, or a SavedModel that was exported by
 OpenNMT-tf or t2t_repro, to a model directory. All other commands work on this
-directory, but evaluate needs --source_file and --reference_file because the model has
-no problem.
+directory, but evaluate needs --source_file and --reference_file because the training
+data are unknown.
 """
 
 from argparse import Namespace

@@ -2,7 +2,7 @@
 
 It converts a checkpoint, its hyper-parameters and its vocabulary to a model directory.
 All other commands work on this directory, but evaluate needs --source_file and
---reference_file because the model has no problem.
+--reference_file because the training data are unknown.
 """
 
 from argparse import Namespace

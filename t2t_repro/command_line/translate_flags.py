@@ -67,8 +67,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--prefix_file",
-        help="file with a prefix per line, with which the line's translation begins; a "
-        "prefix may be empty",
+        help="file with one prefix per input line; each translation begins with its "
+        "prefix, which may be empty",
     )
     parser.add_argument(
         "--terms",

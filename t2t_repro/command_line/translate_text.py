@@ -76,8 +76,8 @@ def translate_text(
     """
     from t2t_repro.command_line.progress_bar import progress_bar
     from t2t_repro.translation.translation_files import (
-        Done,
         InputText,
+        TranslationState,
         open_output,
         translate_windows,
     )
@@ -94,17 +94,17 @@ def translate_text(
     if all(each.fingerprint for each in inputs) and args.output_file != "-":
         identity = _identity(args, text, prefixes, prepared)
     with open_output(args.output_file, identity) as output:
-        done = Done(**output.state)
-        if done.lines:
-            _log(f"resuming after line {done.lines:,} of {text.lines:,}")
+        state = TranslationState(**output.state)
+        if state.lines:
+            _log(f"resuming after line {state.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
-            progress_bar(text.lines, done.lines, shown) as progress,
+            progress_bar(text.lines, state.lines, shown) as progress,
         ):
             for records in translate_windows(
                 translator,
                 text.read(),
-                done,
+                state,
                 batch_size=args.batch_size,
                 # On a terminal each line is translated as soon as it is typed.
                 window=1 if interactive else args.window,
@@ -113,10 +113,10 @@ def translate_text(
                 prefixes=prefixes.read() if prefixes else None,
                 align=prepared.align,
             ):
-                output.append(records, asdict(done))
-    if done.cut:
+                output.append(records, asdict(state))
+    if state.cut:
         longest = translator.max_input_length
-        _log(f"cut to {longest} subwords, EOS included: {done.cut_lines()}")
+        _log(f"cut to {longest} subwords, EOS included: {state.cut_lines()}")
     return translator
 
 

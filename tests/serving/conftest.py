@@ -20,7 +20,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.translation.calibration import bounds_on
+from t2t_repro.translation.calibration import measure_ranges
 from tests import tiny
 from tests.serving import small
 
@@ -84,7 +84,7 @@ def int8_module(tokenizer: Tokenizer) -> ServingModule:
     fast.install("CPU")
     model = small.random_model(small.VOCAB_SIZE)
     search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
-    bounds = bounds_on(small.sentences(9), model, tokenizer, search)
+    bounds = measure_ranges(small.sentences(9), model, tokenizer, search)
     quantization.quantize_model(model, bounds)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
 
