@@ -104,7 +104,7 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         args.model_name or server_files.default_model_name(directory.path)
     )
     # Rejects files of another model before the export starts.
-    server_files.kept_files(export_dir, name)
+    server_files.existing_files(export_dir, name)
     loaded = load_models(
         directory, args.checkpoint, args.precision, args.calibration_file
     )
@@ -122,12 +122,12 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         loaded.models, loaded.tokenizer, search, longest, args.with_terms
     )
     version = export(module, export_dir, model_name=name, model_card=card)
-    kept = server_files.write_server_files(export_dir, name)
+    existing = server_files.write_server_files(export_dir, name)
     return {
         "checkpoint": ", ".join(loaded.checkpoints),
         "saved_model": str(version),
         "model_name": name,
-        "kept_files": kept,
+        "kept_files": existing,
     }
 
 

@@ -74,4 +74,4 @@ def test_nobody_at_the_port_is_one_clear_line():
         stdin=TEXT,
     )
     assert run_command.is_one_clear_line(done)
-    assert "no server answers at 127.0.0.1:1 (rest)" in done.err
+    assert "no response from 127.0.0.1:1 (rest)" in done.err

@@ -96,9 +96,9 @@ def test_the_card_tells_what_the_model_directory_knows(trained, exported):
     provenance = json.loads((trained.model_dir / "model.json").read_text())
     for part in (
         "translates en into de",
-        f"On {result['split']}, beam 2, alpha 0.6.",
+        f"On {result['split']}, beam size 2, alpha 0.6.",
         f"BLEU {result['bleu']:.2f}  {result['signature']}\n",
-        "the mean of the steps 2, 4",
+        "the average of steps 2, 4",
         provenance["vocabulary_fingerprint"],
         provenance["problem_fingerprint"],
         "first 512 subwords",
@@ -121,10 +121,10 @@ def test_flags_change_the_search_and_the_card(trained, tmp_path):
     assert done.status == 0, done.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "beam_size: 1\n" in card
-    assert "Beam 1, alpha 0.6. Of a text the first 3 subwords" in card
-    assert "The training has not scored these weights." in card
+    assert "Beam size 1, alpha 0.6. Texts are cut to the first 3 subwords" in card
+    assert "These weights were not scored after training." in card
     assert "`step-00000004`" in card
-    assert "Not stated for the weights" in card
+    assert "The licence of the weights is not stated" in card
     long, short = served(tmp_path / "e/1", ["one two three", "one two four five"])[0]
     assert long == short
     config = (tmp_path / "e/models.config").read_text()
@@ -139,7 +139,7 @@ def test_an_average_that_was_made_anew_has_no_score(trained_copy, tmp_path):
     done = export(trained_copy, tmp_path / "e")
     assert done.status == 0, done.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
-    assert "The training has not scored these weights." in card
+    assert "These weights were not scored after training." in card
 
 
 @pytest.mark.medium
@@ -193,7 +193,7 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
             ["--format", "ctranslate2", "--model_name", "x"],
             "--model_name needs --format",
         ),
-        (["--model_name", "a b"], "--model_name a b: it stands in addresses"),
+        (["--model_name", "a b"], "--model_name a b is not valid in a URL"),
         (["--model_dir", "/nowhere"], "/nowhere holds no model"),
         (["--max_input_length", "0"], "must be a whole number of at least 1"),
         (["--format", "onnx"], "invalid choice"),
@@ -215,5 +215,5 @@ def test_a_second_export_is_the_next_version(trained, exported, tmp_path):
     assert len(json.loads(done.out)["kept_files"]) == 3
     done = export(trained, folder, "--model_name", "other")
     assert run_command.is_one_clear_line(done)
-    assert "serves a model of another name than other" in done.err
+    assert "does not name the model other" in done.err
     assert not (folder / "3").exists()
