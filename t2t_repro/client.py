@@ -13,7 +13,7 @@ from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
 from t2t_repro.system.atomic_file import bounded_lines, decode_lines
 
-# Exports read only the first 65,536 characters (4 bytes each) of a text.
+# Longer lines are cut. Exports read only the first 65,536 characters of a text.
 _MOST_BYTES = 1 << 20
 
 
@@ -44,7 +44,7 @@ def _parser() -> cli.ArgumentParser:
         "--concurrency",
         type=cli.at_least(1),
         default=4,
-        help="number of simultaneous requests",
+        help="simultaneous requests",
     )
     parser.add_argument(
         "--timeout",
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
     lines = decode_lines(raw, "standard input")
-    # On a terminal each line is translated as soon as it is typed.
+    # On a terminal each line is translated immediately.
     interactive = sys.stdin.isatty()
     sizes = (1, 1) if interactive else (args.batch_size, args.concurrency)
     with Client(server, *sizes) as client:

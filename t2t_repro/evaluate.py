@@ -33,19 +33,18 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--source_file",
         type=cli.not_empty,
-        help="source sentences, one per line, to translate instead of a split",
+        help="sentences to translate instead of a split",
     )
     parser.add_argument(
         "--reference_file",
         nargs="+",
         metavar="FILE",
-        help="reference translations, one per line; each further file adds alternative "
-        "references",
+        help="reference translations; further files add alternative references",
     )
     parser.add_argument(
         "--hypothesis_file",
         type=cli.not_empty,
-        help="existing translations to score, one per line",
+        help="existing translations to score",
     )
     parser.add_argument(
         "--target_lang",
@@ -159,14 +158,8 @@ def _translations(
 ) -> tuple[list[str], list[str], dict[str, Any]]:
     """Reads translations from a file, or translates the test set with a model.
 
-    Args:
-        args: Flags of the command.
-        origin: File of translations, or model directory.
-        test_set: Test set.
-
-    Returns:
-        The translations, lines to print about speed or parses, and the values of these
-        lines for --json.
+    `origin` is the file or the model directory. The function returns the translations,
+    lines to print about speed or parses, and the values of these lines for --json.
     """
     if not (Path(origin) / META_FILE).exists():
         from t2t_repro.evaluation.test_sets import finished

@@ -20,7 +20,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.runs.model_dir import ModelDir
 
-# The main file of each format, and the formats' precisions.
+# Main file and precisions of each format.
 _FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
 _PRECISIONS = {
     "saved_model": ("float32", "bfloat16", "int8"),
@@ -47,8 +47,7 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
-        help="number of subwords to which longer texts are cut, EOS included (default: "
-        "512)",
+        help="subwords to which longer texts are cut, EOS included (default: 512)",
     )
     parser.add_argument(
         "--with_terms",
@@ -60,7 +59,7 @@ def _parser() -> cli.ArgumentParser:
         "--model_name",
         help="name of the model on the server (default: the name of MODEL_DIR)",
     )
-    parser.add_argument("--licence", help="licence of the weights, for the model card")
+    parser.add_argument("--licence", help="licence of the weights in the model card")
     return parser
 
 
@@ -79,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
-    # Most servers have no GPU, and the graph must not depend on the exporting machine.
+    # The graph must not depend on the exporting machine; few servers have GPUs.
     cli.start_models(args.verbose, args.no_fast, device="CPU")
     from t2t_repro.runs.model_dir import ModelDir
 

@@ -30,8 +30,8 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--accept_changes",
         default="",
-        help="comma-separated list of what may differ from the run that is resumed: "
-        "data, vocabulary, problem, or names of hyper-parameters",
+        help="comma-separated changes to accept when training resumes: data, "
+        "vocabulary, problem, or names of hyper-parameters",
     )
     parser.add_argument(
         "--train_steps",
@@ -67,8 +67,8 @@ def _parser() -> cli.ArgumentParser:
         "--replicas",
         type=cli.at_least(0),
         default=0,
-        help="number of devices for --strategy mirrored; without a GPU, of virtual "
-        "CPUs (default: all GPUs)",
+        help="number of GPUs, or of virtual CPUs without a GPU, for --strategy "
+        "mirrored (default: all GPUs)",
     )
     parser.add_argument(
         "--communication",

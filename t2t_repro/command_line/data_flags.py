@@ -11,7 +11,7 @@ def add_data_flags(
 
     Args:
         parser: Parser of the command.
-        problems: Names of all problems, for the help text.
+        problems: Names of all problems; part of the help text.
         required: Whether --problem and --data_dir are required.
     """
     default = "" if required else " (default: the set's)"

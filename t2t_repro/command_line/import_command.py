@@ -17,7 +17,7 @@ def parser(description: str | None) -> cli.ArgumentParser:
     parser.add_argument(
         "--model_dir",
         required=True,
-        help="model directory to write, new or empty",
+        help="new or empty model directory to write",
     )
     for side, default in (("source", "en"), ("target", "de")):
         parser.add_argument(

@@ -21,13 +21,7 @@ class Precision(NamedTuple):
 def add_model_flags(
     parser: argparse.ArgumentParser, several: bool = True, required: bool = True
 ) -> None:
-    """Adds the flags of the model directory and the checkpoint.
-
-    Args:
-        parser: Parser of the command.
-        several: Whether --checkpoint may name the members of an ensemble.
-        required: Whether --model_dir is required.
-    """
+    """Adds --model_dir, --checkpoint and --no-fast; `several` allows ensembles."""
     parser.add_argument("--model_dir", required=required, help="model directory")
     parser.add_argument(
         "--checkpoint",

@@ -13,7 +13,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
-# The flags that cannot be combined with each flag.
+# The flags with which each flag cannot be combined.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
@@ -46,8 +46,8 @@ def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
-        help=f"number of subwords by which {output} may be longer than its input "
-        "(default: the model's)",
+        help=f"subwords by which {output} may be longer than its input (default: the "
+        "model's)",
     )
 
 
@@ -133,7 +133,7 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     """Returns the `DecodingConfig` fields that the flags set; None keeps the model's.
 
     Raises:
-        UserError: The flags cannot be combined, or not with this model.
+        UserError: The flags cannot be combined, or do not suit the model.
     """
     from t2t_repro import fast
     from t2t_repro.decoding.algorithms import algorithm_class
@@ -147,7 +147,7 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
         )
     if args.xla and args.precision == "int8":
         raise UserError(
-            "--xla and --precision int8 cannot be combined: XLA has no int8 kernels"
+            "--xla and --precision int8 cannot be combined: XLA does not support int8"
         )
     sampling = None
     if args.sampling:

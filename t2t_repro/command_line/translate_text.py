@@ -53,8 +53,8 @@ def add_text_flags(parser: cli.ArgumentParser) -> None:
         "--window",
         type=cli.at_least(1),
         default=4096,
-        help="number of lines that are read, sorted by length and written together; "
-        "always 1 on a terminal",
+        help="lines that are read, sorted by length and written together; always 1 on "
+        "a terminal",
     )
 
 
@@ -106,7 +106,7 @@ def translate_text(
                 text.read(),
                 state,
                 batch_size=args.batch_size,
-                # On a terminal each line is translated as soon as it is typed.
+                # On a terminal each line is translated immediately.
                 window=1 if interactive else args.window,
                 record=_record(args),
                 progress=progress,
@@ -135,7 +135,7 @@ def _check_names(args: Any) -> None:
 def _is_same_file(output: str, name: str | None) -> bool:
     """Returns whether a name ("-": standard input) refers to the file `output`."""
     if name == "-":
-        with suppress(OSError):  # Standard input may not be a file.
+        with suppress(OSError):  # Standard input is not an operating system's file.
             return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
         return False
     return name is not None and os.path.exists(name) and os.path.samefile(output, name)
@@ -178,7 +178,7 @@ def _identity(
     identity |= {f"--{name}": getattr(args, name) for name in flags}
     identity["--xla"] = prepared.compiled
     search = asdict(prepared.translator.search)
-    search["never"] = list(search["never"])  # JSON has no tuples.
+    search["never"] = list(search["never"])  # JSON turns tuples into lists.
     precision, calibration_file = prepared.precision
     if precision == "int8":
         identity |= {"--precision": "int8", "--calibration_file": calibration_file}

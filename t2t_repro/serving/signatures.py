@@ -24,7 +24,7 @@ from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
 # Maximum size of a micro-batch of the search: sentences times maximum output length.
 # With a base model and a beam size of 4 the KV cache needs at most 0.8 GB (6 layers of
-# keys and values with 512 channels of 4 bytes), and twice as much while it is copied.
+# keys and values with 512 channels of 4 bytes); copies double this.
 _SEARCH_POSITIONS = 8192
 # Maximum number of terms per text.
 MOST_TERMS = 64
@@ -209,12 +209,7 @@ def _with_processor_check(
 def _search(
     translator: Translator, text: tf.Tensor, terms: tf.Tensor | None = None
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Translates texts, string (batch,).
-
-    Args:
-        translator: Translator.
-        text: string (batch,).
-        terms: string (batch, terms), or None.
+    """Translates texts, string (batch,); terms are string (batch, terms).
 
     Returns:
         Translations, string (batch, nbest), and scores, float32 (batch, nbest).

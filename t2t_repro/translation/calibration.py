@@ -73,8 +73,8 @@ def quantize_model(
         calibration_file: Text for calibration; None for the validation split.
 
     Raises:
-        UserError: The processor has no int8 kernels, the optimized implementations are
-            disabled, there is no calibration text, or the file of ranges is damaged.
+        UserError: The processor does not support int8, the optimized implementations
+            are disabled, calibration text is missing, or the file of ranges is damaged.
     """
     if not fast.is_installed():
         raise UserError(

@@ -22,7 +22,7 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 MAX_TARGET_LENGTH = 4096
-"""Maximum number of tokens of a target, EOS included, which bounds memory."""
+"""Maximum length of a target in tokens, EOS included, which limits memory."""
 
 EOS_TEXT = "<EOS>"
 """Text of the EOS token in `TokenScore`."""
@@ -201,12 +201,7 @@ class PairScorer:
     def _tokens(
         self, targets: list[list[int]], log_probs: np.ndarray
     ) -> list[tuple[TokenScore, ...]]:
-        """Returns the text and score of each token.
-
-        Args:
-            targets: Target ids of each pair, EOS included.
-            log_probs: float32 (batch, target).
-        """
+        """Returns the scores of all tokens; `log_probs` is float32 (batch, target)."""
         tokenizer = self.tokenizer.target
         spelled = spell_tokens(tokenizer, [target[:-1] for target in targets])
         return [

@@ -22,7 +22,7 @@ def check_is_parser(directory: ModelDir) -> None:
 
 
 class Parser:
-    """Parses sentences; has the interface of `Translator` for `translate_windows`.
+    """Parses sentences; can replace a `Translator` in `translate_windows`.
 
     Every sentence gets a tree over exactly its words; see `parse_of`.
 

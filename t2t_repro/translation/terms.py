@@ -37,7 +37,7 @@ def read_terms(path: Path) -> dict[str, str]:
 
 
 class TermTranslator:
-    """Translates with lexical constraints; has the interface of `Translator`.
+    """Translates with lexical constraints; can replace a `Translator`.
 
     If a line contains a source term as whole words in the same spelling, its
     translation contains the target term once. If source terms overlap, the longest has

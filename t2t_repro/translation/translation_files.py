@@ -31,8 +31,8 @@ from t2t_repro.translation.translator import (
     windows,
 )
 
-# A character has at most 4 bytes in UTF-8. Of the two additional characters one shows
-# that the line is too long, and one may be incomplete where the bytes are cut.
+# A character has at most 4 bytes in UTF-8. One additional character shows that the line
+# is too long; another one may be incomplete where the bytes are cut.
 _MOST_BYTES = 4 * (MOST_CHARACTERS + 2)
 _CUT_LINES_NAMED = 5
 
@@ -105,7 +105,7 @@ class InputText:
             return os.path.isfile(self.name)
         try:
             return stat.S_ISREG(os.fstat(sys.stdin.buffer.fileno()).st_mode)
-        except OSError:  # Standard input has no file descriptor.
+        except OSError:  # Standard input is not an operating system's file.
             return False
 
 

@@ -332,7 +332,7 @@ class Translator(tf.Module):
         """Returns the log probabilities of scores, float32 (batch, nbest)."""
         log_probs = self.search.scoring.log_prob(scores, tokens)
         if self.search.tensor2tensor_rules:
-            # The scores of unfinished hypotheses have no length penalty.
+            # The scores of unfinished hypotheses are not divided by the penalty.
             return np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
         return log_probs
 

@@ -33,9 +33,8 @@ def exported(trained, tmp_path_factory):
 def served(version, texts=LINES):
     signature = tf.saved_model.load(str(version)).signatures["serving_default"]
     outputs = signature(text=tf.constant(texts))
-    return [text.decode() for text in outputs["translations"].numpy()], outputs[
-        "scores"
-    ]
+    translations = [text.decode() for text in outputs["translations"].numpy()]
+    return translations, outputs["scores"]
 
 
 def test_the_export_translates_like_translate(trained, exported):

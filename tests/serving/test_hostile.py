@@ -24,10 +24,10 @@ def lines():
 
 @pytest.fixture(scope="module", params=["sentencepiece", "wordpiece", "subwords"])
 def served(request, tmp_path_factory):
-    """Returns a module and its tokenizer, for each kind of vocabulary."""
+    """Returns a module and its tokenizer with each kind of vocabulary."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "subwords":
-        # As in tensor2tensor, the reserved pieces have no final underscore.
+        # As in tensor2tensor, reserved pieces lack the final underscore.
         pieces = [
             "<pad>",
             "<EOS>",
