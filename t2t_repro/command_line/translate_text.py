@@ -88,7 +88,9 @@ def translate_text(
     prepared = load(args, text.lines)
     translator = prepared.translator
     interactive = args.input_file == "-" and sys.stdin.isatty()
-    shown = not interactive and (args.output_file != "-" or not sys.stdout.isatty())
+    show_progress = not interactive and (
+        args.output_file != "-" or not sys.stdout.isatty()
+    )
     identity = None
     inputs = (each for each in (text, prefixes) if each is not None)
     if all(each.fingerprint for each in inputs) and args.output_file != "-":
@@ -99,7 +101,7 @@ def translate_text(
             _log(f"resuming after line {state.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
-            progress_bar(text.lines, state.lines, shown) as progress,
+            progress_bar(text.lines, state.lines, show_progress) as progress,
         ):
             for records in translate_windows(
                 translator,

@@ -1,4 +1,8 @@
-"""Model card of an export: training data, score, use and versions in Markdown."""
+"""Model card of an export: training data, score, use and versions in Markdown.
+
+`interop.own_saved_model` parses the languages, the precision, the vocabulary and the
+hyper-parameters in the card.
+"""
 
 import json
 import platform

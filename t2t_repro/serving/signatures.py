@@ -187,9 +187,9 @@ class SignatureFunctions:
 
     def _score_ids(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
         """Returns the log probability of each target, float32 (batch,)."""
-        each = [log_probs(model, inputs, targets) for model in self._models]
+        members = [log_probs(model, inputs, targets) for model in self._models]
         # Averages the models' probabilities, as `EnsembleDecoder` does.
-        mean = tf.reduce_logsumexp(tf.stack(each), axis=0) - math.log(len(each))
+        mean = tf.reduce_logsumexp(tf.stack(members), axis=0) - math.log(len(members))
         return [tf.reduce_sum(mean, axis=1)]
 
 

@@ -212,12 +212,12 @@ def test_a_full_model_disk_leaves_only_complete_files(small_disk, trained_copy, 
     disk = small_disk(size)
     flags = trained_copy.arguments()
     flags[flags.index("--model_dir") + 1] = str(disk / "model")
-    done = run_command.run("train", *flags)
-    assert (done.status, done.out) == (2, "")
-    last = done.err.splitlines()[-1]
+    result = run_command.run("train", *flags)
+    assert (result.status, result.out) == (2, "")
+    last = result.err.splitlines()[-1]
     assert last.startswith("error: ")
     assert "space" in last.lower()
-    assert "Traceback" not in done.err
+    assert "Traceback" not in result.err
     leftovers = [p for p in disk.rglob("*") if p.name.startswith(".")]
     assert leftovers == []
     for folder in (disk / "model").glob("checkpoints/*"):

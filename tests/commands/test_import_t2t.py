@@ -281,17 +281,17 @@ def test_tensor2tensor_rules_give_tensor2tensors_scores(
     """The reference used batches of one and no penalty for unfinished hypotheses."""
     source, expected, ids, scores = sentences(shared_dir)
     limits = input_lengths(translating, source)
-    chosen = [n for n in range(1000) if len(ids[n]) == limits[n] + 50 or n < 5]
-    assert len(chosen) > 5
+    indices = [n for n in range(1000) if len(ids[n]) == limits[n] + 50 or n < 5]
+    assert len(indices) > 5
     lines = source.read_text("utf-8").split("\n")
-    some = tmp_path / "some.en"
-    some.write_text("".join(f"{lines[n]}\n" for n in chosen), encoding="utf-8")
-    flags = ("--input_file", str(some), "--scores", "--batch_size", "1")
+    subset = tmp_path / "some.en"
+    subset.write_text("".join(f"{lines[n]}\n" for n in indices), encoding="utf-8")
+    flags = ("--input_file", str(subset), "--scores", "--batch_size", "1")
     result = run_command.run(
         "translate", "--model_dir", str(translating), *flags, "--tensor2tensor_rules"
     )
     assert result.status == 0, result.err
-    for n, row in zip(chosen, result.out.split("\n"), strict=False):
+    for n, row in zip(indices, result.out.split("\n"), strict=False):
         score, text = row.split("\t", 1)
         assert text == expected[n]
         assert float(score) == pytest.approx(scores[n], abs=1e-3), n

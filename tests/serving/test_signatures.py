@@ -96,12 +96,12 @@ def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monke
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     for signature in ("serving_default", "nbest", "score"):
         inputs = [TEXTS] * len(parts.functions[signature].input_signature)
-        some, whole = ask(parts, signature, *inputs), ask(module, signature, *inputs)
+        partial, whole = ask(parts, signature, *inputs), ask(module, signature, *inputs)
         for name, value in whole.items():
             if value.dtype == object:
-                assert some[name].tolist() == value.tolist()
+                assert partial[name].tolist() == value.tolist()
             else:
-                np.testing.assert_allclose(some[name], value, atol=1e-4)
+                np.testing.assert_allclose(partial[name], value, atol=1e-4)
 
 
 @pytest.mark.parametrize("signature", ["serving_default", "nbest", "score"])
