@@ -1,8 +1,9 @@
-"""The Transformer of "Attention Is All You Need" on today's TensorFlow and Keras.
+"""The Transformer of "Attention Is All You Need" for current TensorFlow and Keras.
 
-`load` brings a trained model back; `Transformer`, `layers`, `losses` and `schedules`
-are for Keras; `hparams` and `problems` are what `python -m t2t_repro.train` trains.
-Importing the package costs nothing: what is named is imported when it is used.
+`load` loads a trained model. `Transformer`, `layers`, `losses` and `schedules` are for
+use with Keras; `hparams` and `problems` define the training runs of
+`python -m t2t_repro.train`. Each name is imported on first use, so importing the
+package is fast.
 """
 
 import importlib
@@ -11,15 +12,15 @@ import platform
 from typing import Any
 
 if platform.machine() == "x86_64":
-    # TensorFlow reads it when it is imported. By itself it takes oneDNN's operations
-    # on processors with AVX512-VNNI and later ones only; with AVX2 alone they are the
-    # faster ones, too (docs/speed.md). Whoever has set it is left alone.
+    # TensorFlow reads this variable when it is imported. By default TensorFlow uses
+    # oneDNN only on processors with AVX512-VNNI, but oneDNN is also faster on AVX2
+    # (docs/speed.md). A value that the user has set is not changed.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 __version__ = "0.2.0"
 
-# What is offered: a module, or a name in it.
-_OFFERED = {
+# The module of each public name, and its attribute there (None: the module itself).
+_EXPORTS = {
     "Transformer": ("models.transformer", "Transformer"),
     "hparams": ("hparams", None),
     "layers": ("layers", None),
@@ -28,16 +29,16 @@ _OFFERED = {
     "problems": ("problems", None),
     "schedules": ("training.schedules", None),
 }
-__all__ = list(_OFFERED)
+__all__ = list(_EXPORTS)
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is offered, when it is asked for."""
-    if name not in _OFFERED:
+    """Imports a public name on first access."""
+    if name not in _EXPORTS:
         raise AttributeError(f"module 't2t_repro' has no attribute {name!r}")
-    module, attribute = _OFFERED[name]
-    found = importlib.import_module(f"t2t_repro.{module}")
-    return found if attribute is None else getattr(found, attribute)
+    module_name, attribute = _EXPORTS[name]
+    module = importlib.import_module(f"t2t_repro.{module_name}")
+    return module if attribute is None else getattr(module, attribute)
 
 
 def __dir__() -> list[str]:

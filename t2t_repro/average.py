@@ -1,6 +1,6 @@
 """Averages the weights of the last checkpoints (paper section 6.1).
 
-They are read one tensor at a time.
+Memory use is low because tensors are averaged one at a time.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,22 @@ from t2t_repro.runs.run_metadata import require_model
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
-    parser.add_argument("--model_dir", required=True, help="folder of the model")
+    parser.add_argument("--model_dir", required=True, help="model directory")
     parser.add_argument(
         "--last",
         type=cli.at_least(1),
-        help="number of checkpoints (default: the model's average_last, or all)",
+        help="number of checkpoints to average (default: the model's average_last; "
+        "all if there are fewer)",
     )
     parser.add_argument(
-        "--output_dir", help="the checkpoint to write (default: MODEL_DIR/averaged)"
+        "--output_dir",
+        help="folder of the averaged checkpoint (default: MODEL_DIR/averaged)",
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, averages and prints what was averaged."""
+    """Parses the flags, averages the checkpoints and prints their steps."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_tensorflow(args.verbose)
@@ -38,14 +40,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.runs.model_dir import ModelDir
 
     directory = ModelDir(Path(args.model_dir))
-    found = list_checkpoints(directory.checkpoint_dir)
-    last = args.last or max(1, min(directory.hparams().average_last, len(found)))
-    chosen = select_last(found, last)
+    checkpoints = list_checkpoints(directory.checkpoint_dir)
+    last = args.last or max(1, min(directory.hparams().average_last, len(checkpoints)))
+    selected = select_last(checkpoints, last)
     output = Path(args.output_dir) if args.output_dir else directory.averaged_dir
     if args.output_dir:
         refuse_to_replace(output)
-    average_checkpoints(chosen, output)
-    steps = [checkpoint.step for checkpoint in chosen]
+    average_checkpoints(selected, output)
+    steps = [checkpoint.step for checkpoint in selected]
     cli.print_result(
         f"averaged the checkpoints of steps {', '.join(map(str, steps))} into {output}",
         {"averaged_steps": steps, "checkpoint": str(output)},

@@ -1,7 +1,7 @@
-"""Translates standard input through a TensorFlow Serving server.
+"""Translates standard input with a model on a TensorFlow Serving server.
 
-One line comes out for every line that goes in, in their order. The model is one that
-t2t_repro.export wrote.
+Each input line gives one output line, in the same order. The model must have been
+exported with t2t_repro.export.
 """
 
 from __future__ import annotations
@@ -13,45 +13,56 @@ from t2t_repro.command_line import cli
 from t2t_repro.serving.transport import PORTS, Server
 from t2t_repro.system.atomic_file import bounded_lines, decode_lines
 
-# Longer lines than any server reads to the end.
+# Longer lines are cut. Exports read only the first 65,536 characters of a text.
 _MOST_BYTES = 1 << 20
 
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__, json_flag=False)
-    parser.add_argument("--host", default="localhost", help="name of the server")
+    parser.add_argument("--host", default="localhost", help="host name of the server")
     parser.add_argument(
         "--port",
         type=cli.at_least(1, 65_535),
-        help=f"of the protocol (default: grpc {PORTS['grpc']}, rest {PORTS['rest']})",
-    )
-    parser.add_argument("--model", required=True, help="name of the model there")
-    parser.add_argument(
-        "--version", type=cli.at_least(1), help="of the model (default: the newest)"
+        help=f"port of the server (default: {PORTS['grpc']} for grpc, {PORTS['rest']} "
+        "for rest)",
     )
     parser.add_argument(
-        "--protocol", choices=tuple(PORTS), default="grpc", help="how to ask"
+        "--model", required=True, help="name of the model on the server"
     )
     parser.add_argument(
-        "--batch_size", type=cli.at_least(1), default=32, help="lines in a request"
+        "--version",
+        type=cli.at_least(1),
+        help="version of the model (default: the newest)",
     )
     parser.add_argument(
-        "--concurrency", type=cli.at_least(1), default=4, help="simultaneous requests"
+        "--protocol", choices=tuple(PORTS), default="grpc", help="protocol of requests"
+    )
+    parser.add_argument(
+        "--batch_size", type=cli.at_least(1), default=32, help="lines per request"
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=cli.at_least(1),
+        default=4,
+        help="simultaneous requests",
     )
     parser.add_argument(
         "--timeout",
         type=cli.between(0.001, 86_400),
         default=60.0,
-        help="seconds until a request fails",
+        help="seconds to wait for a response",
     )
     parser.add_argument(
         "--retries",
         type=cli.at_least(0),
         default=6,
-        help="retries of a request if the server is busy or down, up to 8 s apart",
+        help="retries per request if the server is busy or unreachable, at most 8 s "
+        "apart",
     )
     parser.add_argument(
-        "--scores", action="store_true", help="begin lines with the score and a tab"
+        "--scores",
+        action="store_true",
+        help="print the score and a tab before each translation",
     )
     return parser
 
@@ -74,12 +85,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     raw = bounded_lines(sys.stdin.buffer, _MOST_BYTES)
     lines = decode_lines(raw, "standard input")
-    # Somebody who types waits for each line.
-    typed = sys.stdin.isatty()
-    sizes = (1, 1) if typed else (args.batch_size, args.concurrency)
+    # On a terminal each line is translated immediately.
+    interactive = sys.stdin.isatty()
+    sizes = (1, 1) if interactive else (args.batch_size, args.concurrency)
     with Client(server, *sizes) as client:
         for text, score in client.translate(lines):
-            print(f"{score:.6f}\t{text}" if args.scores else text, flush=typed)
+            print(f"{score:.6f}\t{text}" if args.scores else text, flush=interactive)
 
 
 if __name__ == "__main__":

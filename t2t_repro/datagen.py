@@ -1,7 +1,7 @@
 """Builds the vocabulary and the encoded shards of a problem.
 
-Training does the same by itself when they are missing. Files that exist are checked,
-and made anew if they are damaged or of other data.
+Existing files are checked, and rebuilt if they are damaged or were made from other
+data. Training builds missing files automatically.
 """
 
 import sys
@@ -19,25 +19,26 @@ def _parser() -> cli.ArgumentParser:
     add_data_flags(parser, problems.names(), required=True)
     parser.add_argument(
         "--hparams",
-        help="set of the vocabulary's kind and size (default: the problem's, or base)",
+        help="hyper-parameter set with the vocabulary's type and size (default: the "
+        "problem's set, or base)",
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, prepares the data and prints what there is."""
+    """Parses the flags, prepares the data and prints the numbers of pairs."""
     args = _parser().parse_args(argv)
     problem = problems.create(
         args.problem, args.data_dir, args.source_lang, args.target_lang
     )
-    chosen = hparams.load(args.hparams or set_of(problem.name))
+    settings = hparams.load(args.hparams or default_set(problem.name))
     cli.start_tensorflow(args.verbose)
     from t2t_repro.data.prepared_data import manifests, prepare
 
     stream = sys.stderr if args.json else sys.stdout
     prepared = prepare(
         problem,
-        chosen,
+        settings,
         Path(args.data_dir),
         lambda line: print(line, file=stream, flush=True),
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
@@ -56,8 +57,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
 
-def set_of(problem: str) -> str:
-    """Returns the first set meant for a problem, base before all; own files: base."""
+def default_set(problem: str) -> str:
+    """Returns the first hyper-parameter set whose problem this is, or "base".
+
+    "base" precedes the other sets, and is also the set of the problem "files".
+    """
     if problem == "files":
         return "base"
     names = ["base", *hparams.names()]

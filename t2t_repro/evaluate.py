@@ -1,7 +1,8 @@
-"""Scores a model, or finished translations, on a split or on any files.
+"""Scores a model, or existing translations, on a split or on any files.
 
-The model translates by beam search. Printed are BLEU, chrF, chrF++ and TER as sacreBLEU
-computes them, and the paper's own BLEU; of a parser, F1 and EVALB's other figures.
+A model translates by beam search. The command prints sacreBLEU's BLEU, chrF, chrF++ and
+TER, and BLEU as the paper computed it. For a parser it prints F1 and the other figures
+of EVALB.
 """
 
 from __future__ import annotations
@@ -25,27 +26,35 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_decoding_flags(parser, model_required=False)
     parser.add_argument(
-        "--split", choices=SPLITS, help="train, val or test (default: test)"
+        "--split",
+        choices=SPLITS,
+        help="split of the model's problem to score (default: test)",
     )
     parser.add_argument(
-        "--source_file", type=cli.not_empty, help="translate this text, not a split"
+        "--source_file",
+        type=cli.not_empty,
+        help="sentences to translate instead of a split",
     )
     parser.add_argument(
         "--reference_file",
         nargs="+",
         metavar="FILE",
-        help="what the translations are compared with; several count as alternatives",
+        help="reference translations; further files add alternative references",
     )
     parser.add_argument(
-        "--hypothesis_file", type=cli.not_empty, help="finished translations to score"
+        "--hypothesis_file",
+        type=cli.not_empty,
+        help="existing translations to score",
     )
     parser.add_argument(
-        "--target_lang", help="language for the paper's BLEU (default: the model's)"
+        "--target_lang",
+        help="target language for the paper's BLEU (default: the model's)",
     )
     parser.add_argument(
         "--compare",
         metavar="OTHER",
-        help="folder of a model, or translations, compared by a paired bootstrap",
+        help="model directory, or file of translations, to compare with by paired "
+        "bootstrap",
     )
     parser.add_argument(
         "--comet_dir",
@@ -53,13 +62,15 @@ def _parser() -> cli.ArgumentParser:
         help="folder for COMET's input files; the command to run on them is printed",
     )
     parser.add_argument(
-        "--output_file", type=cli.not_empty, help="write the translations here, too"
+        "--output_file",
+        type=cli.not_empty,
+        help="file to which the translations are also written",
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, translates if need be, and prints the figures."""
+    """Parses the flags, translates unless translations are given, and prints scores."""
     parser = _parser()
     args = parser.parse_args(argv)
     _check_flags(parser, args)
@@ -68,28 +79,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     from t2t_repro.evaluation.test_sets import write_for_comet
     from t2t_repro.system.atomic_file import new_text_file
 
-    # Opened first: a folder that does not exist is better noticed now than later.
+    # Opened first, so that a missing folder is reported before the translation.
     with new_text_file(args.output_file or os.devnull) as output:
-        given = args.hypothesis_file or args.model_dir
-        lines, text, values = _translations(args, given, test_set)
+        origin = args.hypothesis_file or args.model_dir
+        lines, text, values = _translations(args, origin, test_set)
         output.writelines(f"{line}\n" for line in lines)
     if not test_set.is_trees:
-        found = figures(lines, test_set.references, test_set.target_lang)
-        text = [*(figure.text() for figure in found), *text]
-        values["metrics"] = [figure._asdict() for figure in found]
-        values |= {"bleu": found[0].score, "signature": found[0].signature}
+        metrics = figures(lines, test_set.references, test_set.target_lang)
+        text = [*(metric.text() for metric in metrics), *text]
+        values["metrics"] = [metric._asdict() for metric in metrics]
+        values |= {"bleu": metrics[0].score, "signature": metrics[0].signature}
         if test_set.target_lang:
-            paper = found[1]
+            paper = metrics[1]
             values |= {"paper_bleu": paper.score, "paper_signature": paper.signature}
-            if found[2].name == ORIGINAL_QUOTES:
-                values["paper_bleu_original_quotes"] = found[2].score
-                values["paper_signature_original_quotes"] = found[2].signature
+            if metrics[2].name == ORIGINAL_QUOTES:
+                values["paper_bleu_original_quotes"] = metrics[2].score
+                values["paper_signature_original_quotes"] = metrics[2].signature
     values["split"] = None if args.reference_file else args.split or "test"
     text.append(f"{values['checkpoint']} on {test_set.description}")
     if args.compare:
         others, _, other = _translations(args, args.compare, test_set)
         differences = paired_bootstrap(lines, others, test_set.references)
-        text.append(f"beside {other['checkpoint']}:")
+        text.append(f"compared with {other['checkpoint']}:")
         text += [difference.text() for difference in differences]
         values["compared_with"] = other["checkpoint"]
         values["differences"] = [difference.to_dict() for difference in differences]
@@ -101,22 +112,22 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check_flags(parser: cli.ArgumentParser, args: Namespace) -> None:
-    """Refuses flags that contradict each other, or lack one."""
+    """Rejects contradictory or missing flags."""
     if not args.model_dir and not args.hypothesis_file:
-        parser.error("--model_dir is needed, or translations as --hypothesis_file")
+        parser.error("--model_dir or --hypothesis_file is required")
     if args.reference_file:
         if args.split:
-            parser.error("--split or --reference_file, not both")
+            parser.error("give --split or --reference_file, not both")
         if not args.source_file and (args.comet_dir or not args.hypothesis_file):
-            parser.error("--source_file is needed")
+            parser.error("--source_file is required")
     elif args.source_file or not args.model_dir:
-        parser.error("--reference_file is needed")
+        parser.error("--reference_file is required")
     if args.hypothesis_file and args.output_file:
-        parser.error("--output_file is for what --model_dir translates")
+        parser.error("--output_file cannot be combined with --hypothesis_file")
 
 
 def _test_set(args: Namespace) -> TestSet:
-    """Reads the split or the files."""
+    """Returns the test set: a split of the model's problem, or the given files."""
     language, directory = args.target_lang, None
     if args.model_dir:
         require_model(Path(args.model_dir))
@@ -130,30 +141,34 @@ def _test_set(args: Namespace) -> TestSet:
     from t2t_repro.evaluation import test_sets
 
     if directory is None or args.reference_file:
-        found = test_sets.of_files(args.source_file, args.reference_file, language)
+        test_set = test_sets.of_files(args.source_file, args.reference_file, language)
     else:
-        found = test_sets.of_split(directory.problem(), args.split or "test")
-    if found.is_trees and (args.hypothesis_file or args.compare or args.comet_dir):
+        test_set = test_sets.of_split(directory.problem(), args.split or "test")
+    if test_set.is_trees and (args.hypothesis_file or args.compare or args.comet_dir):
         raise UserError(
-            f"--model_dir {args.model_dir} is a parser: finished trees are scored by "
+            f"--model_dir {args.model_dir} is a parser, but --hypothesis_file, "
+            "--compare and --comet_dir are for translations; score existing trees with "
             "python -m t2t_repro.parseval"
         )
-    return found
+    return test_set
 
 
 def _translations(
-    args: Namespace, given: str, test_set: TestSet
+    args: Namespace, origin: str, test_set: TestSet
 ) -> tuple[list[str], list[str], dict[str, Any]]:
-    """Reads translations from a file, or has a model make them.
+    """Reads translations from a file, or translates the test set with a model.
 
-    Returns them, what is told of how they came about, and the same for programs.
+    `origin` is the file or the model directory. The function returns the translations,
+    lines to print about speed or parses, and the values of these lines for --json.
     """
-    if not (Path(given) / META_FILE).exists():
+    if not (Path(origin) / META_FILE).exists():
         from t2t_repro.evaluation.test_sets import read_translations
 
-        return read_translations(given, test_set), [], {"checkpoint": given}
+        return read_translations(origin, test_set), [], {"checkpoint": origin}
     if test_set.sources is None:
-        raise UserError(f"{given} is a model: it needs --source_file to translate")
+        raise UserError(
+            f"--source_file is missing: the model {origin} needs sentences to translate"
+        )
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation import split_scores
     from t2t_repro.runs.model_dir import ModelDir
@@ -161,13 +176,13 @@ def _translations(
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 
     give_each_batch_a_core()
-    directory = ModelDir(Path(given))
+    directory = ModelDir(Path(origin))
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
-    is_own = given == args.model_dir
+    # --checkpoint is for --model_dir, not for the model of --compare.
     loaded = load_models(
         directory,
-        args.checkpoint if is_own else "best",
+        args.checkpoint if origin == args.model_dir else "best",
         *model_flags.precision_of(args),
     )
     translator = loaded.translator(
@@ -177,28 +192,28 @@ def _translations(
     )
     checkpoint = ", ".join(loaded.checkpoints)
     if test_set.is_trees:
-        found, translations = split_scores.evaluate(
+        scores, translations = split_scores.evaluate(
             translator, test_set.pairs(), language, args.batch_size
         )
-        told, values = found.text(), found.to_dict()
+        summary, values = scores.text(), scores.to_dict()
     else:
         translations, seconds = split_scores.translate(
             translator, test_set.sources, args.batch_size
         )
         tokens = sum(translation.tokens for translation in translations)
-        told = split_scores.speed(len(translations), tokens, seconds)
+        summary = split_scores.speed(len(translations), tokens, seconds)
         values = {"sentences": len(translations), "tokens": tokens, "seconds": seconds}
     lines = [translation.text for translation in translations]
-    return lines, [told], values | {"checkpoint": checkpoint}
+    return lines, [summary], values | {"checkpoint": checkpoint}
 
 
 def _check_output(output_file: str | None, data_dir: str | None) -> None:
-    """Refuses to replace a file of the corpus by the translations."""
+    """Rejects an output file that would overwrite a file of the corpus."""
     if output_file is None or data_dir is None or not os.path.isfile(output_file):
         return
     if Path(data_dir).resolve() in Path(output_file).resolve().parents:
         raise UserError(
-            f"--output_file {output_file} is there, among the data of --data_dir "
+            f"--output_file {output_file} would overwrite a file of --data_dir "
             f"{data_dir}; name another file"
         )
 

@@ -1,9 +1,9 @@
-"""Exports a model for a server: a SavedModel, or a folder for CTranslate2.
+"""Exports a model as a SavedModel for TensorFlow Serving, or for CTranslate2.
 
-It writes EXPORT_DIR/<integer>/: a SavedModel that takes and gives text, with the files
-that TensorFlow Serving needs next to it; or, with --format ctranslate2, a folder for
-CTranslate2, which takes and gives subwords. Beam size and alpha are fixed in a
-SavedModel.
+The output folder is EXPORT_DIR/VERSION, with the next integer as VERSION. A SavedModel
+translates text to text with a fixed beam size and alpha; the configuration files of
+TensorFlow Serving are written to EXPORT_DIR. With --format ctranslate2 the folder
+contains a CTranslate2 model, which translates subwords to subwords.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.runs.model_dir import ModelDir
 
-# What each version of a format has, and what its weights can be.
+# Main file and precisions of each format.
 _FORMATS = {"saved_model": "saved_model.pb", "ctranslate2": "model.bin"}
 _PRECISIONS = {
     "saved_model": ("float32", "bfloat16", "int8"),
@@ -31,33 +31,35 @@ _PRECISIONS = {
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser)
-    parser.add_argument("--export_dir", required=True, help="folder of the versions")
+    parser.add_argument("--export_dir", required=True, help="folder of all versions")
     model_flags.add_search_flags(parser)
     parser.add_argument(
-        "--format", choices=_FORMATS, default="saved_model", help="who shall read it"
+        "--format", choices=_FORMATS, default="saved_model", help="format of the export"
     )
     parser.add_argument(
         "--precision",
         default="float32",
         choices=sorted({name for names in _PRECISIONS.values() for name in names}),
-        help="of the weights: float32, bfloat16 or int8 in a SavedModel, float32, "
-        "int8, int16 or float16 for CTranslate2",
+        help="precision of the weights: float32, bfloat16 or int8 in a SavedModel; "
+        "float32, int8, int16 or float16 for CTranslate2",
     )
     model_flags.add_calibration_flag(parser)
     parser.add_argument(
         "--max_input_length",
         type=cli.at_least(1),
-        help="subwords that longer texts are cut to, EOS included (default: 512)",
+        help="subwords to which longer texts are cut, EOS included (default: 512)",
     )
     parser.add_argument(
         "--with_terms",
         action="store_true",
-        help="add a signature, terms, which takes lexical constraints with each text",
+        help='add the signature "terms", whose requests contain lexical constraints '
+        "for each text",
     )
     parser.add_argument(
-        "--model_name", help="name it is served under (default: MODEL_DIR's own)"
+        "--model_name",
+        help="name of the model on the server (default: the name of MODEL_DIR)",
     )
-    parser.add_argument("--licence", help="licence of the weights, for the model card")
+    parser.add_argument("--licence", help="licence of the weights in the model card")
     return parser
 
 
@@ -66,17 +68,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parser().parse_args(argv)
     if args.precision not in _PRECISIONS[args.format]:
         raise UserError(
-            f"--precision {args.precision}: with --format {args.format} give one of "
-            f"{', '.join(_PRECISIONS[args.format])}"
+            f"--precision {args.precision} is not available with --format "
+            f"{args.format}; use {', '.join(_PRECISIONS[args.format])}"
         )
-    in_eight_bits = args.precision == "int8" and args.format == "saved_model"
-    if args.calibration_file is not None and not in_eight_bits:
+    needs_calibration = args.precision == "int8" and args.format == "saved_model"
+    if args.calibration_file is not None and not needs_calibration:
         raise UserError(
             "--calibration_file needs --precision int8 and --format saved_model"
         )
     require_model(Path(args.model_dir))
     check_format(Path(args.export_dir), _FORMATS[args.format])
-    # Whatever machine writes it, the graph is the same; most servers have no GPU.
+    # The graph must not depend on the exporting machine; few servers have GPUs.
     cli.start_models(args.verbose, args.no_fast, device="CPU")
     from t2t_repro.runs.model_dir import ModelDir
 
@@ -100,8 +102,8 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
     name = server_files.check_model_name(
         args.model_name or server_files.default_model_name(directory.path)
     )
-    # Before the work, lest it be for nothing.
-    server_files.kept_files(export_dir, name)
+    # Rejects files of another model before the export starts.
+    server_files.existing_files(export_dir, name)
     loaded = load_models(
         directory, args.checkpoint, args.precision, args.calibration_file
     )
@@ -119,12 +121,12 @@ def _saved_model(directory: ModelDir, args: Any) -> dict[str, Any]:
         loaded.models, loaded.tokenizer, search, longest, args.with_terms
     )
     version = export(module, export_dir, model_name=name, model_card=card)
-    kept = server_files.write_server_files(export_dir, name)
+    existing = server_files.write_server_files(export_dir, name)
     return {
         "checkpoint": ", ".join(loaded.checkpoints),
         "saved_model": str(version),
         "model_name": name,
-        "kept_files": kept,
+        "kept_files": existing,
     }
 
 
@@ -136,13 +138,13 @@ def _ctranslate2(directory: ModelDir, args: Any) -> dict[str, Any]:
     for flag in ("beam_size", "alpha", "max_input_length", "model_name", "licence"):
         if getattr(args, flag) is not None:
             raise UserError(
-                f"--{flag} needs --format saved_model; tell CTranslate2 when it "
-                "translates"
+                f"--{flag} needs --format saved_model; with CTranslate2, set it at "
+                "translation time"
             )
     loaded = load_models(directory, args.checkpoint)
     if len(loaded.models) > 1:
         raise UserError(
-            f"--checkpoint {args.checkpoint}: CTranslate2 has one model at a time; "
+            f"--checkpoint {args.checkpoint}: CTranslate2 does not support ensembles; "
             "name one checkpoint"
         )
     version = write_version(

@@ -1,8 +1,8 @@
-"""Imports a model that Marian trained: OPUS-MT's, or one of Transformers'.
+"""Imports a model that was trained with Marian, such as OPUS-MT's.
 
-It makes a model directory of an OPUS-MT download, of the folder of a training with
-Marian, or of a MarianMTModel of Hugging Face Transformers. The other commands work on
-it as on any model, except that evaluate needs files.
+It converts an OPUS-MT download, a Marian training folder or a MarianMTModel of Hugging
+Face Transformers to a model directory. All other commands work on this directory, but
+evaluate needs --source_file and --reference_file because the training data are unknown.
 """
 
 from argparse import Namespace
@@ -21,20 +21,23 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--folder",
         required=True,
-        help="with decoder.yml, *.npz, *.vocab.yml, or config.json and its weights; "
-        "and source.spm, target.spm",
+        help="folder with source.spm and target.spm, and either decoder.yml, *.npz and "
+        "*.vocab.yml (Marian) or config.json and weights (Transformers)",
     )
     parser.add_argument(
         "--positions",
         choices=("marian", "transformers"),
         default="marian",
-        help="position signal and norm epsilon as in training, or as in Transformers",
+        help="positional encoding and norm epsilon as in Marian's training, or as in "
+        "Transformers",
     )
-    parser.add_argument("--decoder_yml", help="decoder.yml of a folder with several")
+    parser.add_argument(
+        "--decoder_yml", help="name of the decoder.yml if the folder has several"
+    )
     parser.add_argument(
         "--activation",
         choices=("gelu", "gelu_sigmoid"),
-        help="which GELU a Marian folder's model has; default: that of its version",
+        help="variant of GELU in a Marian model (default: that of the Marian version)",
     )
     return parser
 

@@ -1,8 +1,9 @@
-"""Imports a Transformer that OpenNMT-tf 2 trained, or a SavedModel.
+"""Imports a Transformer that was trained with OpenNMT-tf 2, or a SavedModel.
 
-It makes a model directory of a checkpoint of OpenNMT-tf 2, or of a SavedModel that
-OpenNMT-tf or t2t_repro exported. The other commands work on it as on any model, except
-that evaluate needs files.
+It converts a checkpoint of OpenNMT-tf 2, or a SavedModel that was exported by
+OpenNMT-tf or t2t_repro, to a model directory. All other commands work on this
+directory, but evaluate needs --source_file and --reference_file because the training
+data are unknown.
 """
 
 from argparse import Namespace
@@ -21,30 +22,37 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         required=True,
-        help="folder of checkpoints, a checkpoint's prefix, or folder of a SavedModel",
+        help="folder of checkpoints, prefix of a checkpoint, or folder of a SavedModel",
     )
     parser.add_argument(
         "--config",
         nargs="+",
         default=(),
         metavar="YML",
-        help="configuration files of the training (data.yml); later ones have priority",
+        help="configuration files of the training (data.yml); later files override "
+        "earlier ones",
     )
     parser.add_argument(
         "--auto_config",
         action="store_true",
-        help="OpenNMT-tf was called with it: a beam of 4, unless --config tells",
+        help="use OpenNMT-tf's defaults for --auto_config: a beam size of 4, unless "
+        "--config sets another",
     )
     parser.add_argument(
         "--model",
-        help="name in OpenNMT-tf's catalog (TransformerBase) or Python file, which is "
-        "not run (default: the folder's model_description.py)",
+        help="name in OpenNMT-tf's catalog (TransformerBase), or Python file of the "
+        "model, which is read but not run (default: the folder's model_description.py)",
     )
-    parser.add_argument("--source_spm", help="SentencePiece model of the sources")
-    parser.add_argument("--target_spm", help="SentencePiece model of the targets")
+    parser.add_argument(
+        "--source_spm", help="SentencePiece model of the source language"
+    )
+    parser.add_argument(
+        "--target_spm", help="SentencePiece model of the target language"
+    )
     parser.add_argument(
         "--vocab_file",
-        help="vocabulary of a SavedModel of t2t_repro, unless it is SentencePiece's",
+        help="vocabulary file of a SavedModel of t2t_repro; not needed for a "
+        "SentencePiece vocabulary",
     )
     return parser
 

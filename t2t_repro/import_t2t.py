@@ -1,8 +1,8 @@
-"""Imports a model that tensor2tensor trained.
+"""Imports a model that was trained with tensor2tensor.
 
-It makes a model directory of a checkpoint, its hyper-parameters and its vocabulary. The
-other commands work on it as on any model, except that evaluate needs the data that the
-model was trained on.
+It converts a checkpoint, its hyper-parameters and its vocabulary to a model directory.
+All other commands work on this directory, but evaluate needs --source_file and
+--reference_file because the training data are unknown.
 """
 
 from argparse import Namespace
@@ -21,26 +21,28 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         required=True,
-        help="the checkpoint's prefix (model.ckpt-250000), or the folder that holds it",
+        help="prefix of the checkpoint (model.ckpt-250000), or folder of checkpoints",
     )
     hparams = parser.add_mutually_exclusive_group(required=True)
     hparams.add_argument("--hparams_json", help="hparams.json of the training")
-    hparams.add_argument("--t2t_hparams_set", help="its hyper-parameter set")
+    hparams.add_argument(
+        "--t2t_hparams_set", help="name of tensor2tensor's hyper-parameter set"
+    )
     parser.add_argument(
         "--t2t_hparams",
         default="",
-        help="tensor2tensor's hyper-parameters that differ: key=value,key=value",
+        help="overrides of tensor2tensor's hyper-parameters: key=value,key=value",
     )
     parser.add_argument(
         "--vocab_file",
         required=True,
-        help="the subwords that source and target share (vocab.*.subwords)",
+        help="subword vocabulary shared by source and target (vocab.*.subwords)",
     )
     parser.add_argument(
         "--target_space_id",
         type=cli.at_least(0),
         default=0,
-        help="the problem's target_space_id; 0 unless the problem sets another",
+        help="target_space_id of tensor2tensor's problem (default: 0)",
     )
     return parser
 

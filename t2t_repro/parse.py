@@ -1,9 +1,8 @@
-"""Parses text, a sentence per line.
+"""Parses text, one sentence per line.
 
-One tree comes out for every line that goes in, in their order, over exactly its words.
-They are split as the treebank splits them, with spaces between: He does n't know .
-Written to a file from a file, an interrupted run resumes when the same command is run
-again.
+Each input line gives one tree over exactly its words, in the same order. Sentences must
+be tokenized as in the treebank: He does n't know . After an interruption, the same
+command resumes if input and output are files.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__, json_flag=False)
     add_text_flags(parser)
     translate_flags.add_extra_length(parser, "an output")
-    # The flags of `translate` that a tree has no use for.
-    unused = cli.ArgumentParser("")
-    translate_flags.add(unused)
-    defaults = vars(unused.parse_args([])) | {"scores": False}
+    # The other flags of `translate` do not apply to trees and keep their defaults.
+    translate_parser = cli.ArgumentParser("")
+    translate_flags.add(translate_parser)
+    defaults = vars(translate_parser.parse_args([])) | {"scores": False}
     parser.set_defaults(**{k: v for k, v in defaults.items() if k != "extra_length"})
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, then the lines of the input, to the output."""
+    """Parses the flags, then the input's sentences, and writes the trees."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
     parser: Any = translate_text(args, _load)
     print(
-        f"{parser.repaired:,} of {parser.parsed:,} outputs were no tree over the "
-        "words, whichever hypothesis is taken, and were repaired",
+        f"{parser.repaired:,} of {parser.parsed:,} trees were repaired, because no "
+        "hypothesis was a tree over the words of the sentence",
         file=sys.stderr,
     )
 
@@ -58,7 +57,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
     directory = ModelDir(Path(args.model_dir))
     check_is_parser(directory)
     changes = translate_flags.search_changes(args, directory.hparams())
-    # A hypothesis that is no tree over the words may have one behind it.
+    # If the best hypothesis is not a tree over the words, a lower-ranked one may be.
     changes["nbest"] = args.beam_size or directory.hparams().beam_size
     precision = model_flags.precision_of(args)
     loaded = load_models(directory, args.checkpoint, *precision)

@@ -1,9 +1,9 @@
 """Scores parses against a treebank, as EVALB does.
 
-It compares their labelled brackets: recall, precision, F1, complete match and tagging
-accuracy in percent, as EVALB with COLLINS.prm. They are given three times: over the
-sentences whose parse can be read and has the right words (as EVALB), over all
-sentences, failed ones counted as 0, and over short sentences.
+It prints recall, precision and F1 of labelled brackets, complete match and tagging
+accuracy in percent, as EVALB does with COLLINS.prm. The figures are computed over valid
+parses with the right words (as in EVALB), over all sentences with invalid parses
+counted as 0, and over short sentences.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,18 @@ from t2t_repro.command_line import cli
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     parser.add_argument(
-        "--gold", required=True, help="the treebank's trees, one a line (.gz too)"
+        "--gold",
+        required=True,
+        help="file of the treebank's trees, one per line (may be .gz)",
     )
     parser.add_argument(
-        "--test", required=True, help="parses, one a line, empty if there is none"
+        "--test",
+        required=True,
+        help="file of the parses, one per line; an empty line means no parse",
     )
     parser.add_argument(
         "--param_file",
-        help="EVALB parameter file (*.prm; default: COLLINS.prm's values)",
+        help="EVALB parameter file, *.prm (default: the values of COLLINS.prm)",
     )
     return parser
 

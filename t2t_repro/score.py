@@ -1,9 +1,9 @@
-"""Scores given translations: how probable the model finds each of them.
+"""Scores given translations by the probability that the model assigns to them.
 
-A line is printed for every sentence pair, in their order: the log probability of the
-target (natural logarithm), a tab, and its number of tokens with EOS. The perplexity per
-token follows on standard error. With --json every line is a JSON object, and one of all
-pairs comes last.
+It prints one line per sentence pair, in order: the log probability of the target
+(natural logarithm), a tab, and the target's number of tokens, EOS included. The
+perplexity per token follows on standard error. With --json each line is a JSON object;
+the last one summarizes all pairs.
 """
 
 import json
@@ -23,25 +23,32 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
-    parser.add_argument("--source_file", required=True, help="sentences, one a line")
-    parser.add_argument("--target_file", required=True, help="their translations")
+    parser.add_argument("--source_file", required=True, help="sentences, one per line")
     parser.add_argument(
-        "--per_token", action="store_true", help="add text=logarithm of each token"
+        "--target_file", required=True, help="translations, one per line"
     )
     parser.add_argument(
-        "--normalize", action="store_true", help="divide by the number of tokens"
+        "--per_token",
+        action="store_true",
+        help="also print each token and its log probability",
+    )
+    parser.add_argument(
+        "--normalize",
+        action="store_true",
+        help="divide each log probability by the number of tokens",
     )
     parser.add_argument(
         "--tokens_per_batch",
         type=cli.at_least(1),
         default=2048,
-        help="positions of either side that are scored at once",
+        help="maximum number of source, and of target, positions per batch, padding "
+        "included",
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, scores the pairs and prints what each has reached."""
+    """Parses the flags, scores the pairs and prints the scores."""
     args = _parser().parse_args(argv)
     _check(args.source_file, args.target_file)
     require_model(Path(args.model_dir))
@@ -56,36 +63,39 @@ def main(argv: Sequence[str] | None = None) -> None:
     corpus = CorpusScore()
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit=" pairs", disable=hidden) as bar:
-        for found in scorer.score_pairs(
+        for score in scorer.score_pairs(
             iterate_pairs(args.source_file, args.target_file),
             per_token=args.per_token,
             tokens_per_batch=args.tokens_per_batch,
             progress=bar.update,
         ):
-            corpus.add(found)
+            corpus.add(score)
             write = _as_json if args.json else _as_text
-            print(write(found, args.normalize))
+            print(write(score, args.normalize))
     if args.json:
         print(json.dumps(corpus.to_dict() | {"checkpoint": loaded.checkpoints[0]}))
     else:
         print(corpus.text(), file=sys.stderr)
     if corpus.cut:
         print(
-            f"cut, because longer than {scorer.max_input_length} subwords: "
-            f"{corpus.cut:,} of the sources",
+            f"cut to {scorer.max_input_length} subwords, EOS included: "
+            f"{corpus.cut:,} of {corpus.pairs:,} source lines",
             file=sys.stderr,
         )
 
 
 def _check(source_file: str, target_file: str) -> None:
-    """Reads files, not pipes, once: what is wrong with line 9,000,000 shows now."""
+    """Reads regular files once, so that mistakes are reported before scoring starts."""
     if Path(source_file).is_file() and Path(target_file).is_file():
         for _ in iterate_pairs(source_file, target_file):
             pass
 
 
 def _as_text(score: "PairScore", normalize: bool) -> str:
-    """Writes the score, and each symbol with its own, tabs of its text escaped."""
+    """Returns the score, the number of tokens and each token's score, tab-separated.
+
+    Backslashes, tabs and carriage returns in the tokens are escaped.
+    """
     columns = [f"{score.normalized if normalize else score.log_prob:.6f}"]
     columns.append(str(score.symbols))
     for text, log_prob in score.tokens:

@@ -1,4 +1,4 @@
-"""Trains a Transformer: the paper's whole procedure in one command.
+"""Trains a Transformer by the paper's whole procedure.
 
 It prepares the data, trains, averages the last checkpoints and scores the test split.
 The same command resumes after an interruption.
@@ -20,92 +20,99 @@ def _parser() -> cli.ArgumentParser:
     parser.add_argument(
         "--hparams",
         required=True,
-        help="a set by name or its file, then any overrides: big,warmup_steps=8000 "
-        f"(there are {', '.join(hparams.names())})",
+        help="name or YAML file of a hyper-parameter set, and overrides: "
+        f"big,warmup_steps=8000 (sets: {', '.join(hparams.names())})",
     )
     add_data_flags(parser, problems.names(), required=False)
     parser.add_argument(
-        "--model_dir", help="folder of the model (default: models/SET.PROBLEM)"
+        "--model_dir", help="model directory (default: models/SET.PROBLEM)"
     )
     parser.add_argument(
         "--accept_changes",
         default="",
-        help="go on although these differ from the training so far: data, vocabulary, "
-        "problem, or hyper-parameters by name, with commas between",
+        help="comma-separated changes to accept when training resumes: data, "
+        "vocabulary, problem, or names of hyper-parameters",
     )
     parser.add_argument(
-        "--train_steps", type=cli.at_least(1), help="steps in all (default: the set's)"
+        "--train_steps",
+        type=cli.at_least(1),
+        help="total number of training steps (default: the set's)",
     )
     parser.add_argument(
         "--precision",
         choices=("auto", "float32", "bfloat16", "float16"),
-        help="precision of matmuls and activations; auto: bfloat16 on a GPU that has "
-        "it, else float32 (default: the set's)",
+        help="precision of matmuls and activations; auto: bfloat16 on a GPU that "
+        "supports it, else float32 (default: the set's)",
     )
     parser.add_argument(
         "--xla",
         nargs="?",
         const="true",
         choices=("auto", "true", "false"),
-        help="compile loss and gradient with XLA; auto: on a GPU that has bfloat16, "
-        "for 50,000 steps or more (default: the set's)",
+        help="compile loss and gradient with XLA; auto: on a GPU that supports "
+        "bfloat16, for 50,000 steps or more (default: the set's)",
     )
     parser.add_argument(
-        "--deterministic", action="store_true", help="bit-identical GPU runs, slower"
+        "--deterministic",
+        action="store_true",
+        help="make GPU runs reproducible bit by bit, at lower speed",
     )
     parser.add_argument(
         "--strategy",
         default="auto",
-        help="auto, one_device, mirrored (this machine's GPUs) or multi_worker",
+        help="distribution strategy: auto, one_device, mirrored (all GPUs of this "
+        "machine) or multi_worker",
     )
     parser.add_argument(
         "--replicas",
         type=cli.at_least(0),
         default=0,
-        help="with mirrored: number of devices; without a GPU, parts of the CPU",
+        help="number of GPUs, or of virtual CPUs without a GPU, for --strategy "
+        "mirrored (default: all GPUs)",
     )
     parser.add_argument(
         "--communication",
         choices=("auto", "nccl", "ring"),
         default="auto",
-        help="with multi_worker: all-reduce; auto: nccl on GPUs, ring (gRPC) on CPUs",
+        help="all-reduce implementation for --strategy multi_worker; auto: nccl on "
+        "GPUs, ring (gRPC) on CPUs",
     )
     cli.add_fast_flag(parser)
     parser.add_argument(
         "--profile",
-        type=_range_of_steps,
+        type=_step_range,
         metavar="FIRST[:LAST]",
-        help="write a trace of these steps for TensorBoard's profiler, e.g. 20:25",
+        help="range of steps to trace for TensorBoard's profiler, e.g. 20:25",
     )
     return parser
 
 
-def _range_of_steps(text: str) -> tuple[int, int]:
-    """Reads a range of updates, 20 or 20:25, both ends included."""
+def _step_range(text: str) -> tuple[int, int]:
+    """Parses a range of steps, 20 or 20:25, both ends included."""
     first, colon, last = text.partition(":")
     ends = (first, last if colon else first)
     numbers = [int(end) if end.isascii() and end.isdigit() else 0 for end in ends]
     if not 1 <= numbers[0] <= numbers[1]:
         raise argparse.ArgumentTypeError(
-            f"must be the updates to trace, counted from 1, as 20 or 20:25, not {text}"
+            f"must be a step or a range of steps, such as 20 or 20:25, not {text!r}"
         )
     return numbers[0], numbers[1]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, runs the procedure and prints its result."""
+    """Parses the flags, runs the whole procedure and prints the scores."""
     args = _parser().parse_args(argv)
-    chosen = hparams.load(args.hparams)
+    settings = hparams.load(args.hparams)
     accepted = check_accepted(filter(None, args.accept_changes.split(",")))
-    given = {
+    flags = {
         "train_steps": args.train_steps,
         "problem": args.problem,
         "precision": args.precision,
         "xla": {"true": True, "false": False}.get(args.xla, args.xla),
     }
-    chosen = chosen.replace(**{k: v for k, v in given.items() if v is not None})
+    settings = settings.replace(**{k: v for k, v in flags.items() if v is not None})
     problem = problems.create(
-        chosen.problem, args.data_dir, args.source_lang, args.target_lang
+        settings.problem, args.data_dir, args.source_lang, args.target_lang
     )
     cli.start_models(args.verbose, args.no_fast)
     from t2t_repro.evaluation.split_scores import figures_of
@@ -118,14 +125,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         devices.compute_the_same_bits()
     name = f"{Path(args.hparams.split(',')[0]).stem}.{problem.name.replace(':', '.')}"
     run = Run(
-        hparams=chosen,
+        hparams=settings,
         problem=problem,
         data_dir=Path(args.data_dir),
         model_dir=ModelDir(Path(args.model_dir or f"models/{name}")),
         strategy=strategy.choose(
-            args.strategy, args.replicas, args.communication, chosen.xla is True
+            args.strategy, args.replicas, args.communication, settings.xla is True
         ),
-        # With --json, standard output holds the result alone.
+        # With --json, standard output contains only the result.
         stream=sys.stderr if args.json else sys.stdout,
         vocab_file=Path(args.vocab_file) if args.vocab_file else None,
         accepted=accepted,

@@ -1,7 +1,7 @@
-"""Translates text, a sentence per line.
+"""Translates text, one sentence per line.
 
-One line comes out for every line that goes in, in their order. Written to a file from a
-file, an interrupted translation resumes when the same command is run again.
+Each input line gives one output line, in the same order. After an interruption, the
+same command resumes if input and output are files.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__, json_flag=False)
     add_text_flags(parser)
     parser.add_argument(
-        "--scores", action="store_true", help="begin lines with the score and a tab"
+        "--scores",
+        action="store_true",
+        help="write the score and a tab before each translation",
     )
     translate_flags.add(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags and translates from the input to the output."""
+    """Parses the flags, translates the input and writes the output."""
     args = _parser().parse_args(argv)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
     translator: Any = translate_text(args, _load)
     if args.terms is not None:
         print(
-            f"{translator.met:,} of {translator.needed:,} terms that the lines ask for "
-            "stand in the translations",
+            f"{translator.met:,} of {translator.needed:,} required terms appear in the "
+            "translations",
             file=sys.stderr,
         )
 
@@ -60,7 +62,7 @@ def _load(args: Any, lines: int | None) -> Prepared:
     loaded = load_models(directory, args.checkpoint, *precision)
     align = None
     if args.alignment:
-        # Of several models the first.
+        # The attention of an ensemble's first model aligns the words.
         align = Aligner(loaded.models[0], loaded.tokenizer, args.alignment_layer)
     translator: Any = loaded.translator(compiled, **changes)
     if args.terms is not None:

@@ -1,8 +1,8 @@
-"""Shows what a model does while it translates, as one HTML page.
+"""Writes an HTML page that shows how a model translates.
 
-The page of one sentence is complete in itself: every head of every layer of all three
-attentions, and the tree of the beam search with its scores. With --live the page holds
-the model itself, which translates any sentence in the browser, without a network.
+The page of a sentence shows every head of every layer of all three attentions, and the
+tree of the beam search with its scores. With --live the page contains the model, which
+translates any sentence in the browser. Neither page needs a network connection.
 """
 
 from __future__ import annotations
@@ -24,30 +24,35 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
-    parser.add_argument("--text", help="the sentence; with --live the first, or none")
+    parser.add_argument(
+        "--text", help="sentence to translate; optional initial sentence with --live"
+    )
     parser.add_argument(
         "--live",
         action="store_true",
-        help="put the model into the page (at most 32 million parameters)",
+        help="embed the model in the page (at most 32 million parameters)",
     )
     parser.add_argument(
-        "--translation", help="translation to inspect (default: the model's own)"
+        "--translation",
+        help="translation whose attention is shown (default: the model's)",
     )
     parser.add_argument(
-        "--output", type=cli.not_empty, default="attention.html", help="the page"
+        "--output", type=cli.not_empty, default="attention.html", help="HTML file"
     )
     model_flags.add_search_flags(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, looks at the sentence and writes the page."""
+    """Parses the flags, translates the sentence and writes the page."""
     args = _parser().parse_args(argv)
     output = Path(args.output)
     if args.text is None and not args.live:
         raise UserError("--text is missing; give a sentence, or --live")
     if args.translation is not None and args.live:
-        raise UserError("--translation is not for --live; type it into the page")
+        raise UserError(
+            "--translation cannot be combined with --live; type it into the page"
+        )
     _check_output(output)
     require_model(Path(args.model_dir))
     cli.start_models(args.verbose, args.no_fast)
@@ -63,12 +68,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     beam_size = args.beam_size or directory.hparams().beam_size
     if beam_size > MOST_HYPOTHESES and not args.live:
         raise UserError(
-            f"a beam of {beam_size} is more than a page can show; give "
+            f"a page cannot show a beam of {beam_size} hypotheses; give "
             f"--beam_size {MOST_HYPOTHESES} or less"
         )
     loaded = load_models(directory, [args.checkpoint])
-    home, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
-    name = f"{home.resolve().name} ({checkpoint.name})"
+    model_dir, checkpoint = loaded.model_dirs[0].path, Path(loaded.checkpoints[0])
+    name = f"{model_dir.resolve().name} ({checkpoint.name})"
     make = _live_page if args.live else _attention_page
     page, message, values = make(args, loaded, name)
     write_text_atomically(output, page)
@@ -79,30 +84,30 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _attention_page(
     args: Namespace, loaded: Loaded, name: str
 ) -> tuple[str, str, dict[str, Any]]:
-    """Returns the page of one translation, a message, and the result's values."""
+    """Returns the page of one translation, a message, and the values for --json."""
     from t2t_repro.analysis.inspect_translation import inspect_translation
     from t2t_repro.analysis.page import attention_page
 
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
-    seen = inspect_translation(
+    inspection = inspect_translation(
         loaded.models[0], loaded.tokenizer, args.text, args.translation, search
     )
-    cuts = [f"({cut})" for cut in seen.cuts]
-    message = "\n".join([seen.found, *cuts, f"Page: {args.output}"])
+    cuts = [f"({cut})" for cut in inspection.cuts]
+    message = "\n".join([inspection.found, *cuts, f"Page: {args.output}"])
     values = {
-        "text": seen.text,
-        "translation": seen.found,
-        "score": seen.beam.results[0].score,
-        "shown": seen.translation,
-        "cuts": seen.cuts,
+        "text": inspection.text,
+        "translation": inspection.found,
+        "score": inspection.beam.results[0].score,
+        "shown": inspection.translation,
+        "cuts": inspection.cuts,
     }
-    return attention_page(seen, loaded.tokenizer, name), message, values
+    return attention_page(inspection, loaded.tokenizer, name), message, values
 
 
 def _live_page(
     args: Namespace, loaded: Loaded, name: str
 ) -> tuple[str, str, dict[str, Any]]:
-    """Returns the page that holds the model, a message, and the result's values."""
+    """Returns the page with the model, a message, and the values for --json."""
     from t2t_repro.live_page.page import live_page
 
     search = loaded.search(beam_size=args.beam_size, alpha=args.alpha)
@@ -120,7 +125,7 @@ def _live_page(
 
 
 def _check_output(output: Path) -> None:
-    """Refuses a file that cannot be written, before the work."""
+    """Rejects a path that cannot be written, before the model is loaded."""
     if output.is_dir():
         raise UserError(f"--output {output} is a folder; name a file in it")
     if not output.parent.is_dir():

@@ -1,1 +1,1 @@
-"""What the commands share: flags, errors in one line, progress."""
+"""Shared code of the commands: flags, error messages and progress bars."""

@@ -1,6 +1,6 @@
-"""The frame of a command: parse flags, start, print the result or the error.
+"""Common steps of every command: parses flags, starts TensorFlow, prints the result.
 
-Commands import the library after the flags are parsed, because that is slow.
+Commands import the library after parsing the flags because the import is slow.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _VERBOSE = "T2T_REPRO_VERBOSE"
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """An argument parser that names the nearest flag and fails in one line.
+    """An argument parser that suggests similar flags and prints one-line errors.
 
-    No abbreviations are accepted: a later flag could change their meaning.
+    Abbreviations are rejected because a flag added later could change their meaning.
     """
 
     def __init__(self, description: str | None, json_flag: bool = True) -> None:
@@ -45,13 +45,14 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument(
             "--verbose",
             action="store_true",
-            help=f"show TensorFlow's messages and full tracebacks ({_VERBOSE}=1 too)",
+            help="show TensorFlow's messages and full tracebacks (or set "
+            f"{_VERBOSE}=1)",
         )
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parses the flags, refusing unknown ones before missing ones."""
+        """Parses the flags and reports unknown flags before missing ones."""
         arguments = list(sys.argv[1:] if args is None else args)
         flags = self._option_string_actions
         for argument in arguments:
@@ -64,36 +65,37 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with status 2."""
-        self.exit(EXIT_USER_ERROR, f"error: {message} (--help lists the flags)\n")
+        self.exit(EXIT_USER_ERROR, f"error: {message} (see --help)\n")
 
 
 class _HelpFormatter(argparse.HelpFormatter):
     """Appends the default to the help of each flag that has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, "", argparse.SUPPRESS) or not action.help:
+        no_default = action.default in (None, False, "", (), argparse.SUPPRESS)
+        if no_default or not action.help:
             return action.help
         return f"{action.help} (default: %(default)s)"
 
 
 def add_fast_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the flag that switches the optimized implementations off."""
+    """Adds the flag that disables the optimized implementations."""
     parser.add_argument(
         "--no-fast",
         action="store_true",
-        help="run the reference implementations only (T2T_REPRO_FAST=0 too)",
+        help="use only the reference implementations (or set T2T_REPRO_FAST=0)",
     )
 
 
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
-    """Returns a flag's type: whole numbers from `minimum` up, to `maximum`."""
+    """Returns a flag's type: whole numbers from `minimum` to `maximum`."""
 
     def whole_number(text: str) -> int:
         value = _number(text, int)
         if not value >= minimum:
-            raise _refused(f"a whole number of at least {minimum}", text)
+            raise _invalid(f"a whole number of at least {minimum}", text)
         if value > maximum:
-            raise _refused(f"a whole number of at most {maximum:,}", text)
+            raise _invalid(f"a whole number of at most {maximum:,}", text)
         return int(value)
 
     return whole_number
@@ -105,48 +107,48 @@ def between(minimum: float, maximum: float) -> Callable[[str], float]:
     def number(text: str) -> float:
         value = _number(text)
         if not minimum <= value <= maximum:
-            raise _refused(f"a number from {minimum:g} to {maximum:g}", text)
+            raise _invalid(f"a number from {minimum:g} to {maximum:g}", text)
         return value
 
     return number
 
 
 def share(text: str) -> float:
-    """Reads a flag's value: a number above 0 and at most 1."""
+    """Parses a flag's value: a number above 0 and at most 1."""
     value = _number(text)
     if not 0 < value <= 1:
-        raise _refused("a number above 0 and at most 1", text)
+        raise _invalid("a number above 0 and at most 1", text)
     return value
 
 
 def not_empty(text: str) -> str:
-    """Reads a flag's value, which an empty variable of a shell would leave empty."""
+    """Rejects an empty value, such as that of an unset shell variable."""
     if not text:
         raise argparse.ArgumentTypeError("must not be empty")
     return text
 
 
 def _number(text: str, kind: type[int] | type[float] = float) -> float:
-    """Reads a number; any other text becomes NaN, which is in no range."""
+    """Parses a number; any other text gives NaN, which fails every range check."""
     try:
         return kind(text)
     except ValueError:
         return math.nan
 
 
-def _refused(accepted: str, text: str) -> argparse.ArgumentTypeError:
-    return argparse.ArgumentTypeError(f"must be {accepted}, not {text!r}")
+def _invalid(expected: str, text: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"must be {expected}, not {text!r}")
 
 
 def run(
     main: Callable[[Sequence[str] | None], None], argv: Sequence[str] | None = None
 ) -> NoReturn:
-    """Runs a command's `main` and ends the process as a person expects.
+    """Runs a command's `main` and exits with a status and a short message.
 
-    A `UserError`, a full disk or a file that the system refuses becomes one line on
-    standard error and status 2; Ctrl-C one line and status 130; a reader that went away
-    (`| head`) ends the command silently. Any other exception is a fault of the program
-    and keeps its traceback. Text is UTF-8, whatever the locale says.
+    A `UserError`, a full disk or an inaccessible file prints one line to standard error
+    and exits with status 2. Ctrl-C prints one line and exits with status 130. A closed
+    pipe (`| head`) ends the command silently. Any other exception is a bug and keeps
+    its traceback. The standard streams use UTF-8 in every locale.
     """
     _prepare_streams()
     try:
@@ -157,7 +159,7 @@ def run(
     except KeyboardInterrupt:
         _fail("interrupted.", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # The flush at exit would fail once more and print a traceback.
+        # Otherwise the flush at exit would fail again and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_BROKEN_PIPE)
     except Exception as error:
@@ -169,7 +171,7 @@ def run(
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Imports TensorFlow; unless `verbose`, without the lines that it logs."""
+    """Imports TensorFlow and, unless `verbose`, suppresses its log output."""
     if not verbose and not os.environ.get(_VERBOSE):
         import_tensorflow_quietly()
 
@@ -179,8 +181,10 @@ def start_models(
 ) -> None:
     """Starts TensorFlow and installs the optimized implementations; see `fast.install`.
 
-    With `no_fast` every function runs its reference implementation. `device` is "CPU"
-    or "GPU"; None: a GPU if the machine has one.
+    Args:
+        verbose: Whether TensorFlow's log output is shown.
+        no_fast: Whether every function uses its reference implementation.
+        device: "CPU" or "GPU"; None for a GPU if the machine has one.
     """
     start_tensorflow(verbose)
     from t2t_repro import fast
@@ -189,12 +193,12 @@ def start_models(
 
 
 def print_result(text: str, values: Mapping[str, Any], as_json: bool) -> None:
-    """Prints a result: text for people, or values for programs as one JSON object."""
+    """Prints a result: `text`, or `values` as one JSON object with `as_json`."""
     print(json.dumps(values, ensure_ascii=False) if as_json else text, flush=True)
 
 
 def _program() -> str | None:
-    """Names the command as a person runs it: `python -m t2t_repro.train`."""
+    """Returns the command line of the program, such as `python -m t2t_repro.train`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     name = spec.name if spec else ""
     return f"python -m {name}" if name.startswith("t2t_repro.") else None
@@ -211,8 +215,8 @@ def _fail(line: str, status: int) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams UTF-8; streams replaced by a test stay as they are."""
-    # A file's name need not be UTF-8: results give it back, errors escape it.
+    """Sets the standard streams to UTF-8, and opens missing ones on the null device."""
+    # File names may be invalid UTF-8: results preserve such bytes, errors escape them.
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream, errors in (
@@ -220,5 +224,5 @@ def _prepare_streams() -> None:
         (sys.stdout, "surrogateescape"),
         (sys.stderr, "backslashreplace"),
     ):
-        if hasattr(stream, "reconfigure"):
+        if hasattr(stream, "reconfigure"):  # Tests replace streams.
             stream.reconfigure(encoding="utf-8", errors=errors)

@@ -1,4 +1,4 @@
-"""The flags of the data: shared by the commands that prepare and train."""
+"""Data flags of the commands `datagen` and `train`."""
 
 import argparse
 from collections.abc import Iterable
@@ -7,28 +7,29 @@ from collections.abc import Iterable
 def add_data_flags(
     parser: argparse.ArgumentParser, problems: Iterable[str], required: bool
 ) -> None:
-    """Adds the problem, its languages, its folder and its vocabulary.
+    """Adds the flags of the problem, its languages, data directory and vocabulary.
 
     Args:
-        parser: the command's.
-        problems: names of the problems, for the help.
-        required: whether the problem and its folder have no default.
+        parser: Parser of the command.
+        problems: Names of all problems; part of the help text.
+        required: Whether --problem and --data_dir are required.
     """
     default = "" if required else " (default: the set's)"
     parser.add_argument(
         "--problem",
         required=required,
-        help=f"one of {', '.join(problems)}, or MODULE:CLASS of your own{default}",
+        help=f"one of {', '.join(problems)}, or MODULE:CLASS for your own{default}",
     )
-    parser.add_argument("--source_lang", help="language to translate from, e.g. en")
-    parser.add_argument("--target_lang", help="language to translate into, e.g. de")
+    parser.add_argument("--source_lang", help="source language, e.g. en")
+    parser.add_argument("--target_lang", help="target language, e.g. de")
     parser.add_argument(
         "--data_dir",
         required=required,
         default=None if required else "data",
-        help="folder of the data: own text files, vocabularies, encoded shards",
+        help="folder of the data: your text files, vocabularies and encoded shards",
     )
     parser.add_argument(
         "--vocab_file",
-        help="use this vocabulary (*.model, *.subwords, *.marian), build none",
+        help="existing vocabulary to use (*.model, *.subwords or *.marian) instead of "
+        "building one",
     )

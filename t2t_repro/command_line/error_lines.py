@@ -1,4 +1,4 @@
-"""One line for each mistake of a user, a full disk and a full memory."""
+"""One-line messages for mistakes of the user, full disks and exhausted memory."""
 
 import errno
 import re
@@ -13,7 +13,7 @@ _TENSORFLOW_DISK_FULL = re.compile(
 
 
 def error_line(error: Exception) -> str | None:
-    """Returns a line with the cause and the remedy; None: a fault of the program."""
+    """Returns a line with the cause and the remedy, or None if the error is a bug."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
@@ -23,9 +23,9 @@ def error_line(error: Exception) -> str | None:
     if type(error).__module__.startswith("tensorflow."):
         if _OUT_OF_MEMORY.search(str(error)):
             return (
-                f"the device's memory is full ({str(error).splitlines()[0][:200]}); "
+                f"the device is out of memory ({str(error).splitlines()[0][:200]}); "
                 "train with a smaller max_tokens_per_device (--hparams SET,"
-                "max_tokens_per_device=N), translate with a smaller --batch_size"
+                "max_tokens_per_device=N), or translate with a smaller --batch_size"
             )
         match = _TENSORFLOW_DISK_FULL.search(str(error))
         return _disk_full(match["file"]) if match else None
@@ -34,4 +34,4 @@ def error_line(error: Exception) -> str | None:
 
 def _disk_full(file: object) -> str:
     name = f": {file}" if file else ""
-    return f"no space left on device{name}; free some and run the command again."
+    return f"no space left on device{name}; free space and run the command again."

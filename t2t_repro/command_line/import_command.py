@@ -1,4 +1,4 @@
-"""Flags and report of the commands import_t2t, import_marian and import_opennmt."""
+"""Common code of the commands import_t2t, import_marian and import_opennmt."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 
 def parser(description: str | None) -> cli.ArgumentParser:
-    """Returns a parser with the flags of every import."""
+    """Returns a parser with the common flags of the import commands."""
     parser = cli.ArgumentParser(description)
-    parser.add_argument("--model_dir", required=True, help="new or empty folder")
-    for side, verb, default in (("source", "from", "en"), ("target", "into", "de")):
+    parser.add_argument(
+        "--model_dir",
+        required=True,
+        help="new or empty model directory to write",
+    )
+    for side, default in (("source", "en"), ("target", "de")):
         parser.add_argument(
             f"--{side}_lang",
-            help=f"language to translate {verb} (default: the files', or {default})",
+            help=f"{side} language (default: that of the imported files, or {default})",
         )
     return parser
 
@@ -31,9 +35,9 @@ def run(
     """Parses the flags, imports the model that `read` returns, and prints the report.
 
     Args:
-        parser: The command's.
-        argv: Its arguments; None: those of the process.
-        read: Reads and checks a model by the flags.
+        parser: Parser of the command.
+        argv: Arguments; None for the arguments of the process.
+        read: Function that reads and checks the model that the flags name.
     """
     args = parser.parse_args(argv)
     cli.start_tensorflow(args.verbose)

@@ -1,4 +1,4 @@
-"""The flags of a model, of its search, and of the precision that it computes in."""
+"""Flags of the model, the search and the precision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_repro.system.errors import UserError
 
 
 class Precision(NamedTuple):
-    """How the weights of a model are stored and multiplied; see `load_models`."""
+    """Precision of a model's matmuls, and its calibration text; see `load_models`."""
 
     precision: str
     calibration_file: str | None
@@ -21,20 +21,20 @@ class Precision(NamedTuple):
 def add_model_flags(
     parser: argparse.ArgumentParser, several: bool = True, required: bool = True
 ) -> None:
-    """Adds which model a command takes, and which of its weights."""
-    parser.add_argument("--model_dir", required=required, help="folder of the model")
+    """Adds --model_dir, --checkpoint and --no-fast; `several` allows ensembles."""
+    parser.add_argument("--model_dir", required=required, help="model directory")
     parser.add_argument(
         "--checkpoint",
         default="best",
-        help="averaged, latest, best_bleu, best (averaged if there is one, else "
-        "latest), a checkpoint's folder, or another model's directory"
-        + ("; several, with commas between, translate as one" if several else ""),
+        help="averaged, latest, best_bleu, best (averaged if it exists, else latest), "
+        "folder of a checkpoint, or another model directory"
+        + ("; a comma-separated list translates as an ensemble" if several else ""),
     )
     cli.add_fast_flag(parser)
 
 
 def add_search_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds how a command searches."""
+    """Adds the flags of the beam search."""
     parser.add_argument(
         "--beam_size", type=cli.at_least(1), help="beam size (default: the model's)"
     )
@@ -64,19 +64,23 @@ def add_decoding_flags(
 
 
 def add_calibration_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the text on which the activation ranges of int8 are measured."""
+    """Adds the flag of the calibration text for int8."""
     parser.add_argument(
         "--calibration_file",
         type=cli.not_empty,
-        help="calibration text of --precision int8 (default: the validation split)",
+        help="text on which --precision int8 is calibrated (default: the validation "
+        "split)",
     )
 
 
 def precision_of(args: Any) -> Precision:
-    """Returns the precision that the flags of `add_decoding_flags` choose.
+    """Returns the precision that the flags of `add_decoding_flags` select.
 
-    On a processor without int8 kernels it prints the reason, and chooses float32.
-    Raises UserError if --calibration_file is given without int8.
+    On a processor without int8 kernels the function prints the reason and falls back to
+    float32.
+
+    Raises:
+        UserError: --calibration_file is given without int8.
     """
     if args.precision != "int8":
         if args.calibration_file is not None:
@@ -86,6 +90,6 @@ def precision_of(args: Any) -> Precision:
 
     reason = unsupported_reason()
     if reason:
-        print(f"--precision int8: {reason}; float32 is used", file=sys.stderr)
+        print(f"--precision int8: {reason}; using float32", file=sys.stderr)
         return Precision("float32", None)
     return Precision("int8", args.calibration_file)

@@ -1,4 +1,4 @@
-"""Shows on standard error how far a translation is."""
+"""Progress of a translation on standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 
 from tqdm import tqdm
 
-# A log file gets a line every five minutes, a terminal a bar that moves.
+# Seconds between lines in a log file, and between updates of the bar on a terminal.
 _LOG_SECONDS = 300.0
 _TERMINAL_SECONDS = 0.1
 
@@ -19,25 +19,25 @@ _TERMINAL_SECONDS = 0.1
 def progress_bar(
     total: int | None, done: int, shown: bool
 ) -> Iterator[Callable[[int, int], None]]:
-    """Shows the progress, the speed and the time left.
+    """Shows the progress, the speed and the remaining time.
 
     Args:
-        total: number of lines; None: unknown.
-        done: how many of them an earlier run translated.
-        shown: whether anything is shown.
+        total: Number of lines; None if unknown.
+        done: Number of lines that an earlier run translated.
+        shown: Whether to show anything.
 
     Yields:
-        A function that counts lines that were translated, and the tokens of their
-        translations.
+        A function whose arguments are the numbers of lines and tokens translated since
+        the last call.
     """
-    drawn = sys.stderr.isatty()
-    wait = _TERMINAL_SECONDS if drawn else _LOG_SECONDS
-    began, all_tokens = time.monotonic(), 0
+    is_terminal = sys.stderr.isatty()
+    wait = _TERMINAL_SECONDS if is_terminal else _LOG_SECONDS
+    start, all_tokens = time.monotonic(), 0
 
     def update(lines: int, tokens: int) -> None:
         nonlocal all_tokens
         all_tokens += tokens
-        speed = all_tokens / max(time.monotonic() - began, 1e-9)
+        speed = all_tokens / max(time.monotonic() - start, 1e-9)
         bar.set_postfix_str(f"{speed:,.0f} tokens/s", refresh=False)
         bar.update(lines)
 
@@ -46,17 +46,18 @@ def progress_bar(
         initial=done,
         unit=" lines",
         disable=not shown,
-        file=sys.stderr if drawn else _Log(sys.stderr),
+        file=sys.stderr if is_terminal else _Log(sys.stderr),
         mininterval=wait,
-        delay=0 if drawn else wait,  # Work that takes less logs nothing.
+        delay=0 if is_terminal else wait,  # Shorter runs log nothing.
         miniters=1,
-        smoothing=0,  # The longest lines of a window come first.
+        # The average speed of the whole run: each window starts with its longest lines.
+        smoothing=0,
     ) as bar:
         yield update
 
 
 class _Log:
-    """Turns a bar that is drawn over and over into lines."""
+    """A stream that writes each update of a progress bar as a line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""The flags of `translate` beyond a plain search, and which go together."""
+"""Additional flags of `translate`, and the rules for combining them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
-# What goes together with none of these.
+# The flags with which each flag cannot be combined.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
@@ -30,72 +30,83 @@ _EXCLUDED = {
     ),
 }
 LINES_THAT_PAY = 2000
-"""Lines one at a time from which on compiling a narrow model's search pays."""
+"""Minimum number of input lines for which compiling the search saves time."""
 
 WIDEST_THAT_PAYS = 256
-"""Up to this d_model it does: a step then takes as long as its operations are many.
-That of a wide one reads its weights, compiled or not, and may be slower compiled."""
+"""Largest d_model for which compiling the search saves time.
 
-_OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+In a narrow model the duration of a step depends on the number of operations, which
+compilation reduces. In a wide model reading the weights takes most of the time."""
+
+_SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
 
 
 def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
-    """Adds the limit of an output's length; `output` names the output in the help."""
+    """Adds the flag of an output's length limit; the help text names it `output`."""
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
-        help=f"subwords by which {output} may exceed its line (default: the model's)",
+        help=f"subwords by which {output} may be longer than its input (default: the "
+        "model's)",
     )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags."""
+    """Adds the additional flags of `translate`."""
     add_extra_length(parser, "a translation")
     parser.add_argument(
-        "--min_length", type=cli.at_least(1), help="least number of subwords, with EOS"
+        "--min_length",
+        type=cli.at_least(1),
+        help="minimum number of subwords of a translation, EOS included",
     )
     parser.add_argument(
         "--no_repeat_ngram",
         type=cli.at_least(1),
-        help="no sequence of this many subwords occurs twice in a translation",
+        help="length in subwords of the sequences that may not occur twice in a "
+        "translation",
     )
     parser.add_argument(
-        "--prefix_file", help="prefixes of the translations, one per line; may be empty"
+        "--prefix_file",
+        help="file with one prefix per input line; each translation begins with its "
+        "prefix, which may be empty",
     )
     parser.add_argument(
         "--terms",
-        help="lexical constraints: a source term, a tab and a target term per line",
+        help="file of lexical constraints: a source term, a tab and a target term per "
+        "line",
     )
     parser.add_argument(
         "--nbest",
         type=cli.at_least(1),
-        help="number of translations per line, best first, in Moses' n-best format",
+        help="number of translations per line, written best first in Moses' n-best "
+        "format",
     )
     parser.add_argument(
         "--alignment",
         action="store_true",
-        help="write ||| and the word alignment (Pharaoh) after each translation",
+        help="append ||| and the word alignment in Pharaoh format to each translation",
     )
     parser.add_argument(
         "--alignment_layer",
         type=cli.at_least(0),
-        help="decoder layer whose attention aligns, from 0 (default: the last but one)",
+        help="decoder layer, counted from 0, whose attention gives the alignment "
+        "(default: the last but one)",
     )
     parser.add_argument(
         "--xla",
         action=argparse.BooleanOptionalAction,
-        help="compile the search for single sentences, once per 16 subwords of length "
-        "(default: on a CPU, in float32, for --batch_size 1, a d_model of at most "
-        f"{WIDEST_THAT_PAYS} and {LINES_THAT_PAY:,} lines or more)",
+        help="compile the search for batches of one sentence, once per 16 subwords of "
+        "length (default: only on a CPU in float32 with --batch_size 1, a d_model of "
+        f"at most {WIDEST_THAT_PAYS}, and a file of {LINES_THAT_PAY:,} lines or more)",
     )
     parser.add_argument(
         "--tensor2tensor_rules",
         action="store_true",
-        help="limit, stop and score exactly as tensor2tensor: a translation then "
-        "depends on its batch",
+        help="use exactly the length limit, stopping rule and scores of tensor2tensor; "
+        "a translation then depends on its batch",
     )
     parser.add_argument(
-        "--sampling", action="store_true", help="sample instead of beam search"
+        "--sampling", action="store_true", help="sample instead of using beam search"
     )
     parser.add_argument(
         "--temperature",
@@ -110,15 +121,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top_p",
         type=cli.share,
-        help="sample from the fewest tokens with this total probability (default: 1)",
+        help="sample only from the smallest set of tokens with this total probability "
+        "(default: 1)",
     )
     parser.add_argument(
-        "--seed", type=cli.at_least(0), help="seed of --sampling (default: 0)"
+        "--seed", type=cli.at_least(0), help="random seed of --sampling (default: 0)"
     )
 
 
 def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
-    """Returns `DecodingConfig` fields; None: the model's own."""
+    """Returns the `DecodingConfig` fields that the flags set; None keeps the model's.
+
+    Raises:
+        UserError: The flags cannot be combined, or do not suit the model.
+    """
     from t2t_repro import fast
     from t2t_repro.decoding.algorithms import algorithm_class
     from t2t_repro.decoding.config import Sampling
@@ -127,29 +143,31 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     if args.xla and not fast.is_installed():
         raise UserError(
             "--xla compiles the optimized search, which --no-fast and "
-            f"{fast.FAST}=0 switch off; leave one of them out"
+            f"{fast.FAST}=0 disable; leave out one of them"
         )
     if args.xla and args.precision == "int8":
-        raise UserError("--xla and --precision int8 exclude each other; XLA has none")
+        raise UserError(
+            "--xla and --precision int8 cannot be combined: XLA does not support int8"
+        )
     sampling = None
     if args.sampling:
-        chosen = {name: getattr(args, name) for name in _OF_SAMPLING}
-        sampling = Sampling(**{k: v for k, v in chosen.items() if v is not None})
+        settings = {name: getattr(args, name) for name in _SAMPLING_FLAGS}
+        sampling = Sampling(**{k: v for k, v in settings.items() if v is not None})
     try:
         algorithm_class(hparams.search, args.tensor2tensor_rules)
     except ValueError:
         raise UserError(
-            f"--tensor2tensor_rules: the model searches as {hparams.search} does "
-            "(search in its hparams.yaml); leave the flag out"
+            f"--tensor2tensor_rules: the model uses {hparams.search}'s search (search "
+            "in its hparams.yaml); leave out the flag"
         ) from None
     beam_size = args.beam_size or hparams.beam_size
     if sampling is None and (args.nbest or 1) > beam_size:
         raise UserError(
-            f"--nbest {args.nbest} is more than the beam holds; give --beam_size "
-            f"{args.nbest} or more (it is {beam_size})"
+            f"--nbest {args.nbest} exceeds the beam size {beam_size}; give --beam_size "
+            f"{args.nbest} or more"
         )
-    plain = ("beam_size", "alpha", "extra_length", "min_length", "no_repeat_ngram")
-    return {name: getattr(args, name) for name in plain} | {
+    names = ("beam_size", "alpha", "extra_length", "min_length", "no_repeat_ngram")
+    return {name: getattr(args, name) for name in names} | {
         "nbest": args.nbest,
         "sampling": sampling,
         "tensor2tensor_rules": args.tensor2tensor_rules,
@@ -157,14 +175,15 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
 
 
 def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
-    """Returns whether XLA compiles the search: --xla, or what pays without the flag.
+    """Returns whether XLA compiles the search.
 
-    It prints a line where the flag is not given and the search is compiled.
+    Without --xla or --no-xla the search is compiled where this is faster, and a message
+    is printed.
 
     Args:
-        args: of the command.
-        lines: of the input, where that is known.
-        hparams: of the model.
+        args: Flags of the command.
+        lines: Number of lines of the input; None if unknown.
+        hparams: Hyper-parameters of the model.
     """
     import tensorflow as tf
 
@@ -184,7 +203,8 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
     )
     if pays:
         print(
-            f"{lines:,} lines one at a time: their search is compiled (--no-xla: not)",
+            f"compiling the search for {lines:,} lines in batches of one (disable with "
+            "--no-xla)",
             file=sys.stderr,
             flush=True,
         )
@@ -192,15 +212,15 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
 
 
 def _check(args: Any) -> None:
-    """Refuses flags that exclude each other, and those that would do nothing."""
+    """Rejects flags that cannot be combined, and flags without effect."""
     for name, others in _EXCLUDED.items():
         for other in others:
             if getattr(args, name) and getattr(args, other) not in (None, False):
                 raise UserError(
-                    f"--{name} and --{other} exclude each other; give one of them"
+                    f"--{name} and --{other} cannot be combined; give one of them"
                 )
     if not args.sampling:
-        for name in _OF_SAMPLING:
+        for name in _SAMPLING_FLAGS:
             if getattr(args, name) is not None:
                 raise UserError(f"--{name} needs --sampling")
     if args.alignment_layer is not None and not args.alignment:

@@ -1,4 +1,4 @@
-"""What `translate` and `parse` have in common: from an input to an output."""
+"""Common code of `translate` and `parse`, from the input to the output."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Prepared(NamedTuple):
-    """A translator of lines, and how the flags chose it.
+    """A translator and its settings.
 
     Attributes:
-        translator: the translator.
-        precision: the precision of its weights.
-        align: aligns the words of each translation; None without --alignment.
-        compiled: whether XLA compiles the search.
+        translator: The translator.
+        precision: Precision of its matmuls.
+        align: Function that aligns words; None without --alignment.
+        compiled: Whether XLA compiles the search.
     """
 
     translator: AnyTranslator
@@ -38,35 +38,46 @@ class Prepared(NamedTuple):
 
 
 def add_text_flags(parser: cli.ArgumentParser) -> None:
-    """Adds the model, how it decodes, and what text goes in and out."""
+    """Adds the flags of the model, the search, the input and the output."""
     model_flags.add_decoding_flags(parser)
-    parser.add_argument("--input_file", default="-", help="text; - is standard input")
+    parser.add_argument(
+        "--input_file", default="-", help="input text; - for standard input"
+    )
     parser.add_argument(
         "--output_file",
         type=cli.not_empty,
         default="-",
-        help="where it goes; - is standard output",
+        help="output file; - for standard output",
     )
     parser.add_argument(
         "--window",
         type=cli.at_least(1),
         default=4096,
-        help="lines read, sorted by length and written together; 1 on a terminal",
+        help="lines that are read, sorted by length and written together; always 1 on "
+        "a terminal",
     )
 
 
 def translate_text(
     args: Any, load: Callable[[Any, int | None], Prepared]
 ) -> AnyTranslator:
-    """Translates from the input to the output, wherever an earlier run left it.
+    """Translates the input, and resumes where an interrupted run stopped.
 
-    `load` takes the flags and the number of lines, where that is known. Returns the
-    translator. Raises UserError if the flags, the text or the model cannot be used.
+    Args:
+        args: Flags of the command.
+        load: Function from the flags and the number of lines (None if unknown) to a
+            translator.
+
+    Returns:
+        The translator.
+
+    Raises:
+        UserError: The flags, the text or the model cannot be used.
     """
     from t2t_repro.command_line.progress_bar import progress_bar
     from t2t_repro.translation.translation_files import (
-        Done,
         InputText,
+        TranslationState,
         open_output,
         translate_windows,
     )
@@ -76,74 +87,79 @@ def translate_text(
     prefixes = _prefixes(args, text)
     prepared = load(args, text.lines)
     translator = prepared.translator
-    typed = args.input_file == "-" and sys.stdin.isatty()
-    shown = not typed and (args.output_file != "-" or not sys.stdout.isatty())
+    interactive = args.input_file == "-" and sys.stdin.isatty()
+    show_progress = not interactive and (
+        args.output_file != "-" or not sys.stdout.isatty()
+    )
     identity = None
-    known = all(each.fingerprint for each in (text, prefixes) if each is not None)
-    if known and args.output_file != "-":
+    inputs = (each for each in (text, prefixes) if each is not None)
+    if all(each.fingerprint for each in inputs) and args.output_file != "-":
         identity = _identity(args, text, prefixes, prepared)
     with open_output(args.output_file, identity) as output:
-        done = Done(**output.state)
-        if done.lines:
-            _say(f"going on after line {done.lines:,} of {text.lines:,}")
+        state = TranslationState(**output.state)
+        if state.lines:
+            _log(f"resuming after line {state.lines:,} of {text.lines:,}")
         with (
             _interruptible(output),
-            progress_bar(text.lines, done.lines, shown) as progress,
+            progress_bar(text.lines, state.lines, show_progress) as progress,
         ):
             for records in translate_windows(
                 translator,
                 text.read(),
-                done,
+                state,
                 batch_size=args.batch_size,
-                # Somebody who types waits for each line.
-                window=1 if typed else args.window,
+                # On a terminal each line is translated immediately.
+                window=1 if interactive else args.window,
                 record=_record(args),
                 progress=progress,
                 prefixes=prefixes.read() if prefixes else None,
                 align=prepared.align,
             ):
-                output.append(records, asdict(done))
-    if done.cut:
+                output.append(records, asdict(state))
+    if state.cut:
         longest = translator.max_input_length
-        _say(f"cut, because longer than {longest} subwords: {done.cut_lines()}")
+        _log(f"cut to {longest} subwords, EOS included: {state.cut_lines()}")
     return translator
 
 
 def _check_names(args: Any) -> None:
-    """Refuses to replace a file that is read."""
+    """Rejects an output file that would overwrite an input file."""
     output = args.output_file
     if not os.path.isfile(output):
         return
-    for what, name in (("input", args.input_file), ("prefix", args.prefix_file)):
-        if _is_the_file(output, name):
+    for role, name in (("input", args.input_file), ("prefix", args.prefix_file)):
+        if _is_same_file(output, name):
             raise UserError(
-                f"--output_file {output} is the {what} file; name another file"
+                f"--output_file {output} is the {role} file; name another file"
             )
 
 
-def _is_the_file(output: str, name: str | None) -> bool:
-    """Whether a name, "-" for standard input, is another one of `output`."""
+def _is_same_file(output: str, name: str | None) -> bool:
+    """Returns whether a name ("-": standard input) refers to the file `output`."""
     if name == "-":
-        with suppress(OSError):  # It is no file of the system's.
+        with suppress(OSError):  # Standard input is not an operating system's file.
             return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
         return False
     return name is not None and os.path.exists(name) and os.path.samefile(output, name)
 
 
 def _prefixes(args: Any, text: InputText) -> InputText | None:
-    """Opens --prefix_file, if there is one; it needs as many lines as the input."""
+    """Opens --prefix_file, if given, and checks its number of lines."""
     from t2t_repro.translation.translation_files import InputText
 
     if args.prefix_file is None:
         return None
     if args.prefix_file == args.input_file == "-":
-        raise UserError("--prefix_file and --input_file are both standard input")
+        raise UserError(
+            "--prefix_file and --input_file are both standard input; name a file for "
+            "one of them"
+        )
     prefixes = InputText(args.prefix_file)
     if None not in (prefixes.lines, text.lines) and prefixes.lines != text.lines:
         raise UserError(
             f"--prefix_file {args.prefix_file} has {prefixes.lines:,} lines, "
-            f"--input_file {args.input_file} has {text.lines:,}; give a line, empty or "
-            "not, for every line"
+            f"--input_file {args.input_file} has {text.lines:,}; give one prefix "
+            "(possibly empty) per line"
         )
     return prefixes
 
@@ -154,7 +170,7 @@ def _identity(
     prefixes: InputText | None,
     prepared: Prepared,
 ) -> dict[str, Any]:
-    """Names what decides the bytes of the output."""
+    """Returns all settings and inputs that determine the output."""
     identity: dict[str, Any] = {
         "input": f"{text.lines} lines ({text.fingerprint})",
         "--prefix_file": prefixes and prefixes.fingerprint,
@@ -164,23 +180,26 @@ def _identity(
     identity |= {f"--{name}": getattr(args, name) for name in flags}
     identity["--xla"] = prepared.compiled
     search = asdict(prepared.translator.search)
-    search["never"] = list(search["never"])  # As JSON gives it back.
+    search["never"] = list(search["never"])  # JSON turns tuples into lists.
     precision, calibration_file = prepared.precision
     if precision == "int8":
         identity |= {"--precision": "int8", "--calibration_file": calibration_file}
-    # --nbest decides the format, too.
+    # The flag --nbest overrides the search's nbest because it also sets the format.
     return {f"--{name}": value for name, value in search.items()} | identity
 
 
 @contextmanager
 def _interruptible(output: Output) -> Iterator[None]:
-    """Says on Ctrl-C what has become of the work."""
+    """On Ctrl-C, prints how to resume."""
     try:
         yield
     except KeyboardInterrupt:
         if output.partial is not None:
             lines = output.state.get("lines", 0)
-            _say(f"{lines:,} lines are in {output.partial}; the same command goes on")
+            _log(
+                f"{lines:,} lines are in {output.partial}; run the same command to "
+                "resume"
+            )
         raise
 
 
@@ -194,5 +213,5 @@ def _record(args: Any) -> Record:
     return translation_files.text_record
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

@@ -1,5 +1,6 @@
-"""The model behind TensorFlow Serving: what it loads, and who asks it.
+"""Export of models for TensorFlow Serving, and clients of the server.
 
-`signatures` is what is exported, `saved_model` writes it, `warmup`, `model_card` and
-`server_files` what lies in and beside it; `client` asks a server, through `transport`.
+`signatures` defines the exported functions and `saved_model` writes them. `warmup` and
+`model_card` write additional files of a version, `server_files` the configuration of
+the server. `client` sends requests to a server through `transport`.
 """

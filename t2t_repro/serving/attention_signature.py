@@ -1,4 +1,4 @@
-"""What every attention of a model looks at, from text, as graph code."""
+"""Signature that returns the attention maps of texts."""
 
 import tensorflow as tf
 
@@ -9,53 +9,56 @@ from t2t_repro.tokenizers.tokenizer import PAD_ID, Tokenizer, cut_rows
 from t2t_repro.translation.translator import Translator
 
 MAX_LENGTH = 128
-"""Both sides of a pair are cut to as many subwords: maps grow with their product."""
+"""Number of subwords to which both sides are cut, because maps grow quadratically."""
 
 MAX_PAIRS = 64
-"""More pairs at once are refused."""
+"""Maximum number of pairs per request."""
 
 
 class AttentionSignature:
-    """Attention maps of texts and their translations.
+    """Computes the attention maps of texts and their translations.
 
     Args:
-        model: already built.
-        translator: encodes texts, and translates those without a translation.
+        model: Built model.
+        translator: Translator that encodes texts, and translates texts without a given
+            translation.
     """
 
     def __init__(self, model: Transformer, translator: Translator) -> None:
         self._model = model
         self._translator = translator
         self._longest = min(MAX_LENGTH, translator.max_input_length)
-        source = translator.tokenizer
-        self._target_names = _names(source.target, model.vocab_size)
+        tokenizer = translator.tokenizer
+        self._target_names = _names(tokenizer.target, model.vocab_size)
         self._source_names = self._target_names
         if not model.shared:
             rows = model.input_embedding.vocab_size
-            self._source_names = _names(source, rows)
+            self._source_names = _names(tokenizer, rows)
 
     def __call__(self, text: tf.Tensor, translation: tf.Tensor) -> dict[str, tf.Tensor]:
         """Computes the maps.
 
         Args:
-            text: string (batch,), UTF-8, at most `MAX_PAIRS`.
-            translation: string (batch,), UTF-8; the model's own stands in for a blank
-                one. Both are cut to `MAX_LENGTH`.
+            text: string (batch,), UTF-8, at most `MAX_PAIRS` texts. Texts and
+                translations are cut to `MAX_LENGTH`.
+            translation: string (batch,), UTF-8. A blank translation is replaced by the
+                model's translation.
 
         Returns:
-            ``translations``, string (batch,); ``source_tokens``, string (batch,
-            source), and ``target_tokens``, string (batch, target), the names of the
-            subwords with EOS, empty after it; ``source_lengths`` and
-            ``target_lengths``, int32 (batch,), how many there are;
+            ``translations``, string (batch,).
+            ``source_tokens``, string (batch, source), and ``target_tokens``, string
+            (batch, target): subwords including EOS, padded with "".
+            ``source_lengths`` and ``target_lengths``, int32 (batch,): numbers of
+            subwords, EOS included.
             ``encoder_self_attention``, ``decoder_self_attention`` and
-            ``cross_attention``, float32 (batch, layers, heads, queries, keys). Row t
-            of the decoder's maps predicts target symbol t.
+            ``cross_attention``, float32 (batch, layers, heads, queries, keys). Row t of
+            the decoder's maps belongs to the prediction of target token t.
         """
         check_pairs(text, translation)
         tf.debugging.assert_less_equal(
             tf.shape(text)[0],
             MAX_PAIRS,
-            f"attention maps are computed for at most {MAX_PAIRS} texts at once",
+            f"a request for attention maps can contain at most {MAX_PAIRS} texts",
         )
         text, translation = beginning(text), beginning(translation)
         inputs = self._translator.tokenizer.encode(text)
@@ -77,40 +80,40 @@ class AttentionSignature:
     def _targets(
         self, inputs: tf.Tensor, translation: tf.Tensor, missing: tf.Tensor
     ) -> tf.Tensor:
-        """Encodes translations, int32 (batch, target); the model gives the missing."""
+        """Returns target ids, int32 (batch, target), and translates missing targets."""
         translator = self._translator
-        given = translator.tokenizer.target.encode(translation)
-        given = cut_rows(given, MAX_LENGTH).to_tensor()
+        targets = translator.tokenizer.target.encode(translation)
+        targets = cut_rows(targets, MAX_LENGTH).to_tensor()
 
-        def filled_in() -> tf.Tensor:
+        def fill_in() -> tf.Tensor:
             ids, _ = translator.translate_ids(inputs)
-            own = ids[:, 0, :MAX_LENGTH]
-            width = tf.maximum(tf.shape(own)[1], tf.shape(given)[1])
-            own, theirs = (_padded(rows, width) for rows in (own, given))
-            both = tf.where(missing[:, None], own, theirs)
-            # Those of the model that were not asked for may have been the longest.
-            used = tf.reduce_any(tf.not_equal(both, PAD_ID), axis=0)
-            return both[:, : tf.math.count_nonzero(used)]
+            ids = ids[:, 0, :MAX_LENGTH]
+            width = tf.maximum(tf.shape(ids)[1], tf.shape(targets)[1])
+            ids, padded = (_padded(rows, width) for rows in (ids, targets))
+            filled = tf.where(missing[:, None], ids, padded)
+            # Removes columns that only discarded translations need.
+            used = tf.reduce_any(tf.not_equal(filled, PAD_ID), axis=0)
+            return filled[:, : tf.math.count_nonzero(used)]
 
-        return tf.cond(tf.reduce_any(missing), filled_in, lambda: given)
+        return tf.cond(tf.reduce_any(missing), fill_in, lambda: targets)
 
 
 def _names(tokenizer: Tokenizer, rows: int) -> list[str]:
-    """Names the rows of a table; padding and those that only fill it have no name."""
+    """Returns the piece of each embedding row; "" for PAD and for unused rows."""
     names = tokenizer.pieces
     return ["", *names[1:], *[""] * (rows - len(names))]
 
 
 def _padded(rows: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """Pads int32 (batch, length) to (batch, width)."""
+    """Pads ids, int32 (batch, length), to (batch, width)."""
     return tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]])
 
 
 def _layers(maps: dict[str, tf.Tensor], side: str, attention: str) -> tf.Tensor:
-    """Joins the maps of all layers: float32 (batch, layers, heads, queries, keys)."""
-    found = [
+    """Stacks the maps of all layers: float32 (batch, layers, heads, queries, keys)."""
+    layers = [
         tf.cast(weights, tf.float32)
         for name, weights in maps.items()
         if name.startswith(f"{side}/") and name.endswith(f"/{attention}")
     ]
-    return tf.stack(found, axis=1)
+    return tf.stack(layers, axis=1)

@@ -1,4 +1,4 @@
-"""Asks a server for translations, lists and scores; any number of them, in order."""
+"""Client for translations, n-best lists and scores from a server."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from t2t_repro.serving.transport import Server, Transport, connect
 
 
 class ServedTranslation(NamedTuple):
-    """A translation from a server, and its log probability over the length penalty."""
+    """A translation from a server.
+
+    Attributes:
+        text: Translation.
+        score: Log probability divided by the length penalty.
+    """
 
     text: str
     score: float
 
 
 class Client:
-    """Asks one server, in batches, some of them at the same time.
+    """Sends batches of requests to a server, several of them in parallel.
 
-    It is a context, which closes the connections:
+    The client is a context manager that closes the connections:
 
         with Client(Server("localhost", 8500, "mymodel")) as client:
             for translation in client.translate(lines):
                 ...
 
     Args:
-        server: who is asked, or a transport to it.
-        batch_size: sentences in a request; the server's own limit is 64 in the files
-            that the export writes.
-        concurrency: requests at the same time.
+        server: Server, or transport to the server.
+        batch_size: Number of sentences per request. The exported server configuration
+            accepts at most 64.
+        concurrency: Number of parallel requests.
     """
 
     def __init__(
@@ -42,35 +47,35 @@ class Client:
         self._concurrency = concurrency
 
     def __enter__(self) -> Client:
-        """Returns itself."""
+        """Returns the client."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self.close()
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self._transport.close()
 
     def translate(self, lines: Iterable[str]) -> Iterator[ServedTranslation]:
-        """Yields the translation of each line, a few batches in memory at a time.
+        """Yields the translation of each line, with a few batches in memory.
 
         Raises:
-            UserError: the server is not available, or refuses a request.
+            UserError: The server is not available, or rejects a request.
         """
         outputs = ("translations", "scores")
-        for found in self._ask("serving_default", ("text",), outputs, zip(lines)):
-            yield ServedTranslation(*found)
+        for row in self._predict("serving_default", ("text",), outputs, zip(lines)):
+            yield ServedTranslation(*row)
 
     def nbest(self, lines: Iterable[str]) -> Iterator[list[ServedTranslation]]:
-        """Yields for each line the translations that were found, best first.
+        """Yields the n-best list of each line, best first.
 
         Raises:
-            UserError: as `translate`.
+            UserError: As in `translate`.
         """
         outputs = ("translations", "scores")
-        for texts, scores in self._ask("nbest", ("text",), outputs, zip(lines)):
+        for texts, scores in self._predict("nbest", ("text",), outputs, zip(lines)):
             yield [
                 ServedTranslation(text, score)
                 for text, score in zip(texts, scores, strict=True)
@@ -78,26 +83,32 @@ class Client:
             ]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[float]:
-        """Yields the log probability, nats, of each given translation of a sentence.
+        """Yields the log probability, in nats, of each translation given its sentence.
+
+        Args:
+            pairs: Sentences and their translations.
 
         Raises:
-            UserError: as `translate`.
+            UserError: As in `translate`.
         """
         inputs, outputs = ("text", "translation"), ("log_probability",)
-        for (log_probability,) in self._ask("score", inputs, outputs, pairs):
+        for (log_probability,) in self._predict("score", inputs, outputs, pairs):
             yield log_probability
 
-    def _ask(
+    def _predict(
         self,
         signature: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
         items: Iterable[tuple[str, ...]],
     ) -> Iterator[tuple[Any, ...]]:
-        """Yields the outputs of a signature for each item, in the items' order.
+        """Yields the outputs of a signature for each item, in order.
 
-        An item has a text for each of the named `inputs`. Several batches are sent at
-        the same time.
+        Args:
+            signature: Name of the signature.
+            inputs: Names of the inputs.
+            outputs: Names of the outputs.
+            items: For each item one text per input.
         """
 
         def predict(batch: list[tuple[str, ...]]) -> list[tuple[Any, ...]]:
@@ -106,21 +117,21 @@ class Client:
             answer = self._transport.predict(signature, texts, outputs)
             return list(zip(*(answer[name] for name in outputs), strict=True))
 
-        reading = iter(items)
-        waiting: deque[Future[list[tuple[Any, ...]]]] = deque()
+        items = iter(items)
+        pending: deque[Future[list[tuple[Any, ...]]]] = deque()
         pool = ThreadPoolExecutor(self._concurrency)
         try:
-            while batch := list(islice(reading, self._batch_size)):
-                waiting.append(pool.submit(predict, batch))
-                # More than are asked at once, so that no thread is idle; a single one
-                # is answered before the next item is read.
-                if len(waiting) == 2 * self._concurrency - 1:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
+            while batch := list(islice(items, self._batch_size)):
+                pending.append(pool.submit(predict, batch))
+                # The queue is longer than the number of threads, so that no thread is
+                # idle. With one thread each batch is yielded before the next is read.
+                if len(pending) == 2 * self._concurrency - 1:
+                    yield from pending.popleft().result()
+            while pending:
+                yield from pending.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# A place that no hypothesis fills has a lower one (`SignatureFunctions.nbest`).
+# The scores of missing hypotheses are lower than this (`SignatureFunctions.nbest`).
 _NO_HYPOTHESIS = -1e6

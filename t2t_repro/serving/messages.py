@@ -1,8 +1,9 @@
 """The messages of TensorFlow Serving's Predict method, as Python classes.
 
-The package `tensorflow-serving-api` has them, too, but it requires a TensorFlow at
-least as new as itself, so pip would replace the TensorFlow of an environment to install
-it. The classes here are built from messages.textproto when this module is imported.
+The package `tensorflow-serving-api` contains the same messages, but it requires a
+TensorFlow at least as new as itself, so its installation would replace an older
+TensorFlow. The classes here are built from messages.textproto when this module is
+imported.
 
 The protobuf wire format contains field numbers and no names of packages or messages.
 The proto package of these messages is `t2t_repro.serving`, so both sets of classes can
@@ -23,14 +24,14 @@ from google.protobuf import (
     text_format,
 )
 
-# The descriptor pool has to contain the two imported files: importing the generated
-# modules adds them. Their classes are the types of `version` and of tensors.
+# Importing these generated modules adds their files, which messages.textproto depends
+# on, to the descriptor pool.
 from google.protobuf import wrappers_pb2 as _wrappers  # noqa: F401
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 from tensorflow.core.framework import tensor_pb2 as _tensors  # noqa: F401
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
-"""The full name of the gRPC method, from a PredictRequest to a PredictResponse."""
+"""Full name of the gRPC method from a PredictRequest to a PredictResponse."""
 
 _FILE = Path(__file__).with_name("messages.textproto")
 
@@ -42,25 +43,25 @@ _pool.AddSerializedFile(_description.SerializeToString())
 _classes = message_factory.GetMessageClassesForFiles([_description.name], _pool)
 
 ModelSpec = _classes["t2t_repro.serving.ModelSpec"]
-"""`name`, `signature_name`, and `version` (Int64Value) or `version_label`."""
+"""Fields: `name`, `signature_name`, and `version` (Int64Value) or `version_label`."""
 
 PredictRequest = _classes["t2t_repro.serving.PredictRequest"]
-"""`model_spec`, `inputs` (TensorProto by name) and `output_filter` (names)."""
+"""Fields: `model_spec`, `inputs` (TensorProto by name) and `output_filter` (names)."""
 
 PredictResponse = _classes["t2t_repro.serving.PredictResponse"]
-"""`model_spec` and `outputs` (TensorProto by name)."""
+"""Fields: `model_spec` and `outputs` (TensorProto by name)."""
 
 PredictLog = _classes["t2t_repro.serving.PredictLog"]
-"""`request` (PredictRequest) and `response` (PredictResponse)."""
+"""Fields: `request` (PredictRequest) and `response` (PredictResponse)."""
 
 PredictionLog = _classes["t2t_repro.serving.PredictionLog"]
-"""One record of a warm-up file: `predict_log` (PredictLog)."""
+"""Record of a warm-up file. Field: `predict_log` (PredictLog)."""
 
 
 def predict_request(
     model_name: str, signature: str, inputs: Mapping[str, Sequence[str]]
 ) -> Message:
-    """Makes a PredictRequest; the inputs are string (batch,) by name."""
+    """Returns a PredictRequest; the inputs are string (batch,) by name."""
     request = PredictRequest()
     request.model_spec.name = model_name
     request.model_spec.signature_name = signature

@@ -1,4 +1,8 @@
-"""What is to be known of an exported model, in one page of Markdown."""
+"""Model card of an export: training data, score, use and versions in Markdown.
+
+`interop.own_saved_model` parses the languages, the precision, the vocabulary and the
+hyper-parameters in the card.
+"""
 
 import json
 import platform
@@ -17,7 +21,7 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.translation.loading import Loaded
 
 _PROGRAMS = ("tensorflow", "tensorflow-text", "keras")
-_SEARCHERS = {
+_SEARCH_PROGRAMS = {
     "marian": "Marian",
     "transformers": "Transformers",
     "opennmt": "OpenNMT-tf",
@@ -33,15 +37,15 @@ def model_card(
     precision: str,
     licence: str | None,
 ) -> str:
-    """Writes the card as Markdown.
+    """Returns the model card as Markdown.
 
     Args:
-        loaded: the exported models; the first one's directory describes the training.
-        search: how the export finds translations.
-        name: the name under which the model is served.
-        max_input_length: the subwords of a text that are read, EOS included.
-        precision: of the weights and the computation.
-        licence: of the weights; None: not stated.
+        loaded: Exported models; the directory of the first describes the training.
+        search: Settings of the export's search.
+        name: Name of the model on the server.
+        max_input_length: Number of subwords to which texts are cut, EOS included.
+        precision: Precision of the weights and the computation.
+        licence: Licence of the weights; None if unknown.
     """
     directory = loaded.model_dirs[0]
     hparams = directory.hparams().replace(
@@ -73,29 +77,29 @@ into {languages.target_lang}: {parameters:,} parameters, {precision}.
 
 
 def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
-    """Returns the training's score of the weights that are exported, or None."""
+    """Returns the scores of the exported weights after training; None if unknown."""
     checkpoints = [Path(path).resolve() for path in loaded.checkpoints]
     if checkpoints != [directory.averaged_dir.resolve()]:
         return None
     try:
-        found = json.loads(directory.result_file.read_text(encoding="utf-8"))
+        result = json.loads(directory.result_file.read_text(encoding="utf-8"))
         averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
     except (OSError, ValueError, KeyError):
         return None
-    # The average may have been made anew by hand, from other checkpoints.
-    scored = isinstance(found, dict) and found.get("averaged_steps") == averaged
-    return found if scored and figures_of(found) else None
+    # The user may have averaged other checkpoints after the training.
+    is_current = isinstance(result, dict) and result.get("averaged_steps") == averaged
+    return result if is_current and figures_of(result) else None
 
 
 def _training(loaded: Loaded, result: Mapping[str, Any] | None) -> str:
     provenance = loaded.model_dirs[0].provenance()
-    data = "Not known: the model was imported."
+    data = "The training data are unknown because the model was imported."
     if provenance.problem is not None:
         data = f"Trained on `{provenance.problem}` ({provenance.problem_fingerprint})."
     weights = ", ".join(f"`{Path(path).name}`" for path in loaded.checkpoints)
     if result is not None:
         steps = ", ".join(f"{step:,}" for step in result["averaged_steps"])
-        weights += f", the mean of the steps {steps}"
+        weights += f", the average of steps {steps}"
     return f"""\
 ## Training
 
@@ -106,28 +110,28 @@ def _training(loaded: Loaded, result: Mapping[str, Any] | None) -> str:
 
 def _score(result: Mapping[str, Any] | None, hparams: HParams, precision: str) -> str:
     if result is None:
-        return "## Score\n\nThe training has not scored these weights.\n"
-    searched = (result["beam_size"], result["alpha"])
-    line = f"On {result['split']}, beam {searched[0]}, alpha {searched[1]}."
-    if searched != (hparams.beam_size, hparams.alpha):
-        line += " This export searches otherwise; see below."
+        return "## Score\n\nThese weights were not scored after training.\n"
+    settings = (result["beam_size"], result["alpha"])
+    line = f"On {result['split']}, beam size {settings[0]}, alpha {settings[1]}."
+    if settings != (hparams.beam_size, hparams.alpha):
+        line += " This export has other search settings; see below."
     if precision != "float32":
         line += f" Scored in float32, not in {precision}."
     return f"## Score\n\n{line}\n\n```\n{figures_of(result)}\n```\n"
 
 
 def _use(hparams: HParams, max_input_length: int) -> str:
-    factor, searched = hparams.decode_length_factor, ""
+    factor, rules = hparams.decode_length_factor, ""
     times = "" if factor == 1 else f"{factor:g} times "
-    if program := _SEARCHERS.get(hparams.search):
-        searched = f", searched as {program} does"
+    if program := _SEARCH_PROGRAMS.get(hparams.search):
+        rules = f", search rules of {program}"
     return f"""\
 ## Use
 
-Beam {hparams.beam_size}, alpha {hparams.alpha}{searched}. Of a text the first \
-{max_input_length} subwords are read, end mark included; a translation has at \
-most {hparams.decode_extra_length} more than {times}its text. Translations are the \
-model's: nobody has checked them, and they can be fluent and wrong.
+Beam size {hparams.beam_size}, alpha {hparams.alpha}{rules}. Texts are cut to the \
+first {max_input_length} subwords, EOS included; a translation has at most \
+{hparams.decode_extra_length} subwords more than {times}its text. Translations are \
+generated automatically and not checked: they can be fluent and wrong.
 """
 
 
@@ -137,15 +141,16 @@ def _versions() -> str:
         **{name: version(name) for name in _PROGRAMS},
         "Python": platform.python_version(),
     }
-    rows = "\n".join(f"| {name} | {which} |" for name, which in versions.items())
-    return f"## Made with\n\n| program | version |\n|---|---|\n{rows}\n"
+    rows = "\n".join(f"| {name} | {number} |" for name, number in versions.items())
+    return f"## Versions\n\n| program | version |\n|---|---|\n{rows}\n"
 
 
 def _licence(licence: str | None) -> str:
     text = licence or (
-        "Not stated for the weights; the terms of the training data may bind them."
+        "The licence of the weights is not stated; the terms of the training data may "
+        "apply to them."
     )
-    return f"## Licence\n\n{text} The program that made them is under Apache-2.0.\n"
+    return f"## Licence\n\n{text} The program t2t_repro has the licence Apache-2.0.\n"
 
 
 def _hparams(hparams: HParams) -> str:

@@ -9,7 +9,7 @@ from t2t_repro.serving.versions import write_version
 from t2t_repro.serving.warmup import write_warmup_requests
 
 EXTRA_FOLDER = "assets.extra"
-"""Where a SavedModel keeps what no graph reads."""
+"""Folder of a SavedModel for files that the graph does not use."""
 
 MODEL_CARD = "README.md"
 
@@ -21,19 +21,18 @@ def export(
     model_name: str = "model",
     model_card: str = "",
 ) -> Path:
-    """Writes the next version directory ``export_dir/<integer>``.
+    """Writes the next version, ``export_dir/<integer>``, and returns its folder.
 
-    Its ``assets.extra`` holds the requests with which a server warms the model up, and
-    the model card.
+    Its ``assets.extra`` contains the server's warm-up requests and the model card.
 
     Args:
-        module: what to export.
-        export_dir: the folder of all versions; made when missing.
-        model_name: the name under which it is served.
-        model_card: Markdown.
+        module: Module to export.
+        export_dir: Folder of all versions; created if missing.
+        model_name: Name of the model on the server.
+        model_card: Model card in Markdown; "" for no card.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: The folder cannot be written.
     """
 
     def write(folder: Path) -> None:
@@ -48,10 +47,10 @@ def export(
 
 
 def write_saved_model(module: ServingModule, folder: Path) -> None:
-    """Writes the SavedModel alone.
+    """Writes the SavedModel without additional files.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: The folder cannot be written.
     """
     try:
         tf.saved_model.save(module, str(folder), signatures=module.functions)

@@ -1,7 +1,7 @@
-"""What the stock TensorFlow Serving needs beside a model: three files.
+"""Configuration files for TensorFlow Serving.
 
-``models.config`` names the model, ``batching_parameters.txt`` says how requests are
-merged, ``compose.yaml`` starts the server: `docker compose up` in their folder.
+``models.config`` names the model, ``batching_parameters.txt`` configures the batching
+of requests, and ``compose.yaml`` starts the server with `docker compose up`.
 """
 
 import re
@@ -12,62 +12,65 @@ from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
 
 IMAGE = "tensorflow/serving:2.21.0"
-"""The newest that is published, as new as the TensorFlow that exports."""
+"""Docker image, which must be at least as new as the exporting TensorFlow."""
 
 MAX_BATCH_SIZE = 64
-"""Texts that a server searches together, and the most of one request."""
+"""Maximum number of texts per batch of the server, and per request."""
 
 _TEMPLATES = Path(__file__).with_name("templates")
 FILES = {
     name: (_TEMPLATES / name).read_text(encoding="utf-8")
     for name in ("models.config", "batching_parameters.txt", "compose.yaml")
 }
-"""The text of each file by its name, with `$name`, `$image` and `$max_batch_size`."""
+"""Template of each file, with the variables `$name`, `$image` and `$max_batch_size`."""
 
 
 def write_server_files(export_dir: Path, model_name: str) -> list[str]:
-    """Writes the files that are missing; somebody may have changed the others.
+    """Writes missing files and keeps existing ones, which the user may have changed.
 
     Returns:
-        The names of the files that were kept as they are.
+        The names of the existing files.
 
     Raises:
-        UserError: a file that is kept names another model, or one cannot be written.
+        UserError: An existing file names another model, or a file cannot be written.
     """
-    kept = kept_files(export_dir, model_name)
+    existing = existing_files(export_dir, model_name)
     values = {"name": model_name, "image": IMAGE, "max_batch_size": MAX_BATCH_SIZE}
     for name, text in FILES.items():
-        if name not in kept:
+        if name not in existing:
             write_text_atomically(export_dir / name, Template(text).substitute(values))
-    return kept
+    return existing
 
 
-def kept_files(export_dir: Path, model_name: str) -> list[str]:
-    """Returns the files that are there; raises UserError if one names another model."""
-    kept = [name for name in FILES if (export_dir / name).exists()]
-    for name in kept:
+def existing_files(export_dir: Path, model_name: str) -> list[str]:
+    """Returns the names of the existing files.
+
+    Raises:
+        UserError: A file names another model.
+    """
+    existing = [name for name in FILES if (export_dir / name).exists()]
+    for name in existing:
         text = (export_dir / name).read_text(encoding="utf-8", errors="replace")
-        named = re.search(rf"/models/{re.escape(model_name)}(?![\w.-])", text)
-        if "$name" in FILES[name] and not named:
+        names_model = re.search(rf"/models/{re.escape(model_name)}(?![\w.-])", text)
+        if "$name" in FILES[name] and not names_model:
             raise UserError(
-                f"{export_dir / name} serves a model of another name than "
-                f"{model_name}; say --model_name with the name there, or delete the "
-                "file to have it written anew"
+                f"{export_dir / name} does not name the model {model_name}; give the "
+                "name in the file as --model_name, or delete the file to replace it"
             )
-    return kept
+    return existing
 
 
 def check_model_name(name: str) -> str:
-    """Returns the name; raises UserError if it cannot stand in an address."""
+    """Returns the name; raises UserError if it is not valid in a URL."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise UserError(
-            f"--model_name {name}: it stands in addresses; use letters, digits, "
-            "points, hyphens and underscores, the first a letter or digit"
+            f"--model_name {name} is not valid in a URL; use letters, digits, points, "
+            "hyphens and underscores, and begin with a letter or digit"
         )
     return name
 
 
 def default_model_name(model_dir: Path) -> str:
-    """Makes a model's name of its folder's."""
+    """Returns the name of the model directory without special characters."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", model_dir.resolve().name)
     return name.lstrip("._-") or "model"

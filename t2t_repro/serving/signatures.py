@@ -1,8 +1,8 @@
-"""What the SavedModel answers: graphs from text to text.
+"""Signatures of the SavedModel: graphs from text to text.
 
-A server merges the requests of several clients, so an answer must depend on its row
-alone, and no row may make others fail: what is too long is cut, what is no UTF-8 is
-read as U+FFFD, and a batch of any size is computed in parts.
+A server merges the requests of several clients. Each output therefore depends only on
+its row, and no row can make other rows fail: long texts are cut, invalid UTF-8 is
+decoded as U+FFFD, and large batches are computed in micro-batches.
 """
 
 import dataclasses
@@ -22,18 +22,16 @@ from t2t_repro.serving.sanitize import beginning, check_pairs, is_blank
 from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 
-# Positions that are searched at once: sentences times their longest possible output.
-# With a base model and a beam of 4 they are at most 0.8 GB of caches (6 layers of keys
-# and values, 512 channels of 4 bytes each), twice that while they are copied.
+# Maximum size of a micro-batch of the search: sentences times maximum output length.
+# With a base model and a beam size of 4 the KV cache needs at most 0.8 GB (6 layers of
+# keys and values with 512 channels of 4 bytes); copies double this.
 _SEARCH_POSITIONS = 8192
-# Terms that a text may ask for.
+# Maximum number of terms per text.
 MOST_TERMS = 64
-# Positions that are scored at once, each with a logit for every symbol.
+# Maximum number of positions per micro-batch of scoring; each has logits of all tokens.
 _SCORE_POSITIONS = 2048
 
-_INEXACT = (
-    "this processor has no instructions for 8-bit products (VNNI); export in float32"
-)
+_INEXACT = "this processor has no int8 kernels (VNNI); export the model in float32"
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TERMS = tf.TensorSpec([None, None], tf.string, name="terms")
@@ -41,22 +39,22 @@ _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
 class ServingModule(tf.Module):
-    """What is exported: the variables, the vocabulary, and the signatures.
+    """The exported module: variables, vocabulary and signatures.
 
-    The graph needs tensorflow_text's operations and nothing of this package.
+    The graph requires the operations of tensorflow_text, but not this package.
 
     Args:
-        models: a model, already built, or several, which translate as one.
-        tokenizer: their vocabulary.
-        search: how translations are found; its `nbest` is 1.
-        max_input_length: longer texts are cut to as many subwords, EOS included.
-        with_terms: whether there is a signature ``terms``, too.
+        models: Built model, or the models of an ensemble.
+        tokenizer: Tokenizer of the models.
+        search: Settings of the search, with `nbest` 1.
+        max_input_length: Number of subwords to which texts are cut, EOS included.
+        with_terms: Whether to add the signature ``terms``.
 
     Attributes:
-        functions: the signatures by name, each from string tensors (batch,) to tensors
-            (batch, ...) by name: ``serving_default``, ``nbest`` and ``score`` (see
-            `SignatureFunctions`); of a single model, ``attention`` (see
-            `AttentionSignature`); with `with_terms`, ``terms``.
+        functions: Signatures by name; each maps string tensors (batch,) to named
+            tensors (batch, ...). ``serving_default``, ``nbest`` and ``score`` are
+            methods of `SignatureFunctions`, as is ``terms`` if `with_terms` is set. A
+            single model also has ``attention`` (see `AttentionSignature`).
     """
 
     def __init__(
@@ -68,28 +66,28 @@ class ServingModule(tf.Module):
         with_terms: bool = False,
     ) -> None:
         super().__init__()
-        answers = SignatureFunctions(
+        signatures = SignatureFunctions(
             models, tokenizer, search or DecodingConfig(), max_input_length
         )
-        in_eight_bits = any(map(quantization.is_quantized, models))
+        quantized = any(map(quantization.is_quantized, models))
 
         def graph(
             function: Callable[..., dict[str, tf.Tensor]], *inputs: tf.TensorSpec
         ) -> tf.types.experimental.GenericFunction:
-            if in_eight_bits:
-                function = _where_exact(function)
+            if quantized:
+                function = _with_processor_check(function)
             return tf.function(function, input_signature=inputs, autograph=False)
 
         self.tokenizer = tokenizer
         self.functions = {
-            "serving_default": graph(answers.translate, _TEXT),
-            "nbest": graph(answers.nbest, _TEXT),
-            "score": graph(answers.score, _TEXT, _TRANSLATION),
+            "serving_default": graph(signatures.translate, _TEXT),
+            "nbest": graph(signatures.nbest, _TEXT),
+            "score": graph(signatures.score, _TEXT, _TRANSLATION),
         }
         if with_terms:
-            self.functions["terms"] = graph(answers.with_terms, _TEXT, _TERMS)
+            self.functions["terms"] = graph(signatures.with_terms, _TEXT, _TERMS)
         if len(models) == 1:
-            attention = AttentionSignature(models[0], answers.best)
+            attention = AttentionSignature(models[0], signatures.best)
             self.functions["attention"] = graph(attention, _TEXT, _TRANSLATION)
         # A SavedModel contains the variables that are attributes of the module. A
         # quantized model reads int8 matrices instead of some of its weights.
@@ -99,7 +97,7 @@ class ServingModule(tf.Module):
 
 
 class SignatureFunctions:
-    """The graphs behind the signatures, in a plain object that is not exported."""
+    """Functions of the signatures; the object itself is not exported."""
 
     def __init__(
         self,
@@ -108,9 +106,9 @@ class SignatureFunctions:
         search: DecodingConfig,
         max_input_length: int,
     ) -> None:
-        every = dataclasses.replace(search, nbest=search.beam_size)
+        nbest = dataclasses.replace(search, nbest=search.beam_size)
         self.best = Translator(models, tokenizer, search, max_input_length)
-        self._list = Translator(models, tokenizer, every, max_input_length)
+        self._list = Translator(models, tokenizer, nbest, max_input_length)
         self._models = models
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -120,41 +118,44 @@ class SignatureFunctions:
             text: string (batch,), UTF-8.
 
         Returns:
-            ``translations``, string (batch,), UTF-8 without line breaks, empty for a
-            blank text; ``scores``, float32 (batch,): log probability over length
-            penalty, 0 for a blank text.
+            ``translations``, string (batch,): UTF-8 without line breaks; "" for a blank
+            text.
+            ``scores``, float32 (batch,): log probability divided by the length penalty;
+            0 for a blank text.
         """
         texts, scores = _search(self.best, text)
         return {"translations": texts[:, 0], "scores": scores[:, 0]}
 
     def nbest(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Finds the best translations of sentences, best first.
+        """Returns the n-best lists of sentences, best first.
 
         Args:
             text: string (batch,), UTF-8.
 
         Returns:
             ``translations``, string (batch, beam), and ``scores``, float32 (batch,
-            beam); a place that no hypothesis fills is empty and has the score -1e7.
-            The first is that of `translate`.
+            beam). The first translation equals that of `translate`. A missing
+            hypothesis has the text "" and the score -1e7.
         """
         texts, scores = _search(self._list, text)
         return {"translations": texts, "scores": scores}
 
     def with_terms(self, text: tf.Tensor, terms: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Translates sentences so that given terms stand in the translations.
+        """Translates sentences with lexical constraints.
 
         Args:
             text: string (batch,), UTF-8.
-            terms: string (batch, terms), UTF-8, at most `MOST_TERMS`, of the target
-                language; an empty one asks for nothing.
+            terms: string (batch, terms), UTF-8: terms that each translation must
+                contain, padded with ""; at most `MOST_TERMS`.
 
         Returns:
-            As `translate`.
+            As in `translate`.
         """
         check_pairs(text, terms)
         tf.debugging.assert_less_equal(
-            tf.shape(terms)[1], MOST_TERMS, f"at most {MOST_TERMS} terms for a text"
+            tf.shape(terms)[1],
+            MOST_TERMS,
+            f"a text can have at most {MOST_TERMS} terms",
         )
         texts, scores = _search(self.best, text, terms)
         return {"translations": texts[:, 0], "scores": scores[:, 0]}
@@ -164,11 +165,11 @@ class SignatureFunctions:
 
         Args:
             text: string (batch,), UTF-8.
-            translation: string (batch,), UTF-8, cut to what the model could have given.
+            translation: string (batch,), UTF-8, cut to the maximum output length.
 
         Returns:
-            ``log_probability``, float32 (batch,), the sum over the translation's
-            subwords and EOS, nats.
+            ``log_probability``, float32 (batch,): sum over the translation's subwords,
+            EOS included, in nats.
         """
         check_pairs(text, translation)
         longest = self.best.search.longest(self.best.max_input_length)
@@ -176,39 +177,43 @@ class SignatureFunctions:
         targets = self.best.tokenizer.target.encode(beginning(translation))
         targets = cut_rows(targets, longest).to_tensor()
         width = tf.maximum(tf.shape(inputs)[1], tf.shape(targets)[1])
-        (found,) = in_parts(
-            self._scored,
+        (log_probability,) = in_parts(
+            self._score_ids,
             [inputs, targets],
             rows_within(_SCORE_POSITIONS, width),
             [tf.TensorSpec([None], tf.float32)],
         )
-        return {"log_probability": found}
+        return {"log_probability": log_probability}
 
-    def _scored(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
+    def _score_ids(self, inputs: tf.Tensor, targets: tf.Tensor) -> list[tf.Tensor]:
         """Returns the log probability of each target, float32 (batch,)."""
-        each = [log_probs(model, inputs, targets) for model in self._models]
-        # The mean of the models' probabilities, as in `EnsembleDecoder`.
-        found = tf.reduce_logsumexp(tf.stack(each), axis=0) - math.log(len(each))
-        return [tf.reduce_sum(found, axis=1)]
+        members = [log_probs(model, inputs, targets) for model in self._models]
+        # Averages the models' probabilities, as `EnsembleDecoder` does.
+        mean = tf.reduce_logsumexp(tf.stack(members), axis=0) - math.log(len(members))
+        return [tf.reduce_sum(mean, axis=1)]
 
 
-def _where_exact(
+def _with_processor_check(
     function: Callable[..., dict[str, tf.Tensor]],
 ) -> Callable[..., dict[str, tf.Tensor]]:
-    """Lets a graph fail where sums of 8-bit products would be wrong."""
+    """Makes a graph fail on processors on which int8 matmuls are not exact."""
 
-    def answer(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+    def checked(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         check = tf.debugging.assert_equal(int8_matmul.is_exact(), True, _INEXACT)
         with tf.control_dependencies([check]):
             return function(*map(tf.identity, inputs))
 
-    return answer
+    return checked
 
 
 def _search(
     translator: Translator, text: tf.Tensor, terms: tf.Tensor | None = None
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Translates: string (batch,) -> string and float32 (batch, nbest)."""
+    """Translates texts, string (batch,); terms are string (batch, terms).
+
+    Returns:
+        Translations, string (batch, nbest), and scores, float32 (batch, nbest).
+    """
     nbest = translator.search.nbest
     text = beginning(text)
     inputs = translator.encode(text)
@@ -232,5 +237,5 @@ def _search(
         ],
     )
     blank = is_blank(text)[:, None]
-    nothing = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
-    return tf.where(blank, "", texts), tf.where(blank, nothing, scores)
+    blank_scores = tf.constant([[0.0] + [NO_HYPOTHESIS] * (nbest - 1)])
+    return tf.where(blank, "", texts), tf.where(blank, blank_scores, scores)

@@ -1,4 +1,4 @@
-"""Requests to a TensorFlow Serving, over gRPC or REST, until it answers."""
+"""Requests to TensorFlow Serving over gRPC or REST, with retries."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ import numpy as np
 from t2t_repro.system.errors import UserError
 
 PORTS = {"grpc": 8500, "rest": 8501}
-"""The stock server's port for each protocol."""
+"""Default port of TensorFlow Serving for each protocol."""
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0  # Seconds between retries.
 _BUSY_STATUS = (429, 502, 503, 504)
 
 Texts = Mapping[str, Sequence[str]]
 Answer = dict[str, Any]
-"""Lists, nested as the output is, by the output's name; strings are decoded."""
+"""Outputs by name, as nested lists; strings are decoded."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where a model is served, and how long to wait for it.
+    """Address of a served model, and the limits of a request.
 
     Attributes:
-        host: name or address.
-        port: of the protocol.
-        model: the model's name there.
+        host: Host name or address.
+        port: Port of the protocol.
+        model: Name of the model on the server.
         protocol: "grpc" or "rest".
-        version: of the model; None is the newest.
-        timeout: seconds that a request may take.
-        retries: how often a request is sent again while the server cannot be reached
-            or is busy; the waits double from a quarter of a second to eight.
+        version: Version of the model; None for the newest.
+        timeout: Seconds to wait for a response.
+        retries: Number of retries if the server is unreachable or busy. The wait
+            doubles from 0.25 to 8 seconds.
     """
 
     host: str
@@ -52,85 +52,86 @@ class Server:
     retries: int = 6
 
     def __str__(self) -> str:
-        """Names it as errors do."""
+        """Returns the address and protocol for error messages."""
         return f"{self.host}:{self.port} ({self.protocol})"
 
 
 class UnavailableError(Exception):
-    """The server cannot be reached or is busy, which may pass."""
+    """The server is unreachable or busy; a retry may succeed."""
 
 
 class Transport(ABC):
-    """One protocol to one server; threads may share it."""
+    """Thread-safe connection to a server with one protocol."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self._closed = threading.Event()
 
     def predict(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
-        """Asks a signature, again and again while the server is not available.
+        """Sends a request, with retries while the server is not available.
 
         Args:
-            signature: its name.
-            inputs: strings (batch,) by name.
-            outputs: the names of all its outputs.
+            signature: Name of the signature.
+            inputs: Strings (batch,) by name.
+            outputs: Names of all outputs of the signature.
 
         Raises:
-            UserError: the server was not available in time, or refuses the request.
+            UserError: The server was not available in time, or rejected the request.
         """
         wait = _FIRST_WAIT
         for attempt in range(self.server.retries + 1):
             try:
-                return self._checked(self._ask(signature, inputs, outputs), outputs)
+                return self._checked(self._send(signature, inputs, outputs), outputs)
             except UnavailableError as error:
                 reason = error
-            # Not all clients at once. Closing ends the waiting.
+            # The random factor spreads the retries of many clients. close() ends the
+            # wait.
             last = attempt == self.server.retries
             if last or self._closed.wait(wait * random.uniform(0.5, 1.0)):
                 break
             wait = min(2 * wait, _LONGEST_WAIT)
         raise UserError(
-            f"no server answers at {self.server}: {reason}; start it, or mend --host, "
-            "--port and --protocol"
+            f"no response from {self.server}: {reason}; start the server, or correct "
+            "--host, --port and --protocol"
         )
 
     def close(self) -> None:
-        """Ends the connections, and the waits of other threads."""
+        """Closes the connections and ends the retries of other threads."""
         self._closed.set()
 
     def _checked(self, answer: Answer, outputs: Sequence[str]) -> Answer:
-        """Refuses the answer of another kind of model."""
+        """Returns the answer; raises UserError if an output is missing."""
         if missing := [name for name in outputs if name not in answer]:
             raise UserError(
-                f"{self.server}: the model {self.server.model} does not answer with "
-                f"{', '.join(missing)}; it was not exported by t2t_repro.export"
+                f"{self.server}: the outputs of the model {self.server.model} lack "
+                f"{', '.join(missing)}; serve a model that t2t_repro.export wrote"
             )
         return answer
 
-    def _refused(self, reason: object) -> UserError:
-        """Says that a request was refused."""
+    def _rejection(self, reason: object) -> UserError:
+        """Returns the error for a rejected request."""
         line = " ".join(str(reason).split())
-        return UserError(f"{self.server} refuses the request: {line}")
+        return UserError(f"{self.server} rejected the request: {line}")
 
-    def _late(self) -> UserError:
-        """Says that a request took too long."""
+    def _timeout(self) -> UserError:
+        """Returns the error for a request that took too long."""
         return UserError(
-            f"{self.server} gave no answer within {self.server.timeout:g} s; send "
-            "fewer sentences at once (--batch_size) or wait longer (--timeout)"
+            f"{self.server} did not respond within {self.server.timeout:g} s; reduce "
+            "--batch_size or increase --timeout"
         )
 
     @abstractmethod
-    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+    def _send(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
         """Sends one request.
 
         Raises:
-            UnavailableError: it may be sent again.
-            UserError: it was refused, or not answered in time.
+            UnavailableError: The request may be sent again.
+            UserError: The request was rejected, or got no response in time.
         """
 
 
 class GrpcTransport(Transport):
-    """Requests over gRPC, whose messages need TensorFlow."""
+    """Connection over gRPC, which imports TensorFlow for its messages."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -138,7 +139,7 @@ class GrpcTransport(Transport):
 
         from t2t_repro.serving import messages
 
-        # Attention maps are larger than the 4 MB that are allowed without being asked.
+        # The default limit of 4 MB is too small for attention maps.
         options = [("grpc.max_receive_message_length", -1)]
         address = f"{server.host}:{server.port}"
         self._channel = grpc.insecure_channel(address, options)
@@ -149,11 +150,11 @@ class GrpcTransport(Transport):
         )
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         super().close()
         self._channel.close()
 
-    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+    def _send(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
         from grpc import RpcError, StatusCode
 
         from t2t_repro.serving.messages import predict_request
@@ -164,17 +165,17 @@ class GrpcTransport(Transport):
         try:
             response = self._predict(request, timeout=self.server.timeout)
         except RpcError as error:
-            # The batching queue says the second where a request waited too long.
+            # The batching queue returns RESOURCE_EXHAUSTED after a long wait.
             if error.code() in (StatusCode.UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED):
                 raise UnavailableError(error.details()) from None
             if error.code() == StatusCode.DEADLINE_EXCEEDED:
-                raise self._late() from None
-            raise self._refused(error.details()) from None
+                raise self._timeout() from None
+            raise self._rejection(error.details()) from None
         return {name: _to_lists(tensor) for name, tensor in response.outputs.items()}
 
 
 class RestTransport(Transport):
-    """Requests over REST, with nothing but JSON."""
+    """Connection over REST, which does not import TensorFlow."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -183,7 +184,7 @@ class RestTransport(Transport):
         sockets: WeakSet[socket.socket] = WeakSet()
 
         class Connection(urllib3.connection.HTTPConnection):
-            """A connection whose socket is known while a request is under way."""
+            """A connection that registers its socket, so that `close` can end it."""
 
             def connect(self) -> None:
                 super().connect()
@@ -203,23 +204,23 @@ class RestTransport(Transport):
         self._url = f"{address}/v1/models/{server.model}{version}:predict"
 
     def close(self) -> None:
-        """Ends the connections, also those on which an answer is awaited."""
+        """Closes the connections, including those with pending requests."""
         super().close()
         for each in list(self._sockets):
-            with suppress(OSError):  # It is not connected any more.
+            with suppress(OSError):  # The socket is already disconnected.
                 each.shutdown(socket.SHUT_RDWR)
         self._pool.clear()
 
-    def _ask(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
+    def _send(self, signature: str, inputs: Texts, outputs: Sequence[str]) -> Answer:
         from urllib3 import exceptions
 
         body = {"signature_name": signature, "inputs": inputs}
         try:
             response = self._pool.request("POST", self._url, json=body)
         except exceptions.ReadTimeoutError:
-            raise self._late() from None
+            raise self._timeout() from None
         except exceptions.LocationValueError as error:
-            raise self._refused(error) from None
+            raise self._rejection(error) from None
         except exceptions.HTTPError as error:
             raise UnavailableError(_reason(error)) from None
         try:
@@ -231,36 +232,36 @@ class RestTransport(Transport):
         if response.status in _BUSY_STATUS:
             raise UnavailableError(f"HTTP {response.status}: {answer.get('error')}")
         if response.status != 200 or "outputs" not in answer:
-            raise self._refused(answer.get("error", f"HTTP {response.status}"))
-        found = answer["outputs"]
-        # The server leaves the name away where a model has one output.
-        return found if isinstance(found, dict) else {outputs[0]: found}
+            raise self._rejection(answer.get("error", f"HTTP {response.status}"))
+        values = answer["outputs"]
+        # The server omits the name of an only output.
+        return values if isinstance(values, dict) else {outputs[0]: values}
 
 
 def connect(server: Server) -> Transport:
-    """Returns the transport of a server's protocol; nothing is sent yet.
+    """Returns the transport for a server's protocol, without sending a request.
 
     Raises:
-        UserError: there is no such protocol.
+        UserError: The protocol is unknown.
     """
     kinds = {"grpc": GrpcTransport, "rest": RestTransport}
     if server.protocol not in kinds:
-        raise UserError(f"--protocol {server.protocol}: it is grpc or rest")
+        raise UserError(f"--protocol {server.protocol} is unknown; use grpc or rest")
     return kinds[server.protocol](server)
 
 
 def _to_lists(tensor: Any) -> list[Any]:
-    """Reads a TensorProto into nested lists, its strings decoded."""
+    """Converts a TensorProto to nested lists and decodes its strings."""
     import tensorflow as tf
 
     values = tf.make_ndarray(tensor)
     if tensor.dtype == tf.string:
         values = np.vectorize(bytes.decode, otypes=[object])(values)
-    found: list[Any] = values.tolist()
-    return found
+    lists: list[Any] = values.tolist()
+    return lists
 
 
 def _reason(error: Exception) -> str:
-    """Says in a few words why a connection failed."""
+    """Returns a short reason why a connection failed."""
     line = " ".join(str(error).split())
     return line.rpartition(": ")[2] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Numbered versions of an export, each whole or not there."""
+"""Numbered versions of an export, written atomically."""
 
 import shutil
 import uuid
@@ -12,45 +12,47 @@ from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
 
 def check_format(export_dir: Path, file: str) -> None:
-    """Refuses a folder with a version of another format: a server takes the newest.
+    """Rejects a folder with versions of another format.
+
+    A server always loads the newest version, so all versions need the same format.
 
     Args:
-        export_dir: the folder of all versions; it need not exist.
-        file: what each version of the format has, such as ``saved_model.pb``.
+        export_dir: Folder of all versions, which may be missing.
+        file: File that each version of the format contains, e.g. ``saved_model.pb``.
 
     Raises:
-        UserError: a version has no such file.
+        UserError: A version does not contain the file.
     """
     for number in _numbers(export_dir):
         version = export_dir / str(number)
         if not (version / file).exists():
             raise UserError(
-                f"--export_dir {export_dir}: {version} has no {file}, so it is of "
-                "another format; name another folder"
+                f"--export_dir {export_dir}: {version} does not contain {file}, so it "
+                "has another format; name another folder"
             )
 
 
 def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
-    """Writes the next version: ``export_dir/<integer>``.
+    """Writes the next version, ``export_dir/<integer>``, and returns its folder.
 
-    It gets its number when it is whole, so that a server never sees half of one.
-    Several processes may write versions at the same time.
+    The folder is renamed to its number when it is complete, so a server never loads an
+    incomplete version. Several processes may write versions in parallel.
 
     Args:
-        export_dir: the folder of all versions; made when missing.
-        write: fills the empty folder that it is given.
+        export_dir: Folder of all versions; created if missing.
+        write: Function that writes the version to an empty folder.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: The folder cannot be written.
     """
     aside = export_dir / f"{ASIDE}{uuid.uuid4().hex}"
     try:
         export_dir.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as held:
+        with ExitStack() as stack:
             with exclusive_lock(export_dir, lambda: None):
-                _remove_left_ones(export_dir)
-                held.enter_context(folder_aside(aside))
-                held.enter_context(exclusive_lock(aside, lambda: None))
+                _remove_leftovers(export_dir)
+                stack.enter_context(folder_aside(aside))
+                stack.enter_context(exclusive_lock(aside, lambda: None))
             write(aside)
             with exclusive_lock(export_dir, lambda: None):
                 final = export_dir / str(max(_numbers(export_dir), default=0) + 1)
@@ -61,16 +63,16 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
     return final
 
 
-def _remove_left_ones(export_dir: Path) -> None:
-    """Removes what processes left that were killed."""
-    for left in export_dir.glob(f"{ASIDE}*"):
-        with try_exclusive_lock(left) as is_free:
+def _remove_leftovers(export_dir: Path) -> None:
+    """Removes incomplete versions of killed processes."""
+    for folder in export_dir.glob(f"{ASIDE}*"):
+        with try_exclusive_lock(folder) as is_free:
             if is_free:
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _numbers(export_dir: Path) -> list[int]:
-    """Returns the numbers of the versions that are there."""
-    found = export_dir.iterdir() if export_dir.is_dir() else ()
-    names = (path.name for path in found if path.is_dir())
+    """Returns the numbers of the existing versions."""
+    paths = export_dir.iterdir() if export_dir.is_dir() else ()
+    names = (path.name for path in paths if path.is_dir())
     return [int(name) for name in names if name.isdecimal() and name.isascii()]

@@ -1,7 +1,8 @@
-"""Requests that a server answers before it lets a new version answer others.
+"""Warm-up requests of an export.
 
-The first run of a graph takes seconds more than the next. TensorFlow Serving replays
-what it finds in ``assets.extra/tf_serving_warmup_requests``.
+The first run of a graph takes seconds longer than later runs. Before TensorFlow Serving
+uses a new version, it replays the requests in
+``assets.extra/tf_serving_warmup_requests``.
 """
 
 from collections.abc import Iterator
@@ -14,12 +15,12 @@ from t2t_repro.serving.messages import PredictionLog, PredictLog, predict_reques
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 
-# Of several lengths. Digits are in every vocabulary, and in every language.
+# Texts of different lengths. Every vocabulary of every language contains digits.
 _TEXTS = ("1", "1 2 3 4 5 6 7 8", " ".join(map(str, range(1, 25))))
 
 
 def write_warmup_requests(folder: Path, model_name: str) -> None:
-    """Writes the requests, a TFRecord file of PredictionLog, to ``assets.extra``."""
+    """Writes the requests to a folder, as a TFRecord file of PredictionLog."""
     with tf.io.TFRecordWriter(str(folder / WARMUP_FILE)) as writer:
         for request in warmup_requests(model_name):
             log = PredictionLog(predict_log=PredictLog(request=request))
@@ -27,7 +28,7 @@ def write_warmup_requests(folder: Path, model_name: str) -> None:
 
 
 def warmup_requests(model_name: str) -> Iterator[Message]:
-    """Yields a PredictRequest per signature, and more for the most frequent one."""
+    """Yields PredictRequests for each signature, most of them for translation."""
     for texts in (*([text] for text in _TEXTS), _TEXTS):
         yield predict_request(model_name, "serving_default", {"text": texts})
     yield predict_request(model_name, "nbest", {"text": _TEXTS})

@@ -1,1 +1,1 @@
-"""Lines in, translations out, and how probable given translations are."""
+"""Translation of text, and scoring of given translations."""

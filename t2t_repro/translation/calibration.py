@@ -1,9 +1,9 @@
-"""The bounds of a model's products in 8 bits: found on real text, kept with the model.
+"""Calibration of int8 quantization.
 
-They are found by translating some lines in float32 and noting between what values the
-rows of each product lie. They are constants of the weights from then on, so that a
-translation in 8 bits depends on its sentence alone. ``int8_bounds.json`` in the model
-directory holds them for each checkpoint, by the SHA-256 of its weights.
+Calibration translates some lines in float32 and measures the activation range of each
+matmul. The ranges are saved and reused, so an int8 translation depends only on its
+sentence. ``int8_bounds.json`` in the model directory contains the ranges of each
+checkpoint under the SHA-256 of its weights.
 """
 
 import json
@@ -26,27 +26,27 @@ from t2t_repro.translation.translator import Translator
 
 BOUNDS_FILE = "int8_bounds.json"
 MOST_LINES = 256
-"""Lines that are translated to find bounds, evenly spread over the text."""
+"""Maximum number of lines for calibration, taken at equal intervals from the text."""
 
-_DAMAGED = "{} is damaged; remove it, and bounds are found again"
+_DAMAGED = "{} is damaged; remove it to calibrate again"
 
 SHARE = 1.0
-"""The share of positions all of whose values are within the bounds."""
+"""Fraction of positions whose values must all be within the activation ranges."""
 
 
-def bounds_on(
+def measure_ranges(
     lines: Sequence[str],
     model: Transformer,
     tokenizer: Tokenizer,
     search: DecodingConfig,
 ) -> dict[str, ActivationRange]:
-    """Finds the bounds of a built model's products in a translation of lines.
+    """Translates lines and returns the activation range of each group of matmuls.
 
     Args:
-        lines: sentences.
-        model: computes in float32.
-        tokenizer: its vocabulary.
-        search: how it translates.
+        lines: Sentences.
+        model: Built model in float32.
+        tokenizer: Tokenizer of the model.
+        search: Settings of the search.
     """
     with RangeObserver(model) as observer:
         translator = Translator(model, tokenizer, search)
@@ -57,92 +57,96 @@ def bounds_on(
 
 def quantize_model(
     model: Transformer,
-    home: ModelDir,
+    directory: ModelDir,
     search: DecodingConfig,
     calibration_file: str | None = None,
 ) -> None:
-    """Computes a model's products in 8 bits, within the bounds that are kept with it.
+    """Quantizes a model to int8 with the activation ranges in its directory.
 
-    Where there are none, or a text is given, they are found and kept.
+    If the ranges are missing, or `calibration_file` is given, the model is calibrated
+    first and the ranges are saved.
 
     Args:
-        model: built, with the weights of a checkpoint.
-        home: its directory.
-        search: how it translates.
-        calibration_file: a text to find them on; None: the validation split.
+        model: Built model with the weights of a checkpoint.
+        directory: Model directory.
+        search: Settings of the search for calibration.
+        calibration_file: Text for calibration; None for the validation split.
 
     Raises:
-        UserError: this machine cannot compute in 8 bits, there is no text, the file of
-            the bounds is damaged, or no optimized implementation is installed.
+        UserError: The processor does not support int8, the optimized implementations
+            are disabled, calibration text is missing, or the file of ranges is damaged.
     """
     if not fast.is_installed():
         raise UserError(
-            "--precision int8 needs the optimized implementations; leave --no-fast and "
-            f"{fast.FAST}=0 out, or compute in float32"
+            "--precision int8 needs the optimized implementations; leave out --no-fast "
+            f"and {fast.FAST}=0, or use float32"
         )
     reason = int8_matmul.unsupported_reason()
     if reason:
-        raise UserError(f"{reason}; compute in float32")
-    tokenizer = home.tokenizer()
+        raise UserError(f"{reason}; use float32")
+    tokenizer = directory.tokenizer()
     weights = Translator(model, tokenizer, search).fingerprint()
-    path = home.path / BOUNDS_FILE
-    kept = _read(path)
-    if calibration_file or weights not in kept:
-        name, lines = _text(home, calibration_file)
+    path = directory.path / BOUNDS_FILE
+    calibrations = _read(path)
+    if calibration_file or weights not in calibrations:
+        name, lines = _text(directory, calibration_file)
         print(
-            f"finding the bounds of 8-bit products: translating {len(lines)} lines of "
-            f"{name} in float32 ...",
+            f"calibrating int8: translating {len(lines)} lines of {name} in "
+            "float32 ...",
             file=sys.stderr,
             flush=True,
         )
-        found = bounds_on(lines, model, tokenizer, search)
-        kept[weights] = {
+        ranges = measure_ranges(lines, model, tokenizer, search)
+        calibrations[weights] = {
             "text": name,
             "lines": len(lines),
             "share_of_positions": SHARE,
-            "bounds": {name: [*bounds] for name, bounds in found.items()},
+            "bounds": {group: [*bounds] for group, bounds in ranges.items()},
         }
         try:
-            write_text_atomically(path, json.dumps(kept, indent=1) + "\n")
+            write_text_atomically(path, json.dumps(calibrations, indent=1) + "\n")
         except OSError as error:
-            print(f"{path} is not kept: {error.strerror}", file=sys.stderr, flush=True)
+            print(f"cannot save {path}: {error.strerror}", file=sys.stderr, flush=True)
     try:
-        bounds = {
-            name: ActivationRange(*map(float, kept[weights]["bounds"][name]))
-            for name in quantization.matmul_groups(model)
+        ranges = {
+            group: ActivationRange(*map(float, calibrations[weights]["bounds"][group]))
+            for group in quantization.matmul_groups(model)
         }
-        if not all(low <= 0 <= high and low < high for low, high in bounds.values()):
+        if not all(low <= 0 <= high and low < high for low, high in ranges.values()):
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise UserError(_DAMAGED.format(path)) from None
-    quantization.quantize_model(model, bounds)
+    quantization.quantize_model(model, ranges)
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Reads the bounds of all checkpoints; none where there is no file."""
+    """Returns the calibrations of all checkpoints; empty if the file is missing."""
     if not path.exists():
         return {}
     with suppress(ValueError, RecursionError):  # UnicodeDecodeError is a ValueError.
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
+        calibrations = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(calibrations, dict):
+            return calibrations
     raise UserError(_DAMAGED.format(path))
 
 
-def _text(home: ModelDir, calibration_file: str | None) -> tuple[str, list[str]]:
-    """Returns the name of the text that bounds are found on, and lines of it."""
+def _text(directory: ModelDir, calibration_file: str | None) -> tuple[str, list[str]]:
+    """Returns the name of the calibration text, and a selection of its lines."""
     if calibration_file:
         name, lines = calibration_file, read_lines(calibration_file)
     else:
-        if home.provenance().problem is None:
+        if directory.provenance().problem is None:
             raise UserError(
-                f"--precision int8: {home.path} was imported, so it has no validation "
-                "split; give text of its source language as --calibration_file"
+                f"--precision int8: {directory.path} was imported, so its validation "
+                "split is unknown; give a text in its source language as "
+                "--calibration_file"
             )
-        problem = home.problem()
+        problem = directory.problem()
         name = problem.description("val")
         lines = [source for source, _ in problem.pairs("val")]
     lines = [line for line in lines if line.strip()]
     if not lines:
-        raise UserError(f"{name} has no text; give another --calibration_file")
+        raise UserError(
+            f"{name} contains only blank lines; give another --calibration_file"
+        )
     return name, lines[:: -(-len(lines) // MOST_LINES)]

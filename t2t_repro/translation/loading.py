@@ -1,4 +1,4 @@
-"""From model directories and checkpoints to a translator."""
+"""Loading of models from model directories and checkpoints."""
 
 import os
 from collections.abc import Sequence
@@ -19,7 +19,14 @@ from t2t_repro.translation.translator import Translator
 
 
 def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> DecodingConfig:
-    """Returns a model's own search, but for the fields that are given and not None."""
+    """Returns the settings of a model's search.
+
+    Args:
+        hparams: Hyper-parameters of the model, which contain the defaults.
+        tokenizer: Tokenizer of the model.
+        **changes: Fields of `DecodingConfig` that replace the defaults; None keeps a
+            default.
+    """
     unknown = tokenizer.target.unknown_id
     settings: dict[str, Any] = {
         "beam_size": hparams.beam_size,
@@ -30,19 +37,19 @@ def search_of(hparams: HParams, tokenizer: Tokenizer, **changes: Any) -> Decodin
         "word_penalty": hparams.word_penalty,
         "never": () if hparams.allow_unknown or unknown is None else (unknown,),
     }
-    asked = {name: value for name, value in changes.items() if value is not None}
-    return DecodingConfig(**(settings | asked))
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return DecodingConfig(**(settings | changes))
 
 
 class Loaded(NamedTuple):
-    """Models that translate as one, or a single one.
+    """A model, or the models of an ensemble.
 
     Attributes:
-        models: over one vocabulary, with softmax tables of one size.
-        tokenizer: the vocabulary.
-        hparams: the directory's, which say how to translate.
-        homes: the model directory of each model's weights.
-        checkpoints: the folder of each model's weights.
+        models: Models with a common vocabulary and softmax tables of the same size.
+        tokenizer: Tokenizer of all models.
+        hparams: Hyper-parameters with the defaults of the search.
+        model_dirs: Model directory of each model.
+        checkpoints: Checkpoint folder of each model.
     """
 
     models: list[Transformer]
@@ -52,13 +59,15 @@ class Loaded(NamedTuple):
     checkpoints: list[str]
 
     def search(self, **changes: Any) -> DecodingConfig:
-        """Returns their own search; `changes` are those of `search_of`."""
+        """Returns the settings of the search; `changes` as in `search_of`."""
         return search_of(self.hparams, self.tokenizer, **changes)
 
     def translator(self, compiled: bool = False, **changes: Any) -> Translator:
-        """Makes them translate; `changes` are those of `search_of`.
+        """Returns a translator.
 
-        With `compiled`, XLA compiles the search for a batch of one sentence.
+        Args:
+            compiled: Whether XLA compiles the search for batches of one sentence.
+            **changes: As in `search_of`.
         """
         search = self.search(**changes)
         for_one = CompiledSearch(self.models, search) if compiled else None
@@ -71,60 +80,60 @@ def load_models(
     precision: str = "float32",
     calibration_file: str | None = None,
 ) -> Loaded:
-    """Loads models over one vocabulary.
+    """Loads a model, or the models of an ensemble.
 
     Args:
-        model_dir: says how to translate.
-        checkpoints: a list, or a text with commas between: each is one of
-            `CHECKPOINT_NAMES` of the directory, another model's directory, whose best
-            is taken, or the folder of a checkpoint in any model's directory.
-        precision: one of `PRECISIONS`, or "int8" (see `calibration`).
-        calibration_file: text that the bounds of int8 are found on.
+        model_dir: Model directory with the vocabulary and the settings of the search.
+        checkpoints: List, or comma-separated string, of checkpoints. Each is one of
+            `CHECKPOINT_NAMES` (in `model_dir`), another model directory (its "best"
+            checkpoint), or the folder of a checkpoint.
+        precision: One of `PRECISIONS`, or "int8" (see `calibration`).
+        calibration_file: Text for the calibration of int8; None for the validation
+            split.
 
     Raises:
-        UserError: there is no such model or checkpoint, it is damaged, or the
-            vocabularies or the sizes of the softmax tables differ; or int8 is not
-            for this machine.
+        UserError: A model or checkpoint is missing or damaged, the vocabularies or the
+            sizes of the softmax tables differ, or int8 is not available.
     """
     directory = model_dir
     if not isinstance(directory, ModelDir):
         directory = ModelDir(Path(directory))
     if isinstance(checkpoints, str):
-        # A folder may have commas in its name.
-        alone = Path(checkpoints).exists()
-        checkpoints = [checkpoints] if alone else checkpoints.split(",")
+        # The name of a folder may contain commas.
+        is_path = Path(checkpoints).exists()
+        checkpoints = [checkpoints] if is_path else checkpoints.split(",")
     members = [_member(directory, name) for name in checkpoints]
     tokenizer = directory.tokenizer()
-    for name, (home, _) in zip(checkpoints, members, strict=True):
-        if home.tokenizer().fingerprint != tokenizer.fingerprint:
+    for name, (member_dir, _) in zip(checkpoints, members, strict=True):
+        if member_dir.tokenizer().fingerprint != tokenizer.fingerprint:
             raise UserError(
-                f"{directory.path} and {name} have different vocabularies; give "
-                "models over one vocabulary"
+                f"{directory.path} and {name} have different vocabularies; the models "
+                "of an ensemble need the same vocabulary"
             )
     with models_in("float32" if precision == "int8" else precision):
-        models = [home.model(checkpoint) for home, checkpoint in members]
+        models = [member_dir.model(checkpoint) for member_dir, checkpoint in members]
     for name, model in zip(checkpoints, models, strict=True):
         if model.vocab_size != models[0].vocab_size:
             raise UserError(
                 f"{checkpoints[0]} and {name} have softmax tables of "
                 f"{models[0].vocab_size:,} and {model.vocab_size:,} rows (their "
-                "vocab_divisor differs); models that translate as one need tables of "
-                "one size"
+                "vocab_divisor differs); the models of an ensemble need tables of the "
+                "same size"
             )
     hparams = directory.hparams()
     if precision == "int8":
         search = search_of(hparams, tokenizer)
-        for model, (home, _) in zip(models, members, strict=True):
-            quantize_model(model, home, search, calibration_file)
-    model_dirs = [home for home, _ in members]
+        for model, (member_dir, _) in zip(models, members, strict=True):
+            quantize_model(model, member_dir, search, calibration_file)
+    model_dirs = [member_dir for member_dir, _ in members]
     folders = [str(checkpoint.path) for _, checkpoint in members]
     return Loaded(models, tokenizer, hparams, model_dirs, folders)
 
 
 def _member(directory: ModelDir, name: str) -> tuple[ModelDir, Checkpoint]:
-    """Finds a checkpoint, and the model directory that it belongs to."""
+    """Returns a checkpoint and its model directory."""
     if name in CHECKPOINT_NAMES:
-        # Even if the current folder has one of this name.
+        # These names have priority over folders in the current directory.
         return directory, directory.checkpoint(name)
     path = Path(name)
     if ModelDir(path).exists():

@@ -1,4 +1,4 @@
-"""How probable a model finds translations that are given."""
+"""Scores of given translations: their log probability under a model."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer, cut_rows
 from t2t_repro.translation.translator import MAX_INPUT_LENGTH
 
 MAX_TARGET_LENGTH = 4096
-"""Longer targets (subwords, EOS included) are refused, lest they exhaust memory."""
+"""Maximum length of a target in tokens, EOS included, which limits memory."""
 
 EOS_TEXT = "<EOS>"
-"""What stands for the symbol that ends a sentence, which has no text of its own."""
+"""Text of the EOS token in `TokenScore`."""
 
 
 class TokenScore(NamedTuple):
-    """One symbol of a target.
+    """Score of one token of a target.
 
     Attributes:
-        text: what it adds to the text, spaces included; empty for a byte that does not
-            complete its character; `EOS_TEXT` at the end.
-        log_prob: nats.
+        text: Text of the token, spaces included; `EOS_TEXT` for EOS. Empty for a byte
+            that does not complete its character.
+        log_prob: Log probability in nats.
     """
 
     text: str
@@ -42,13 +42,13 @@ class TokenScore(NamedTuple):
 
 
 class PairScore(NamedTuple):
-    """How probable a target is, given its source.
+    """Score of a target, given its source.
 
     Attributes:
-        log_prob: the sum over its symbols, nats.
-        symbols: how many, EOS included.
-        tokens: each symbol, if asked for.
-        cut: whether the source was longer than a translator reads.
+        log_prob: Log probability in nats, the sum over the tokens.
+        symbols: Number of tokens, EOS included.
+        tokens: Scores of the tokens; empty unless requested.
+        cut: Whether the source was cut to the maximum input length.
     """
 
     log_prob: float
@@ -58,13 +58,20 @@ class PairScore(NamedTuple):
 
     @property
     def normalized(self) -> float:
-        """The log probability per symbol, nats."""
+        """Log probability per token, in nats."""
         return self.log_prob / self.symbols
 
 
 @dataclass
 class CorpusScore:
-    """The sums over pairs; `tokens` are symbols of targets, `cut` pairs."""
+    """Sums over the pairs of a corpus.
+
+    Attributes:
+        pairs: Number of pairs.
+        tokens: Number of target tokens, EOS included.
+        log_prob: Log probability of all targets, in nats.
+        cut: Number of pairs whose source was cut.
+    """
 
     pairs: int = 0
     tokens: int = 0
@@ -72,7 +79,7 @@ class CorpusScore:
     cut: int = 0
 
     def add(self, score: PairScore) -> None:
-        """Counts one pair more."""
+        """Adds the score of a pair."""
         self.pairs += 1
         self.tokens += score.symbols
         self.log_prob += score.log_prob
@@ -80,14 +87,14 @@ class CorpusScore:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the mean loss per symbol in nats; 1 for no symbol."""
+        """Exponential of the mean negative log probability per token; 1 if empty."""
         try:
             return math.exp(-self.log_prob / max(self.tokens, 1))
         except OverflowError:
             return math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the figures by name."""
+        """Returns the sums and the perplexity by name."""
         return {
             "pairs": self.pairs,
             "tokens": self.tokens,
@@ -96,7 +103,7 @@ class CorpusScore:
         }
 
     def text(self) -> str:
-        """Describes the score for people."""
+        """Returns a one-line summary."""
         return (
             f"{self.pairs:,} pairs, {self.tokens:,} tokens, "
             f"perplexity {self.perplexity:.4f} per token"
@@ -106,16 +113,16 @@ class CorpusScore:
 class PairScorer:
     """Scores given sentence pairs by teacher forcing.
 
-    The sum over the ids of a hypothesis is what beam search has for it before it
-    divides by the length penalty.
+    The score of a hypothesis equals its log probability in beam search, before the
+    division by the length penalty.
 
     Args:
-        model: the model, already built.
-        tokenizer: its vocabulary.
-        max_input_length: sources are cut to as many subwords, as a translator does.
+        model: Built model.
+        tokenizer: Tokenizer of the model.
+        max_input_length: Number of subwords to which sources are cut, EOS included.
 
     Attributes:
-        log_probs: the graph of `models.log_probs.log_probs`.
+        log_probs: Graph of `models.log_probs.log_probs`.
     """
 
     def __init__(
@@ -142,65 +149,67 @@ class PairScorer:
         """Yields a score for each pair, in order.
 
         Args:
-            pairs: source and target, without line ends; an empty one is EOS alone.
-            per_token: whether each symbol is wanted, too.
-            tokens_per_batch: padded positions of either side that are scored at once.
-            window: pairs in memory, sorted by length.
-            progress: called with the number of pairs scored since the last call.
+            pairs: Source and target sentences without line ends. An empty sentence is
+                encoded as EOS.
+            per_token: Whether to return the score of each token.
+            tokens_per_batch: Maximum number of source, and of target, positions per
+                batch, padding included.
+            window: Number of pairs that are held in memory and sorted by length.
+            progress: Callback whose argument is the number of pairs scored since the
+                last call.
 
         Raises:
-            UserError: a target is longer than `MAX_TARGET_LENGTH`.
+            UserError: A target is longer than `MAX_TARGET_LENGTH`.
         """
-        reading, read = iter(pairs), 0
-        while waiting := list(islice(reading, window)):
-            sources, cut = self._encode_sources([source for source, _ in waiting])
-            targets = self._encode_targets([target for _, target in waiting], read)
-            done: list[PairScore | None] = [None] * len(waiting)
-            for places, batch in pair_batches(sources, targets, tokens_per_batch):
-                found = self.log_probs(batch["inputs"], batch["targets"]).numpy()
-                chosen = [targets[n] for n in places]
-                tokens = self._tokens(chosen, found) if per_token else [()] * len(found)
-                # Summed in float64: the order of a batch must not show.
-                sums = found.sum(axis=1, dtype=np.float64)
-                for row, n in enumerate(places):
+        pairs, num_scored = iter(pairs), 0
+        while part := list(islice(pairs, window)):
+            sources, cut = self._encode_sources([source for source, _ in part])
+            targets = self._encode_targets([target for _, target in part], num_scored)
+            scores: list[PairScore | None] = [None] * len(part)
+            for indices, batch in pair_batches(sources, targets, tokens_per_batch):
+                logs = self.log_probs(batch["inputs"], batch["targets"]).numpy()
+                rows = [targets[n] for n in indices]
+                tokens = self._tokens(rows, logs) if per_token else [()] * len(logs)
+                # A sum in float64 hardly depends on the padding of the batch.
+                sums = logs.sum(axis=1, dtype=np.float64)
+                for row, n in enumerate(indices):
                     size = len(targets[n])
-                    done[n] = PairScore(float(sums[row]), size, tokens[row], cut[n])
+                    scores[n] = PairScore(float(sums[row]), size, tokens[row], cut[n])
                 if progress is not None:
-                    progress(len(places))
-            read += len(waiting)
-            yield from (score for score in done if score is not None)
+                    progress(len(indices))
+            num_scored += len(part)
+            yield from (score for score in scores if score is not None)
 
     def _encode_sources(self, lines: list[str]) -> tuple[list[list[int]], list[bool]]:
-        """Encodes sources as a translator does, and says which were cut."""
+        """Encodes sources like a translator; returns ids and whether each was cut."""
         rows = self.tokenizer.encode(tf.constant(lines))
         cut = (rows.row_lengths() > self.max_input_length).numpy().tolist()
         return cut_rows(rows, self.max_input_length).to_list(), cut
 
-    def _encode_targets(self, lines: list[str], before: int) -> list[list[int]]:
-        """Encodes targets; `before` is how many pairs came before them."""
+    def _encode_targets(self, lines: list[str], offset: int) -> list[list[int]]:
+        """Encodes targets; `offset` is the number of preceding pairs."""
         encoded = self.tokenizer.target.encode(tf.constant(lines))
         rows: list[list[int]] = encoded.to_list()
-        for number, row in enumerate(rows, before + 1):
+        for number, row in enumerate(rows, offset + 1):
             if len(row) > MAX_TARGET_LENGTH:
                 raise UserError(
-                    f"line {number:,} of the targets has {len(row):,} subwords, more "
-                    f"than the {MAX_TARGET_LENGTH:,} that can be scored at once; cut "
-                    "it into sentences"
+                    f"line {number:,} of the targets has {len(row):,} subwords, the "
+                    f"maximum is {MAX_TARGET_LENGTH:,}; split it into sentences"
                 )
         return rows
 
     def _tokens(
         self, targets: list[list[int]], log_probs: np.ndarray
     ) -> list[tuple[TokenScore, ...]]:
-        """Joins each symbol's text to its log probability, float32 (batch, target)."""
-        side = self.tokenizer.target
-        spelled = spell_tokens(side, [target[:-1] for target in targets])
+        """Returns the scores of all tokens; `log_probs` is float32 (batch, target)."""
+        tokenizer = self.tokenizer.target
+        spelled = spell_tokens(tokenizer, [target[:-1] for target in targets])
         return [
             tuple(
                 TokenScore(text, float(value))
                 for text, value in zip(
-                    [*found.pieces(), EOS_TEXT], row[: len(target)], strict=True
+                    [*spelling.pieces(), EOS_TEXT], row[: len(target)], strict=True
                 )
             )
-            for found, row, target in zip(spelled, log_probs, targets, strict=True)
+            for spelling, row, target in zip(spelled, log_probs, targets, strict=True)
         ]

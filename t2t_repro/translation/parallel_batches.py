@@ -1,4 +1,4 @@
-"""Batches that are searched side by side on a CPU, a core each."""
+"""Parallel search of several batches on a CPU, with one core per batch."""
 
 import contextlib
 
@@ -6,35 +6,36 @@ import tensorflow as tf
 
 from t2t_repro.system.cores import usable_cores
 
-# Bounds the memory on machines of many cores.
+# Limits memory on machines with many cores.
 _MOST_BATCHES_AT_ONCE = 16
 
 
 def give_each_batch_a_core(compiled: bool = False) -> None:
-    """Makes TensorFlow run each operation on one core, and batches side by side.
+    """Configures TensorFlow to run each operation on one core, and batches in parallel.
 
-    For a process that only translates, before TensorFlow computes anything; later, or
-    on a GPU, nothing changes. A step of the search is many small operations, which two
-    cores finish no sooner than one.
+    A step of the search consists of many small operations, which two cores do not
+    compute faster than one. The function is meant for processes that only translate,
+    and must run before TensorFlow computes anything. Later, or on a GPU, it has no
+    effect.
 
     Args:
-        compiled: whether searches are compiled; their products use all cores.
+        compiled: Whether the search is compiled; its matmuls then use all cores.
     """
     if tf.config.list_physical_devices("GPU"):
         return
-    with contextlib.suppress(RuntimeError):  # TensorFlow has computed something.
+    with contextlib.suppress(RuntimeError):  # TensorFlow is already initialized.
         cores = usable_cores() if compiled else 1
         tf.config.threading.set_intra_op_parallelism_threads(cores)
         tf.config.threading.set_inter_op_parallelism_threads(usable_cores())
 
 
 def rows_at_once(sentences: int, batch_size: int) -> int:
-    """Returns how many of the sentences make a batch, so that all cores have one."""
+    """Returns the batch size that gives every core a batch, at most `batch_size`."""
     return max(1, min(batch_size, -(-sentences // batches_at_once())))
 
 
 def batches_at_once() -> int:
-    """Returns how many batches this machine searches at the same time."""
+    """Returns the number of batches that are searched in parallel."""
     if tf.config.list_physical_devices("GPU"):
         return 1
     return min(_MOST_BATCHES_AT_ONCE, usable_cores())

@@ -1,4 +1,4 @@
-"""A translator of words into linearised trees as a parser of sentences."""
+"""Constituency parsing with a model that translates words into linearized trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_repro.translation.translator import Translation, Translator
 
 
 def check_is_parser(directory: ModelDir) -> None:
-    """Raises UserError if a model was not trained to parse."""
+    """Raises UserError if the model is not a parser."""
     target_lang = directory.provenance().target_lang
     if target_lang != TREES:
         raise UserError(
@@ -22,17 +22,17 @@ def check_is_parser(directory: ModelDir) -> None:
 
 
 class Parser:
-    """Parses lines, and looks like a translator to what reads and writes files.
+    """Parses sentences; can replace a `Translator` in `translate_windows`.
 
     Every sentence gets a tree over exactly its words; see `parse_of`.
 
     Args:
-        translator: of a model whose targets are linearised trees; its `search.nbest`
-            says how many hypotheses are looked at.
+        translator: Translator whose targets are linearized trees. Its `search.nbest`
+            is the number of hypotheses that are considered for each sentence.
 
     Attributes:
-        parsed: sentences that were parsed so far.
-        repaired: of those, how many had no hypothesis that is a tree over the words.
+        parsed: Number of sentences parsed so far.
+        repaired: Number of those trees that had to be repaired.
     """
 
     def __init__(self, translator: Translator) -> None:
@@ -43,7 +43,7 @@ class Parser:
         self._translator = translator
 
     def fingerprint(self) -> str:
-        """Identifies the weights and the vocabulary, and that trees are written."""
+        """Identifies the weights, the vocabulary and the output format."""
         return f"trees:{self._translator.fingerprint()}"
 
     def translate_window(
@@ -56,43 +56,49 @@ class Parser:
         """Parses a list of sentences, the longest first.
 
         Args:
-            lines: sentences as the treebank splits them into words, with spaces
-                between; brackets may be written as such, too.
-            batch_size: as in `Translator.translate_window`.
-            progress: likewise.
-            prefixes: likewise.
+            lines: Sentences, tokenized as in the treebank. Brackets may be escaped
+                ("-LRB-") or not.
+            batch_size: As in `Translator.translate_window`.
+            progress: As in `Translator.translate_window`.
+            prefixes: As in `Translator.translate_window`.
 
         Returns:
-            A tree for each, in their order; blank lines stay empty.
+            One tree per line, in order; an empty string for a blank line.
         """
         sentences = [words_of(line) for line in lines]
         texts = [" ".join(words) for words in sentences]
-        found = self._translator.translate_window(texts, batch_size, progress, prefixes)
+        translations = self._translator.translate_window(
+            texts, batch_size, progress, prefixes
+        )
         return [
-            self._parsed(words, each) if words else each
-            for words, each in zip(sentences, found, strict=True)
+            self._parse(words, translation) if words else translation
+            for words, translation in zip(sentences, translations, strict=True)
         ]
 
-    def _parsed(self, words: Sequence[str], found: Translation) -> Translation:
-        """Puts the tree in the place of tags."""
-        best = parse_of(words, found)
+    def _parse(self, words: Sequence[str], translation: Translation) -> Translation:
+        """Replaces the linearized tree by a tree with the words."""
+        best = parse_of(words, translation)
         self.parsed += 1
         self.repaired += best.needed
-        return found._replace(text=best.tree, others=())
+        return translation._replace(text=best.tree, others=())
 
 
 def words_of(line: str) -> list[str]:
-    """Returns the words of a line, brackets written as in the treebank."""
+    """Returns the words of a line, with brackets escaped as in the treebank."""
     return [escaped(word) for word in line.split()]
 
 
-def parse_of(words: Sequence[str], found: Translation) -> Repair:
-    """Makes a tree of what a model found for a sentence.
+def parse_of(words: Sequence[str], translation: Translation) -> Repair:
+    """Returns the tree of a sentence.
 
-    The best hypothesis that is a tree over the words, as `words_of` returns them, is
-    taken; if none is, the best of all is repaired (see problems/tree_repair.py).
+    The tree is the best hypothesis that is a tree over the words. If there is none, the
+    best hypothesis is repaired (see problems/tree_repair.py).
+
+    Args:
+        words: Words of the sentence, as `words_of` returns them.
+        translation: Hypotheses of the model, which are linearized trees.
     """
-    texts = (found.text, *(other.text for other in found.others))
+    texts = (translation.text, *(other.text for other in translation.others))
     parses = (repair(words, text.split()) for text in texts)
     first = next(parses)
     return next((p for p in (first, *parses) if not p.needed), first)

@@ -1,4 +1,4 @@
-"""Terms that must appear in a translation wherever the source has theirs."""
+"""Lexical constraints from a file: source terms and their required translations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from t2t_repro.translation.translator import Translation, Translator
 
 
 def read_terms(path: Path) -> dict[str, str]:
-    """Reads a file of terms: a source term, a tab and a target term in each line.
+    """Reads a file with a source term, a tab and a target term per line.
 
     Raises:
-        UserError: the file cannot be read, is empty, or a line is something else.
+        UserError: The file cannot be read, is empty, or has an invalid line.
     """
     terms: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -28,25 +28,28 @@ def read_terms(path: Path) -> dict[str, str]:
             )
         source, target = parts
         if source in terms:
-            raise UserError(f"{path}:{number}: the source term {source!r} comes twice")
+            raise UserError(
+                f"{path}:{number}: the source term {source!r} occurs twice; remove one "
+                "of the lines"
+            )
         terms[source] = target
     return terms
 
 
 class TermTranslator:
-    """Translates lines, and looks like a translator to what reads and writes files.
+    """Translates with lexical constraints; can replace a `Translator`.
 
-    Where a source term stands in a line as whole words, spelled alike, its target term
-    stands in the translation, once. Of terms that overlap the longer one counts. Lines
-    without a term are translated as ever.
+    If a line contains a source term as whole words in the same spelling, its
+    translation contains the target term once. If source terms overlap, the longest has
+    priority. Lines without terms are translated without constraints.
 
     Args:
-        translator: of a beam search.
-        terms: target terms by their source terms.
+        translator: Translator with beam search.
+        terms: Target terms by source term.
 
     Attributes:
-        needed: terms that the lines so far have asked for.
-        met: of those, how many their translations hold.
+        needed: Number of target terms required so far.
+        met: Number of those terms that appear in the translations.
     """
 
     def __init__(self, translator: Translator, terms: Mapping[str, str]) -> None:
@@ -63,11 +66,11 @@ class TermTranslator:
         terms = hashlib.sha256(repr(sorted(self._terms.items())).encode()).hexdigest()
         return f"terms:{terms}:{self._translator.fingerprint()}"
 
-    def asked_of(self, line: str) -> list[str]:
-        """Returns the target terms that a line asks for, each once."""
-        # Spaces of any kind and number are as one.
-        found = self._pattern.findall(" ".join(line.split()))
-        return list(dict.fromkeys(self._terms[term] for term in found))
+    def required_terms(self, line: str) -> list[str]:
+        """Returns the target terms that the translation of a line must contain."""
+        # Any white space between the words of a term counts as one space.
+        sources = self._pattern.findall(" ".join(line.split()))
+        return list(dict.fromkeys(self._terms[source] for source in sources))
 
     def translate_window(
         self,
@@ -81,27 +84,28 @@ class TermTranslator:
         `prefixes` must be None.
         """
         assert prefixes is None
-        asked = [self.asked_of(line) for line in lines]
-        done: dict[int, Translation] = {}
-        for some in (False, True):
-            places = [n for n, terms in enumerate(asked) if bool(terms) == some]
-            found = self._translator.translate_window(
-                [lines[n] for n in places],
+        required = [self.required_terms(line) for line in lines]
+        translations: dict[int, Translation] = {}
+        for constrained in (False, True):
+            indices = [n for n, row in enumerate(required) if bool(row) is constrained]
+            part = self._translator.translate_window(
+                [lines[n] for n in indices],
                 batch_size,
                 progress,
-                terms=[asked[n] for n in places] if some else None,
+                terms=[required[n] for n in indices] if constrained else None,
             )
-            done |= zip(places, found, strict=True)
-        for n, terms in enumerate(asked):
+            translations |= zip(indices, part, strict=True)
+        for n, terms in enumerate(required):
             self.needed += len(terms)
             self.met += sum(
-                whole_words([term]).search(done[n].text) is not None for term in terms
+                whole_words([term]).search(translations[n].text) is not None
+                for term in terms
             )
-        return [done[n] for n in range(len(lines))]
+        return [translations[n] for n in range(len(lines))]
 
 
 def whole_words(terms: Mapping[str, str] | Sequence[str]) -> re.Pattern[str]:
-    """Returns what finds any of the terms where they are whole words, longest first."""
+    """Returns a pattern that matches any term as whole words, longer terms first."""
     longest_first = sorted(terms, key=len, reverse=True)
-    either = "|".join(map(re.escape, longest_first))
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
+    alternatives = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")

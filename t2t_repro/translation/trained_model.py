@@ -1,4 +1,4 @@
-"""A trained model, as a Python program meets it."""
+"""Python interface of a trained model."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -13,12 +13,12 @@ from t2t_repro.translation.pair_scores import PairScorer
 
 
 class TrainedModel:
-    """What `load` returns.
+    """A trained model, as returned by `load`.
 
     Attributes:
-        model: the Keras model; of several that translate as one, the first.
-        tokenizer: text to ids and back.
-        hparams: what it was made and trained with.
+        model: Keras model; the first model of an ensemble.
+        tokenizer: Tokenizer, which converts text to ids and back.
+        hparams: Hyper-parameters of the model and its training.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -33,29 +33,30 @@ class TrainedModel:
         """Translates sentences, as `python -m t2t_repro.translate` does.
 
         Args:
-            texts: sentences, or one of them alone.
-            **search: what differs from the model's own: `beam_size`, `alpha`, ...
-                (fields of `t2t_repro.decoding.config.DecodingConfig`).
+            texts: Sentences, or a single sentence.
+            **search: Settings that replace the model's defaults: `beam_size`, `alpha`,
+                ... (fields of `t2t_repro.decoding.config.DecodingConfig`).
 
         Returns:
-            A translation for each, in their order; a blank one stays empty.
+            One translation per sentence, in order; an empty string for a blank
+            sentence.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
-        chosen = tuple(sorted(search.items()))
-        if chosen not in self._translators:
-            self._translators[chosen] = self._loaded.translator(**search)
-        found = self._translators[chosen].translate_lines(lines)
-        return [translation.text for translation in found]
+        key = tuple(sorted(search.items()))
+        if key not in self._translators:
+            self._translators[key] = self._loaded.translator(**search)
+        translations = self._translators[key].translate_lines(lines)
+        return [translation.text for translation in translations]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """Scores given translations.
 
         Args:
-            pairs: source and target sentences.
+            pairs: Source and target sentences.
 
         Returns:
-            The log probability of each target, in nats, its end included; of several
-            models that translate as one, the first's.
+            The log probability of each target, EOS included, in nats. An ensemble
+            scores with its first model.
         """
         if self._scorer is None:
             self._scorer = PairScorer(self.model, self.tokenizer)
@@ -67,19 +68,21 @@ def load(
     checkpoint: str = "best",
     precision: str = "float32",
 ) -> TrainedModel:
-    """Brings a trained model back.
+    """Loads a trained model.
 
-    From then on the process uses the optimized implementations of `t2t_repro.fast`.
+    The function also installs the optimized implementations of `t2t_repro.fast` in the
+    process.
 
     Args:
-        model_dir: a folder that `train` or `import_t2t` made.
-        checkpoint: "best" (averaged, if it was), "latest", "averaged", or a folder;
-            several, with commas between them, translate as one.
-        precision: "float32", "bfloat16", or "int8" on a CPU with VNNI (the bounds that
-            it needs are found on the validation split, once).
+        model_dir: Model directory, written by `train` or an import command.
+        checkpoint: "best" ("averaged" if it exists, else "latest"), "latest",
+            "averaged", or the folder of a checkpoint. A comma-separated list is an
+            ensemble.
+        precision: "float32", "bfloat16", or "int8" on a CPU with VNNI. The first use of
+            "int8" calibrates the model on the validation split.
 
     Raises:
-        UserError: there is no such model or checkpoint, or it is damaged.
+        UserError: The model or checkpoint is missing or damaged.
     """
     fast.install()
     return TrainedModel(load_models(model_dir, checkpoint, precision))

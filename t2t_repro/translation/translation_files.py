@@ -1,4 +1,4 @@
-"""Translates a text of any size: read, translated and written window by window."""
+"""Translation of files and streams of any size, one window of lines at a time."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from t2t_repro.translation.translator import (
     windows,
 )
 
-# UTF-8 takes at most 4; one more shows that a line is too long, and one may be lost
-# where the bytes are cut.
+# A character has at most 4 bytes in UTF-8. One additional character shows that the line
+# is too long; another one may be incomplete where the bytes are cut.
 _MOST_BYTES = 4 * (MOST_CHARACTERS + 2)
 _CUT_LINES_NAMED = 5
 
 Record = Callable[[int, Translation], str]
-"""Spells the translation of a line, numbered from 0, as whole lines."""
+"""Formats a translation as output lines; called with the line number from 0."""
 
 Align = Callable[[Sequence[str], Sequence[str]], list[str]]
-"""Aligns sources and translations: a line in Pharaoh format for each pair."""
+"""Aligns sources with translations; returns a line in Pharaoh format for each pair."""
 
 
 class InputText:
-    """The text to translate.
+    """An input text.
 
-    A file is read once beforehand: a mistake in its last line is better noticed now
-    than in some hours. A pipe or a terminal is not.
+    The constructor reads a regular file once to find invalid lines before the
+    translation starts. A pipe or a terminal cannot be read twice.
 
     Args:
-        name: a file, or "-" for standard input.
+        name: File, or "-" for standard input.
 
     Attributes:
-        lines: how many there are; None if that is not known beforehand.
-        fingerprint: identifies the lines; None if they are not known beforehand.
+        lines: Number of lines; None for a pipe or a terminal.
+        fingerprint: SHA-256 of the lines; None for a pipe or a terminal.
 
     Raises:
-        UserError: the file cannot be read or is not UTF-8.
+        UserError: The file cannot be read or is not UTF-8.
     """
 
     def __init__(self, name: str) -> None:
@@ -80,7 +80,7 @@ class InputText:
         """Yields the lines, without line ends.
 
         Raises:
-            UserError: as the class, or the file is no longer what it was.
+            UserError: The file cannot be read, is not UTF-8, or has changed.
         """
         digest = hashlib.sha256()
         for line in self._read_once():
@@ -105,7 +105,7 @@ class InputText:
             return os.path.isfile(self.name)
         try:
             return stat.S_ISREG(os.fstat(sys.stdin.buffer.fileno()).st_mode)
-        except OSError:  # It is no file of the system's.
+        except OSError:  # Standard input is not an operating system's file.
             return False
 
 
@@ -121,7 +121,7 @@ class Stream:
     def append(self, text: str, state: Mapping[str, Any]) -> None:
         """Writes whole lines."""
         self._file.write(text)
-        self._file.flush()  # Somebody may wait for it.
+        self._file.flush()  # The reader of a pipe may be waiting.
 
 
 Output = Stream | ResumableFile
@@ -129,15 +129,15 @@ Output = Stream | ResumableFile
 
 @contextmanager
 def open_output(name: str, identity: Mapping[str, Any] | None) -> Iterator[Output]:
-    """Opens standard output, a device, or a file that gets its name when it is whole.
+    """Opens standard output, a device, or a file that is renamed when it is complete.
 
     Args:
-        name: the file, or "-" for standard output.
-        identity: what it is made from (see `resumable_file`); None: not known, so an
-            interrupted run has to begin anew.
+        name: File, or "-" for standard output.
+        identity: Settings and inputs that determine the output (see `resumable_file`).
+            None if they are unknown: an interrupted run then cannot be resumed.
 
     Raises:
-        UserError: as `resumable_file`.
+        UserError: As in `resumable_file`.
     """
     if name == "-":
         yield Stream(sys.stdout)
@@ -145,27 +145,27 @@ def open_output(name: str, identity: Mapping[str, Any] | None) -> Iterator[Outpu
         with new_text_file(name) as file:
             yield Stream(file)
     else:
-        with resumable_file(name, identity) as resumed:
-            yield resumed
+        with resumable_file(name, identity) as output:
+            yield output
 
 
 @dataclass
-class Done:
-    """How far a translation is.
+class TranslationState:
+    """Progress of a translation, which is saved to resume it.
 
     Attributes:
-        lines: lines translated.
-        cut: how many of them were too long and have been cut.
-        first_cut: the numbers of the first few of those, from 1.
+        lines: Number of translated lines.
+        cut: Number of lines that were too long and were cut.
+        first_cut: Numbers of the first few of these lines, from 1.
     """
 
     lines: int = 0
     cut: int = 0
     first_cut: list[int] = field(default_factory=list)
 
-    def add(self, found: Iterable[Translation]) -> None:
+    def add(self, translations: Iterable[Translation]) -> None:
         """Counts the next lines."""
-        for translation in found:
+        for translation in translations:
             self.lines += 1
             if translation.cut:
                 self.cut += 1
@@ -173,16 +173,16 @@ class Done:
                     self.first_cut.append(self.lines)
 
     def cut_lines(self) -> str:
-        """Says how many lines were cut, and which."""
-        named = ", ".join(f"{number:,}" for number in self.first_cut)
+        """Returns a summary of the lines that were cut."""
+        numbers = ", ".join(f"{number:,}" for number in self.first_cut)
         more = " and others" if self.cut > len(self.first_cut) else ""
-        return f"{self.cut:,} of {self.lines:,} lines (number {named}{more})"
+        return f"{self.cut:,} of {self.lines:,} lines (number {numbers}{more})"
 
 
 def translate_windows(
     translator: Translator | Parser | TermTranslator,
     lines: Iterable[str],
-    done: Done,
+    state: TranslationState,
     *,
     batch_size: int,
     window: int,
@@ -191,74 +191,81 @@ def translate_windows(
     prefixes: Iterable[str] | None = None,
     align: Align | None = None,
 ) -> Iterator[str]:
-    """Translates a text from where it was left.
+    """Translates a text, or the rest of it.
 
     Args:
-        translator: or a parser, whose translations are trees.
-        lines: the whole text.
-        done: how far the translation is; updated before each window is yielded.
-        batch_size: sentences translated at once.
-        window: lines read at once, at most, and sorted by length.
-        record: spells the translation of a line.
-        progress: as in `Translator.translate_window`.
-        prefixes: how the translations of the whole text begin; None: as they like.
-        align: aligns the words of each line and its translation, if asked for.
+        translator: Translator, or parser, whose translations are trees.
+        lines: Whole text.
+        state: Progress of the translation, which starts after `state.lines` lines; it
+            is updated before each window is yielded.
+        batch_size: Number of sentences per batch.
+        window: Maximum number of lines that are read, and sorted by length, at once.
+        record: Function that formats the translation of a line.
+        progress: As in `Translator.translate_window`.
+        prefixes: Prefixes of all translations; None for no prefixes.
+        align: Function that aligns words; None for no alignment.
 
     Yields:
-        The records of each window, the same wherever the translation was left.
+        The formatted translations of each window. They do not depend on where the
+        translation was interrupted.
 
     Raises:
-        UserError: there are fewer prefixes than lines, or more.
+        UserError: The numbers of prefixes and lines differ.
     """
-    begun = None if prefixes is None else itertools.islice(prefixes, done.lines, None)
-    for part in windows(itertools.islice(lines, done.lines, None), window):
-        beginnings = None if begun is None else list(itertools.islice(begun, len(part)))
-        if beginnings is not None and len(beginnings) < len(part):
+    rest = None if prefixes is None else itertools.islice(prefixes, state.lines, None)
+    for part in windows(itertools.islice(lines, state.lines, None), window):
+        part_prefixes = (
+            None if rest is None else list(itertools.islice(rest, len(part)))
+        )
+        if part_prefixes is not None and len(part_prefixes) < len(part):
             raise UserError(
-                f"--prefix_file ends after line {done.lines + len(beginnings):,}, the "
-                "input goes on; give a line, empty or not, for every line"
+                f"--prefix_file has only {state.lines + len(part_prefixes):,} lines, "
+                "fewer than the input; give one prefix (possibly empty) per line"
             )
-        found = translator.translate_window(part, batch_size, progress, beginnings)
+        translations = translator.translate_window(
+            part, batch_size, progress, part_prefixes
+        )
         if align is not None:
-            alignments = align(part, [each.text for each in found])
-            found = [
+            alignments = align(part, [each.text for each in translations])
+            translations = [
                 each._replace(alignment=line)
-                for each, line in zip(found, alignments, strict=True)
+                for each, line in zip(translations, alignments, strict=True)
             ]
-        text = "".join(record(n, each) for n, each in enumerate(found, done.lines))
-        done.add(found)
+        numbered = enumerate(translations, state.lines)
+        text = "".join(record(n, translation) for n, translation in numbered)
+        state.add(translations)
         yield text
-    if begun is not None and next(begun, None) is not None:
+    if rest is not None and next(rest, None) is not None:
         raise UserError(
-            f"--prefix_file goes on after line {done.lines:,}, where the input ends; "
-            "give a line, empty or not, for every line"
+            f"--prefix_file has more lines than the input, which has {state.lines:,}; "
+            "give one prefix (possibly empty) per line"
         )
 
 
-def text_record(number: int, found: Translation) -> str:
-    """Spells a translation as its text, with `|||` and its alignment if it has one.
+def text_record(number: int, translation: Translation) -> str:
+    """Formats a translation as text, followed by `|||` and its alignment, if any.
 
-    Marian writes the same.
+    Marian writes the same format.
     """
-    if found.alignment is None:
-        return f"{found.text}\n"
-    return f"{found.text} ||| {found.alignment}\n"
+    if translation.alignment is None:
+        return f"{translation.text}\n"
+    return f"{translation.text} ||| {translation.alignment}\n"
 
 
-def scored_record(number: int, found: Translation) -> str:
-    """Spells a translation as its score, a tab and its text."""
-    return f"{found.score:.6f}\t{text_record(number, found)}"
+def scored_record(number: int, translation: Translation) -> str:
+    """Formats a translation as score, tab and text."""
+    return f"{translation.score:.6f}\t{text_record(number, translation)}"
 
 
-def nbest_record(number: int, found: Translation) -> str:
-    """Spells a list of hypotheses in the format of Moses (manual, "n-best lists").
+def nbest_record(number: int, translation: Translation) -> str:
+    """Formats the hypotheses of a line as an n-best list of Moses (see its manual).
 
-    A line has the number of the input's line, from 0; the text, which may hold `|||`
-    itself; the features, here the log probability; the score.
+    Each output line contains the number of the input line, from 0; the text, which may
+    itself contain `|||`; the features (the log probability); and the score.
     """
-    best = ScoredText(found.text, found.score, found.tokens, found.log_prob)
+    best = ScoredText(*translation[:4])
     return "".join(
         f"{number} ||| {each.text} ||| LogProb= {each.log_prob:.6f} "
         f"||| {each.score:.6f}\n"
-        for each in (best, *found.others)
+        for each in (best, *translation.others)
     )

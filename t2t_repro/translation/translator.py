@@ -1,7 +1,7 @@
-"""Text to text: tokenizer, model and search.
+"""Translation from text to text: tokenizer, model and search.
 
-The same object translates for `translate`, `evaluate`, the validation during training
-and the exported SavedModel: what is scored is what is served.
+The same class translates in `translate`, in `evaluate`, in the validation during
+training and in the exported SavedModel, so that their outputs are the same.
 """
 
 import hashlib
@@ -24,17 +24,17 @@ from t2t_repro.tokenizers.word_joins import word_joins
 from t2t_repro.translation.parallel_batches import batches_at_once, rows_at_once
 
 MAX_INPUT_LENGTH = 512
-# No line is read further: a tokenizer's memory grows with its text. At 128 characters
-# a subword this is MAX_INPUT_LENGTH subwords.
+# Maximum number of characters of a line that are read, which limits the memory of the
+# tokenizer. It equals MAX_INPUT_LENGTH subwords of 128 characters.
 MOST_CHARACTERS = 65_536
-# A window of longer lines than people write has fewer of them.
+# Maximum size of a window, which limits memory if lines are very long.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
-_RANKS = (2, 2, 3)  # Of ids, prefixes and terms.
+_RANKS = (2, 2, 3)  # Ranks of inputs, prefixes and terms.
 
 
 class ScoredText(NamedTuple):
-    """One of the translations of a sentence; the fields are `Translation`'s."""
+    """One of several translations of a sentence; the fields are as in `Translation`."""
 
     text: str
     score: float
@@ -43,16 +43,16 @@ class ScoredText(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """One sentence's translation.
+    """Translation of a sentence.
 
     Attributes:
-        text: the best that was found, or the first drawn.
-        score: its log probability over the length penalty; 0 for an empty line.
-        tokens: its subwords, EOS included.
-        log_prob: natural logarithm.
-        cut: whether the source was longer than the translator reads.
-        others: the next best, or the next drawn, up to the search's `nbest` in all.
-        alignment: of its words with the source's, in Pharaoh format, if asked for.
+        text: Best hypothesis, or the first sample.
+        score: Log probability divided by the length penalty; 0 for a blank line.
+        tokens: Number of subwords, EOS included.
+        log_prob: Log probability in nats.
+        cut: Whether the source was cut to the maximum input length.
+        others: Next best hypotheses, or further samples: at most `nbest - 1` of them.
+        alignment: Word alignment in Pharaoh format; None unless requested.
     """
 
     text: str
@@ -65,15 +65,15 @@ class Translation(NamedTuple):
 
 
 class Translator(tf.Module):
-    """Translates batches of raw strings.
+    """Translates batches of strings.
 
     Args:
-        model: already built; or several models, which translate as one (see
-            `EnsembleDecoder`).
-        tokenizer: their vocabulary.
-        search: how translations are found.
-        max_input_length: longer inputs are cut to as many subwords, EOS included.
-        for_one: searches batches of one sentence, with the same models and `search`.
+        model: Built model, or the models of an ensemble (see `EnsembleDecoder`).
+        tokenizer: Tokenizer of the models.
+        search: Settings of the search.
+        max_input_length: Number of subwords to which inputs are cut, EOS included.
+        for_one: Compiled search for batches of one sentence, with the same models and
+            settings.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class Translator(tf.Module):
         self._for_one = for_one
 
     def fingerprint(self) -> str:
-        """Identifies the weights and the vocabulary: SHA-256 in hexadecimal."""
+        """Returns the SHA-256 of the weights and the vocabulary in hexadecimal."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for variable in self.model_variables:
-            # As bytes: hashlib knows no bfloat16.
+            # Viewed as bytes, because hashlib does not support bfloat16 arrays.
             digest.update(np.ascontiguousarray(variable.numpy()).view(np.uint8).data)
         return digest.hexdigest()
 
@@ -111,33 +111,33 @@ class Translator(tf.Module):
         prefixes: tf.Tensor | None = None,
         terms: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the translations of encoded sentences.
+        """Translates encoded sentences.
 
         Args:
             inputs: int32 (batch, source), ending in EOS, 0-padded.
-            prefixes: int32 (batch, prefix), 0-padded, the beginning of each
-                translation; part of the hypothesis and of its score.
-            terms: int32 (batch, terms, length), 0-padded, what each translation must
-                contain, as `encode_terms` returns them; not together with prefixes.
+            prefixes: int32 (batch, prefix), 0-padded: first tokens of each
+                translation, included in the hypothesis and its score.
+            terms: int32 (batch, terms, length), 0-padded: terms that each translation
+                must contain, from `encode_terms`. Cannot be combined with prefixes.
 
         Returns:
             ids, int32 (batch, hypotheses, target), 0-padded after EOS, and scores,
             float32 (batch, hypotheses); see `BeamSearchResult`.
         """
-        given = (inputs, prefixes, terms)
+        arguments = (inputs, prefixes, terms)
         types = (
             None if each is None else tf.TensorSpec([None] * rank, tf.int32)
-            for each, rank in zip(given, _RANKS, strict=True)
+            for each, rank in zip(arguments, _RANKS, strict=True)
         )
         search = self._search.get_concrete_function(*types)
-        arrays = (each for each in given if each is not None)
+        arrays = (each for each in arguments if each is not None)
         return search(*(tf.convert_to_tensor(each, tf.int32) for each in arrays))
 
     @tf.function(autograph=False)
     def _search(
         self, inputs: tf.Tensor, prefixes: tf.Tensor | None, terms: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`; traced once for each choice of arguments."""
+        """Implements `translate_ids`; traced once per combination of arguments."""
         constraint = None
         if terms is not None:
             joins = word_joins(self.tokenizer.target, self._decoder.vocab_size)
@@ -148,36 +148,36 @@ class Translator(tf.Module):
         return result.ids, result.scores
 
     def encode(self, text: tf.Tensor) -> tf.Tensor:
-        """Encodes sentences, string (batch,), as `translate_ids` takes them."""
+        """Encodes sentences, string (batch,), as inputs of `translate_ids`."""
         return cut_rows(self.tokenizer.encode(text), self.max_input_length).to_tensor()
 
     def _encode_prefixes(self, prefixes: Sequence[str]) -> tf.Tensor:
-        """Encodes how translations begin: int32 (batch, prefix), 0-padded."""
+        """Encodes prefixes of translations: int32 (batch, prefix), 0-padded."""
         ids = self.tokenizer.target.encode(tf.constant(prefixes))
         return ids[:, :-1][:, :MAX_INPUT_LENGTH].to_tensor()
 
     def encode_terms(self, terms: tf.Tensor) -> tf.Tensor:
-        """Encodes terms, string (batch, terms), "" for none.
+        """Encodes terms, string (batch, terms), padded with "".
 
         Returns:
-            int32 (batch, terms, length), 0-padded.
+            Ids, int32 (batch, terms, length), 0-padded.
         """
         rows, count = tf.unstack(tf.shape(terms))
         ids = self.tokenizer.target.encode(tf.reshape(terms, [-1]))[:, :-1].to_tensor()
-        # (batch * terms, length) -> (batch, terms, length), of at least one symbol.
+        # (batch * terms, length) -> (batch, terms, length), with length at least 1.
         ids = tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]])
         return tf.reshape(ids, [rows, count, tf.shape(ids)[1]])
 
     def _encode_terms(self, terms: Sequence[Sequence[str]]) -> tf.Tensor:
-        """Encodes the terms of each sentence, of which there may be none."""
+        """Encodes lists of terms, which may be empty: int32 (batch, terms, length)."""
         most = max([1, *map(len, terms)])
         return self.encode_terms(
             tf.constant([[*row, *[""] * (most - len(row))] for row in terms])
         )
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
-        """Decodes translations, int32 (batch, target): string (batch,), a line each."""
-        # A line break that a model spells would shift every line that follows.
+        """Decodes translations, int32 (batch, target), to string (batch,)."""
+        # A line break in the output would shift all following lines of a file.
         text = self.tokenizer.target.decode(ids)
         return tf.strings.regex_replace(text, r"[\r\n]", " ")
 
@@ -187,9 +187,9 @@ class Translator(tf.Module):
         prefixes: Iterable[tf.Tensor] | None = None,
         terms: Iterable[tf.Tensor] | None = None,
     ) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """Yields what `translate_ids` returns for each batch.
+        """Yields the result of `translate_ids` for each batch.
 
-        On a CPU several batches are searched at once (see `parallel_batches`).
+        On a CPU several batches are translated in parallel (see `parallel_batches`).
         """
         optional = (
             repeat(None) if each is None else each for each in (prefixes, terms)
@@ -200,10 +200,14 @@ class Translator(tf.Module):
     def _translate_batch(
         self, inputs: tf.Tensor, *constraints: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does as `translate_ids`, by the search for one sentence if that can."""
-        alone = self._for_one
-        if alone is not None and constraints == (None, None) and alone.is_for(inputs):
-            return alone(inputs)
+        """Translates a batch with the compiled search if possible."""
+        compiled = self._for_one
+        if (
+            compiled is not None
+            and constraints == (None, None)
+            and compiled.is_for(inputs)
+        ):
+            return compiled(inputs)
         return self.translate_ids(inputs, *constraints)
 
     def translate_lines(
@@ -213,9 +217,9 @@ class Translator(tf.Module):
         window: int = 4096,
         progress: Callable[[int, int], object] | None = None,
     ) -> Iterator[Translation]:
-        """Translates lines in order, at most `window` of them in memory.
+        """Translates lines in order, with at most `window` lines in memory.
 
-        The rest is as in `translate_window`.
+        The other arguments are as in `translate_window`.
         """
         for part in windows(lines, window):
             yield from self.translate_window(part, batch_size, progress)
@@ -231,15 +235,16 @@ class Translator(tf.Module):
         """Translates a list of lines, the longest first.
 
         Args:
-            lines: sentences, without line ends.
-            batch_size: sentences translated at once, at most.
-            progress: called after each batch with the number of lines translated
-                since the last call, and of subwords of their translations.
-            prefixes: how each translation begins; None: as it likes.
-            terms: what each translation must hold; not together with prefixes.
+            lines: Sentences, without line ends.
+            batch_size: Maximum number of sentences per batch.
+            progress: Callback after each batch; its arguments are the numbers of lines
+                and of target subwords translated since the last call.
+            prefixes: Prefix of each translation; None for no prefixes.
+            terms: Terms that each translation must contain. Cannot be combined with
+                prefixes.
 
         Returns:
-            One translation per line, in their order; blank lines stay empty.
+            One translation per line, in order; an empty text for a blank line.
         """
         if not lines:
             return []
@@ -249,7 +254,7 @@ class Translator(tf.Module):
         ids = self.tokenizer.encode(tf.constant(texts))
         lengths = ids.row_lengths().numpy()
         ids = cut_rows(ids, self.max_input_length)
-        done = [
+        translations = [
             Translation("", 0.0, 0, 0.0, len(line) > MOST_CHARACTERS) for line in lines
         ]
         groups = self._groups(texts, lengths, batch_size)
@@ -257,48 +262,48 @@ class Translator(tf.Module):
             progress(len(lines) - sum(map(len, groups)), 0)
         inputs = (tf.gather(ids, group).to_tensor() for group in groups)
 
-        def of_each_group(
-            encode: Callable[[list[Any]], tf.Tensor], given: Sequence[Any] | None
+        def encode_groups(
+            encode: Callable[[list[Any]], tf.Tensor], values: Sequence[Any] | None
         ) -> Iterator[tf.Tensor] | None:
-            if given is None:
+            if values is None:
                 return None
-            return (encode([given[n] for n in group]) for group in groups)
+            return (encode([values[n] for n in group]) for group in groups)
 
         batches = self.translate_batches(
             inputs,
-            of_each_group(self._encode_prefixes, prefixes),
-            of_each_group(self._encode_terms, terms),
+            encode_groups(self._encode_prefixes, prefixes),
+            encode_groups(self._encode_terms, terms),
         )
-        for places, result in zip(groups, batches, strict=True):
+        for group, result in zip(groups, batches, strict=True):
             tokens = 0
-            for n, (best, *others) in zip(places, self._read(*result), strict=True):
-                cut = done[n].cut or bool(lengths[n] > self.max_input_length)
-                done[n] = Translation(*best, cut=cut, others=tuple(others))
+            for n, (best, *others) in zip(group, self._read(*result), strict=True):
+                cut = translations[n].cut or bool(lengths[n] > self.max_input_length)
+                translations[n] = Translation(*best, cut=cut, others=tuple(others))
                 tokens += best.tokens
             if progress is not None:
-                progress(len(places), tokens)
-        return done
+                progress(len(group), tokens)
+        return translations
 
     def _groups(
         self, texts: Sequence[str], lengths: np.ndarray, batch_size: int
     ) -> list[list[int]]:
-        """Returns the numbers of the texts of each batch; blank ones are in none.
+        """Returns the indices of the texts of each batch, without blank texts.
 
-        tensor2tensor sorts by words, and its batches have `batch_size` sentences, which
-        matters where a translation depends on its batch
-        (utils/decoding.py:_get_sorted_inputs).
+        With `tensor2tensor_rules` a translation depends on its batch. Texts are then
+        sorted by number of words and every batch has `batch_size` sentences, as in
+        tensor2tensor (utils/decoding.py:_get_sorted_inputs).
         """
         if self.search.tensor2tensor_rules:
             lengths = np.array([len(text.split()) for text in texts])
         order = np.argsort(-lengths, kind="stable").tolist()
-        full = [n for n in order if texts[n].strip()]
+        indices = [n for n in order if texts[n].strip()]
         size = batch_size
         if not self.search.tensor2tensor_rules:
-            size = rows_at_once(len(full), batch_size)
-        return [full[n : n + size] for n in range(0, len(full), size)]
+            size = rows_at_once(len(indices), batch_size)
+        return [indices[n : n + size] for n in range(0, len(indices), size)]
 
     def _read(self, ids: tf.Tensor, scores: tf.Tensor) -> list[list[ScoredText]]:
-        """Returns the `nbest` hypotheses of each sentence, or as many as there are."""
+        """Returns the hypotheses of each sentence, at most `nbest`."""
         nbest = self.search.nbest
         ids = ids[:, :nbest]
         batch, nbest, length = ids.shape
@@ -316,7 +321,7 @@ class Translator(tf.Module):
             [
                 ScoredText(text.decode(), float(score), int(length), float(log_prob))
                 for text, score, length, log_prob in zip(*row, strict=True)
-                if length  # A place without a hypothesis is all padding.
+                if length  # A missing hypothesis contains only padding.
             ]
             for row in rows
         ]
@@ -324,25 +329,26 @@ class Translator(tf.Module):
     def _log_probs(
         self, scores: np.ndarray, ids: np.ndarray, tokens: np.ndarray
     ) -> np.ndarray:
-        """Returns the log probabilities of scores, (batch, nbest)."""
-        found = self.search.scoring.log_prob(scores, tokens)
-        if self.search.tensor2tensor_rules:  # What did not end keeps its own.
-            return np.where((ids == EOS_ID).any(axis=2), found, scores)
-        return found
+        """Returns the log probabilities of scores, float32 (batch, nbest)."""
+        log_probs = self.search.scoring.log_prob(scores, tokens)
+        if self.search.tensor2tensor_rules:
+            # The scores of unfinished hypotheses are not divided by the penalty.
+            return np.where((ids == EOS_ID).any(axis=2), log_probs, scores)
+        return log_probs
 
 
 def windows(lines: Iterable[str], most_lines: int) -> Iterator[list[str]]:
-    """Cuts a stream of lines into lists of `most_lines`, fewer if they are long.
+    """Splits a stream of lines into lists of `most_lines`, or fewer if lines are long.
 
-    A list depends on the lines after the one before alone.
+    Each list depends only on the lines after the previous list.
     """
-    waiting: list[str] = []
+    window: list[str] = []
     characters = 0
     for line in lines:
-        waiting.append(line)
+        window.append(line)
         characters += len(line)
-        if len(waiting) == most_lines or characters >= _MOST_WINDOW_CHARACTERS:
-            yield waiting
-            waiting, characters = [], 0
-    if waiting:
-        yield waiting
+        if len(window) == most_lines or characters >= _MOST_WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window

@@ -1,4 +1,4 @@
-"""The commands' shared manners: flags, errors, exit codes, results."""
+"""Tests of the common code of commands: flags, errors, exit statuses, results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def parser() -> cli.ArgumentParser:
-    made = cli.ArgumentParser("Does nothing.")
-    made.add_argument("--model_dir", required=True, help="folder of the model")
-    made.add_argument("--beam_size", type=int, default=4, help="hypotheses")
-    return made
+    parser = cli.ArgumentParser("Does nothing.")
+    parser.add_argument("--model_dir", required=True, help="model directory")
+    parser.add_argument("--beam_size", type=int, default=4, help="hypotheses")
+    return parser
 
 
 def status_of(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple:
-    """Runs a command that raises `error`; returns its status and its output."""
+    """Runs a command that raises `error`; returns its status and error output."""
 
     def main(argv: Sequence[str] | None) -> None:
         raise error
@@ -49,7 +49,7 @@ def run_python(code: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_misspelt_flag_names_the_nearest_even_when_another_is_missing(capsys):
+def test_suggests_a_similar_flag_before_reporting_missing_flags(capsys):
     with pytest.raises(SystemExit) as stopped:
         parser().parse_args(["--modeldir", "m"])
     assert stopped.value.code == 2
@@ -67,7 +67,7 @@ def test_a_misspelt_flag_names_the_nearest_even_when_another_is_missing(capsys):
         (["--model_dir", "m", "stray"], "unrecognized arguments: stray"),
     ],
 )
-def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
+def test_bad_arguments_are_one_line_errors(arguments, words, capsys):
     with pytest.raises(SystemExit) as stopped:
         parser().parse_args(arguments)
     assert stopped.value.code == 2
@@ -84,23 +84,24 @@ def test_bad_arguments_are_refused_in_one_line(arguments, words, capsys):
         ("--alpha", {"0": 0.0, "0.6": 0.6}, ("-0.1", "nan", "inf", "x", "10.1")),
     ],
 )
-def test_numbers_out_of_range_are_refused_at_the_door(flag, good, bad, capsys):
-    made = parser_of_decoding()
+def test_rejects_numbers_out_of_range(flag, good, bad, capsys):
+    parser = decoding_parser()
     for text, value in good.items():
-        assert vars(made.parse_args(["--model_dir=m", flag, text]))[flag[2:]] == value
+        args = parser.parse_args(["--model_dir=m", flag, text])
+        assert vars(args)[flag[2:]] == value
     for text in bad:
         with pytest.raises(SystemExit) as stopped:
-            made.parse_args(["--model_dir=m", f"{flag}={text}"])
+            parser.parse_args(["--model_dir=m", f"{flag}={text}"])
         assert stopped.value.code == 2
         error = capsys.readouterr().err
         assert error.startswith(f"error: argument {flag}: must be a ")
         assert error.count("\n") == 1
 
 
-def parser_of_decoding() -> cli.ArgumentParser:
-    made = cli.ArgumentParser("Translates nothing.")
-    model_flags.add_decoding_flags(made)
-    return made
+def decoding_parser() -> cli.ArgumentParser:
+    parser = cli.ArgumentParser("Translates nothing.")
+    model_flags.add_decoding_flags(parser)
+    return parser
 
 
 def test_good_arguments_are_parsed():
@@ -108,7 +109,7 @@ def test_good_arguments_are_parsed():
     assert (args.model_dir, args.beam_size, args.json) == ("m", 2, True)
 
 
-def test_help_shows_each_default_that_says_something(capsys):
+def test_help_shows_only_informative_defaults(capsys):
     with pytest.raises(SystemExit) as stopped:
         parser().parse_args(["--help"])
     assert stopped.value.code == 0
@@ -147,12 +148,12 @@ def test_a_full_disk_under_tensorflow_names_the_file(capsys):
     assert error.startswith("error: no space left on device: /m/ckpt;")
 
 
-def test_a_file_that_the_system_refuses_is_one_line(capsys):
+def test_an_inaccessible_file_is_one_line(capsys):
     refused = PermissionError(errno.EACCES, "Permission denied", "/m")
     assert status_of(refused, capsys) == (2, "error: /m: Permission denied.\n")
 
 
-def test_a_fault_of_the_program_keeps_its_traceback():
+def test_a_bug_keeps_its_traceback():
     def main(argv: Sequence[str] | None) -> None:
         raise ValueError("a fault")
 
@@ -179,11 +180,11 @@ def test_output_is_utf8_in_any_locale():
     code = (
         "from t2t_repro.command_line import cli; cli.run(lambda argv: print('zwölf €'))"
     )
-    done = run_python(code, env={"PYTHONIOENCODING": "latin-1"})
-    assert (done.returncode, done.stdout) == (0, "zwölf €\n")
+    result = run_python(code, env={"PYTHONIOENCODING": "latin-1"})
+    assert (result.returncode, result.stdout) == (0, "zwölf €\n")
 
 
-def test_the_name_of_a_file_need_not_be_utf8():
+def test_file_names_may_be_invalid_utf8():
     code = (
         "import os; from t2t_repro.command_line import cli\n"
         "from t2t_repro.system.errors import UserError\n"
@@ -192,14 +193,14 @@ def test_the_name_of_a_file_need_not_be_utf8():
         "    print(name); raise UserError(name + ' does not exist.')\n"
         "cli.run(main)"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
-    assert (done.returncode, done.stdout) == (2, b"z\xff\n")
-    assert done.stderr == b"error: z\\udcff does not exist.\n"
+    assert (result.returncode, result.stdout) == (2, b"z\xff\n")
+    assert result.stderr == b"error: z\\udcff does not exist.\n"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_streams_may_be_closed(closed, out, err, status):
         "import sys; from t2t_repro.command_line import cli\n"
         "cli.run(lambda argv: print(repr(sys.stdin.read())))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
         capture_output=True,
         stdin=subprocess.DEVNULL,
@@ -223,12 +224,12 @@ def test_streams_may_be_closed(closed, out, err, status):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
-    assert (done.returncode, done.stdout) == (status, out)
-    assert done.stderr.startswith(err)
-    assert done.stderr.count("\n") == bool(err)
+    assert (result.returncode, result.stdout) == (status, out)
+    assert result.stderr.startswith(err)
+    assert result.stderr.count("\n") == bool(err)
 
 
-def test_a_reader_that_went_away_ends_the_command_silently():
+def test_a_closed_pipe_ends_the_command_silently():
     code = (
         "import os; from t2t_repro.command_line import cli\n"
         "def main(argv):\n"
@@ -236,21 +237,21 @@ def test_a_reader_that_went_away_ends_the_command_silently():
         "    print('text')\n"
         "cli.run(main)"
     )
-    done = run_python(code)
-    assert (done.returncode, done.stderr) == (141, "")
+    result = run_python(code)
+    assert (result.returncode, result.stderr) == (141, "")
 
 
-def test_the_package_imports_no_tensorflow_before_it_is_asked_to():
+def test_cli_does_not_import_tensorflow():
     code = "import sys, t2t_repro.command_line.cli; print('tensorflow' in sys.modules)"
     assert run_python(code).stdout == "False\n"
 
 
 @pytest.mark.medium
-def test_tensorflow_starts_without_a_word():
+def test_tensorflow_starts_without_messages():
     code = (
         "import sys; from t2t_repro.command_line import cli\n"
         "cli.start_tensorflow()\n"
         "print('tensorflow' in sys.modules); print('still here', file=sys.stderr)"
     )
-    done = run_python(code)
-    assert (done.stdout, done.stderr) == ("True\n", "still here\n")
+    result = run_python(code)
+    assert (result.stdout, result.stderr) == ("True\n", "still here\n")

@@ -1,4 +1,4 @@
-"""The precision that flags choose, without a change to the flags."""
+"""Tests of the flags of the model and its precision."""
 
 import pytest
 
@@ -17,13 +17,15 @@ def parsed(*arguments):
     ("reason", "expected"),
     [(None, ("int8", "text")), ("no VNNI", ("float32", None))],
 )
-def test_int8_falls_back_to_float32_with_a_line(monkeypatch, capsys, reason, expected):
+def test_int8_falls_back_to_float32_with_a_message(
+    monkeypatch, capsys, reason, expected
+):
     monkeypatch.setattr(int8_matmul, "unsupported_reason", lambda: reason)
     args = parsed("--precision=int8", "--calibration_file=text")
     before = dict(vars(args))
     assert model_flags.precision_of(args) == expected
     assert vars(args) == before
-    lines = "--precision int8: no VNNI; float32 is used\n" if reason else ""
+    lines = "--precision int8: no VNNI; using float32\n" if reason else ""
     assert capsys.readouterr().err == lines
 
 

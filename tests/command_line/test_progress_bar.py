@@ -1,4 +1,4 @@
-"""The progress of a translation: a bar on a terminal, lines in a log."""
+"""Tests of the progress bar on a terminal and in a log file."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from t2t_repro.command_line import progress_bar
 
 
 class Terminal(io.StringIO):
-    """Keeps what is drawn."""
+    """A terminal that records its output."""
 
     def isatty(self):
         return True
@@ -25,7 +25,7 @@ def shown(monkeypatch, stream, *, total=200, shown=True):
     return stream.getvalue()
 
 
-def test_a_terminal_shows_lines_speed_and_the_time_left(monkeypatch):
+def test_a_terminal_shows_lines_speed_and_remaining_time(monkeypatch):
     text = shown(monkeypatch, Terminal())
     last = text.rstrip().split("\r")[-1]
     assert last.startswith(" 88%")
@@ -35,17 +35,17 @@ def test_a_terminal_shows_lines_speed_and_the_time_left(monkeypatch):
     assert text.endswith("\n")
 
 
-def test_without_a_total_no_time_is_promised(monkeypatch):
+def test_without_a_total_shows_no_remaining_time(monkeypatch):
     text = shown(monkeypatch, Terminal(), total=None)
     assert "175 lines [" in text
     assert "<" not in text
 
 
-def test_short_work_leaves_no_line_in_a_log(monkeypatch):
+def test_short_runs_write_no_lines_to_a_log(monkeypatch):
     assert shown(monkeypatch, io.StringIO()) == ""
 
 
-def test_long_work_leaves_lines_in_a_log(monkeypatch):
+def test_long_runs_write_lines_to_a_log(monkeypatch):
     monkeypatch.setattr(progress_bar, "_LOG_SECONDS", 0.0)
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert len(lines) >= 2

@@ -1,4 +1,4 @@
-"""Which searches `translate` compiles by itself."""
+"""Tests of the searches that `translate` compiles by default."""
 
 from argparse import Namespace
 
@@ -20,14 +20,14 @@ PLAIN = {
 NARROW = hparams.load("small")
 
 
-def chosen(lines=2_000, model=NARROW, **flags):
+def compiles(lines=2_000, model=NARROW, **flags):
     args = Namespace(**PLAIN | flags)
     return translate_flags.compiles_search(args, lines, model)
 
 
-def test_many_lines_of_a_narrow_model_one_at_a_time_are_compiled(capsys):
-    assert chosen()
-    assert capsys.readouterr().err.startswith("2,000 lines one at a time: their search")
+def test_compiles_many_batches_of_one_line_for_a_narrow_model(capsys):
+    assert compiles()
+    assert capsys.readouterr().err.startswith("compiling the search for 2,000 lines")
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,16 @@ def test_many_lines_of_a_narrow_model_one_at_a_time_are_compiled(capsys):
     ],
     ids=str,
 )
-def test_others_are_not_and_nothing_is_said(different, capsys):
-    assert not chosen(**different)
+def test_does_not_compile_other_searches(different, capsys):
+    assert not compiles(**different)
     assert capsys.readouterr().err == ""
 
 
-def test_without_the_optimized_implementations_none_is():
+def test_does_not_compile_without_optimized_implementations():
     fast.uninstall()
-    assert not chosen()
+    assert not compiles()
 
 
-def test_what_was_asked_for_is_done_without_a_word(capsys):
-    assert chosen(lines=None, model=hparams.load("base"), xla=True)
+def test_xla_flag_compiles_without_a_message(capsys):
+    assert compiles(lines=None, model=hparams.load("base"), xla=True)
     assert capsys.readouterr().err == ""

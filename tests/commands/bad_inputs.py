@@ -1,4 +1,4 @@
-"""The table of mistakes (bad_inputs.txt), and the files that they are about."""
+"""Table of mistakes (bad_inputs.txt), and the files and changes that it names."""
 
 from __future__ import annotations
 
@@ -23,78 +23,85 @@ FLAGS = {
 
 @dataclass(frozen=True)
 class World:
-    """A folder in which a command is run.
+    """Folders of a test.
 
     Attributes:
-        root: holds `data`, `model` and `tiny_files.yaml` of a trained model, and
-            `odd`, files that are not what they should be.
+        root: Folder with `data`, `model` and `tiny_files.yaml` of a trained model, and
+            invalid files in `odd`.
     """
 
     root: Path
 
     @property
     def data(self) -> Path:
-        """The text files, and what was encoded of them."""
+        """Data directory: text files and encoded shards."""
         return self.root / "data"
 
     @property
     def model(self) -> Path:
-        """The model directory."""
+        """Model directory."""
         return self.root / "model"
 
     @property
     def odd(self) -> Path:
-        """Files that are not what they should be."""
+        """Folder of invalid files."""
         return self.root / "odd"
 
     @property
     def here(self) -> Path:
-        """Where commands leave what is not told to go elsewhere: nothing."""
+        """Working directory of the commands, which must stay empty."""
         return self.root / "here"
 
     def filled(self, text: str) -> str:
-        """Puts the folders in their places."""
+        """Returns the text with the names of folders replaced by their paths."""
         names = {"data": self.data, "model": self.model, "odd": self.odd}
         return text.format(set=self.root / "tiny_files.yaml", **names)
 
 
 @dataclass(frozen=True)
 class Bad:
-    """A row of the table."""
+    """A row of the table.
+
+    Attributes:
+        command: Name of the command.
+        flags: Flags, with names in braces.
+        words: Part of the error message.
+        change: Name of a change in `CHANGES`, or "".
+    """
 
     command: str
     flags: str
     words: str
-    spoilt: str = ""
+    change: str = ""
 
     def arguments(self, world: World) -> list[str]:
-        """Returns the flags with the folders in their places."""
+        """Returns the flags with the names in braces replaced."""
         text = self.flags
         for name, flags in FLAGS.items():
             text = text.replace(f"{{{name}}}", flags)
         return shlex.split(world.filled(text))
 
     def stdin(self, world: World) -> bytes:
-        """Returns what is on standard input."""
-        if self.spoilt == "standard input is latin":
+        """Returns the contents of standard input."""
+        if self.change == "standard input is latin":
             return (world.odd / "latin.en").read_bytes()
         return b"one\n"
 
-    def spoil(self, world: World) -> None:
-        """Changes what the mistake is about."""
-        if self.spoilt and self.spoilt != "standard input is latin":
-            SPOILS[self.spoilt](world)
+    def apply_change(self, world: World) -> None:
+        """Applies the change to the files."""
+        if self.change and self.change != "standard input is latin":
+            CHANGES[self.change](world)
 
 
 def table() -> list[Bad]:
-    """Reads the rows."""
+    """Returns the rows of the table."""
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     rows = (line for line in lines if line and not line.startswith("#"))
     return [Bad(*(part.strip() for part in row.split(" | "))) for row in rows]
 
 
 def write_odd_files(folder: Path) -> None:
-    """Writes files that are not what they should be."""
+    """Writes invalid files, and valid ones to compare with them."""
     texts = {
         "good.en": b"one two\nthree\n",
         "good.de": b"eins zwei\ndrei\n",
@@ -130,21 +137,21 @@ def write_odd_files(folder: Path) -> None:
     np.savez(folder / "kept" / "array.npz", x=np.zeros(3))
 
 
-Spoil = Callable[[World], object]
+Change = Callable[[World], object]
 
 
-def _text(name: str, change: Callable[[bytes], bytes]) -> Spoil:
-    """Changes a text file of which nothing was encoded yet."""
+def _text(name: str, change: Callable[[bytes], bytes]) -> Change:
+    """Returns a change that edits a text file and removes the encoded shards."""
 
-    def spoil(world: World) -> None:
+    def apply(world: World) -> None:
         path = world.data / name
         path.write_bytes(change(path.read_bytes()))
         shutil.rmtree(world.data / "encoded")
 
-    return spoil
+    return apply
 
 
-def _second_line(name: str, line: bytes) -> Spoil:
+def _second_line(name: str, line: bytes) -> Change:
     def changed(text: bytes) -> bytes:
         lines = text.split(b"\n")
         return b"\n".join([lines[0], line, *lines[2:]])
@@ -170,32 +177,32 @@ def _cut_gz(world: World) -> None:
     path.unlink()
 
 
-def _removed(name: str) -> Spoil:
-    def spoil(world: World) -> None:
+def _removed(name: str) -> Change:
+    def apply(world: World) -> None:
         path = world.root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    return spoil
+    return apply
 
 
-def _altered(name: str) -> Spoil:
-    """Flips a bit in the middle of a file."""
+def _altered(name: str) -> Change:
+    """Returns a change that flips a bit in the middle of a file."""
 
-    def spoil(world: World) -> None:
+    def apply(world: World) -> None:
         path = world.root / name
         contents = bytearray(path.read_bytes())
         contents[len(contents) // 2] ^= 1
         path.write_bytes(contents)
 
-    return spoil
+    return apply
 
 
-def _replaced(name: str, text: str) -> Spoil:
+def _replaced(name: str, text: str) -> Change:
     return lambda world: (world.root / name).write_text(text, encoding="utf-8")
 
 
 def _outward_link(world: World) -> None:
-    """As a stranger may have packed it."""
+    """Replaces the log by a link to a file outside of the model directory."""
     log = world.model / "training_log.tsv"
     log.unlink()
     log.symlink_to(world.odd / "kept" / "notes.txt")
@@ -212,7 +219,7 @@ def _no_checkpoint_is_whole(world: World) -> None:
         path.unlink()
 
 
-SPOILS: dict[str, Spoil] = {
+CHANGES: dict[str, Change] = {
     "train.de is latin": _second_line("train.de", b"zw\xff"),
     "test.de is latin": _second_line("test.de", b"zw\xff"),
     "train.en has a NUL": _second_line("train.en", b"on\0e"),

@@ -1,4 +1,4 @@
-"""The command `average`: the mean of the last checkpoints."""
+"""Tests of the command `average`."""
 
 import json
 
@@ -14,24 +14,24 @@ def averaged_steps(folder):
     return meta["averaged_steps"]
 
 
-def test_it_averages_the_last_into_the_model_directory(trained_copy):
+def test_averages_the_last_checkpoints_in_the_model_directory(trained_copy):
     model_dir = trained_copy.model_dir
     arguments = ("--model_dir", str(model_dir), "--last", "1")
-    done = run_command.run("average", *arguments, "--json")
-    assert (done.status, done.err) == (0, "")
+    result = run_command.run("average", *arguments, "--json")
+    assert (result.status, result.err) == (0, "")
     checkpoint = str(model_dir / "averaged")
-    assert json.loads(done.out) == {"averaged_steps": [4], "checkpoint": checkpoint}
+    assert json.loads(result.out) == {"averaged_steps": [4], "checkpoint": checkpoint}
     assert averaged_steps(model_dir / "averaged") == [4]
 
 
-def test_it_writes_where_it_is_told(trained, tmp_path):
+def test_writes_to_the_output_directory(trained, tmp_path):
     output = tmp_path / "here"
     output.mkdir()
     arguments = ["--model_dir", str(trained.model_dir), "--output_dir", str(output)]
     for last, steps in (("2", [2, 4]), ("1", [4])):
-        done = run_command.run("average", *arguments, "--last", last)
+        result = run_command.run("average", *arguments, "--last", last)
         words = ", ".join(map(str, steps))
-        assert done == (
+        assert result == (
             0,
             f"averaged the checkpoints of steps {words} into {output}\n",
             "",
@@ -40,21 +40,21 @@ def test_it_writes_where_it_is_told(trained, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
-def test_it_deletes_nothing_that_is_no_checkpoint(trained, tmp_path):
+def test_replaces_only_checkpoints(trained, tmp_path):
     (tmp_path / "precious").write_text("text", encoding="utf-8")
     for output in (tmp_path, tmp_path / "precious", trained.model_dir):
-        done = run_command.run(
+        result = run_command.run(
             "average",
             *("--model_dir", str(trained.model_dir)),
             *("--last", "1", "--output_dir", str(output)),
         )
-        assert run_command.is_one_clear_line(done)
-        assert "is not a checkpoint, so it will not be replaced" in done.err
+        assert run_command.is_one_clear_line(result)
+        assert "is not a checkpoint, so it will not be replaced" in result.err
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "text"
 
 
-def test_too_many_are_refused(trained):
+def test_rejects_more_checkpoints_than_exist(trained):
     arguments = ("--model_dir", str(trained.model_dir), "--last", "3")
-    done = run_command.run("average", *arguments)
-    assert run_command.is_one_clear_line(done)
-    assert "--last 3 exceeds the number of checkpoints (2)" in done.err
+    result = run_command.run("average", *arguments)
+    assert run_command.is_one_clear_line(result)
+    assert "--last 3 exceeds the number of checkpoints (2)" in result.err

@@ -1,4 +1,4 @@
-"""Whatever a person gets wrong ends in one clear line, and nothing half-written."""
+"""Mistakes of users are one-line errors and leave no incomplete files."""
 
 import gc
 import json
@@ -30,13 +30,13 @@ def hparams(tmp_path):
 
 @pytest.fixture
 def world(trained, tmp_path, monkeypatch):
-    """A trained model with its data, and files that are not what they should be."""
-    world = made(trained, tmp_path / "world")
+    """Returns a trained model with its data and a folder of invalid files."""
+    world = make_world(trained, tmp_path / "world")
     monkeypatch.chdir(world.here)
     return world
 
 
-def made(trained, folder) -> World:
+def make_world(trained, folder) -> World:
     world = World(trained.copy_to(folder).folder)
     path = world.model / "model.json"
     values = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def made(trained, folder) -> World:
 
 
 def contents(folder):
-    """Returns every file with its bytes, every folder, and where links lead."""
+    """Returns all paths with the bytes of files and the targets of links."""
 
     def content(path):
         if path.is_symlink():
@@ -58,46 +58,44 @@ def contents(folder):
     return {str(path): content(path) for path in sorted(folder.rglob("*"))}
 
 
-def named(bad: Bad) -> str:
-    return f"{bad.command} {bad.flags} {bad.spoilt}"
+def row_id(bad: Bad) -> str:
+    return f"{bad.command} {bad.flags} {bad.change}"
 
 
 def check(bad: Bad, world: World, run) -> None:
-    """Makes the mistake: one line that says what and where, and nothing is left."""
-    bad.spoil(world)
+    """Checks that a mistake is a one-line error and changes no files."""
+    bad.apply_change(world)
     before = contents(world.root)
-    done = run(bad.command, *bad.arguments(world), stdin=bad.stdin(world))
-    assert run_command.is_one_clear_line(done), done
-    assert world.filled(bad.words) in done.err
+    result = run(bad.command, *bad.arguments(world), stdin=bad.stdin(world))
+    assert run_command.is_one_clear_line(result), result
+    assert world.filled(bad.words) in result.err
     assert contents(world.root) == before
 
 
-@pytest.mark.parametrize("bad", TABLE, ids=named)
-def test_every_mistake_of_the_table_is_one_clear_line(bad, world):
+@pytest.mark.parametrize("bad", TABLE, ids=row_id)
+def test_every_mistake_in_the_table_is_a_one_line_error(bad, world):
     if "--precision int8" in bad.flags and int8_matmul.unsupported_reason():
-        pytest.skip(
-            f"{int8_matmul.unsupported_reason()}: float32 is used, and reads no bounds"
-        )
+        pytest.skip(f"{int8_matmul.unsupported_reason()}: float32 needs no calibration")
     check(bad, world, run_command.run)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_process_prints_the_same_line(command, trained, tmp_path):
+def test_separate_processes_print_the_same_errors(command, trained, tmp_path):
     bad = next(bad for bad in TABLE if bad.command == command)
-    world = made(trained, tmp_path / "world")
+    world = make_world(trained, tmp_path / "world")
 
-    def alone(*arguments, stdin):
+    def run_process(*arguments, stdin):
         text = stdin.decode("latin-1")
         assert text.isascii()
         return run_command.run_alone(*arguments, input=text, cwd=world.here)
 
-    check(bad, world, alone)
+    check(bad, world, run_process)
 
 
-def test_the_table_has_five_mistakes_for_every_command_and_sixty_in_all():
+def test_table_has_five_mistakes_per_command_and_sixty_in_total():
     commands = {path.stem for path in (run_command.ROOT / "t2t_repro").glob("*.py")}
-    found = Counter(bad.command for bad in TABLE)
+    counts = Counter(bad.command for bad in TABLE)
     runnable = {
         name
         for name in commands
@@ -105,16 +103,16 @@ def test_the_table_has_five_mistakes_for_every_command_and_sixty_in_all():
         in (run_command.ROOT / f"t2t_repro/{name}.py").read_text(encoding="utf-8")
     }
     assert set(COMMANDS) == runnable
-    assert all(found[command] >= 5 for command in COMMANDS)
+    assert all(counts[command] >= 5 for command in COMMANDS)
     assert len(TABLE) >= 60
-    assert len(set(map(named, TABLE))) == len(TABLE)
+    assert len(set(map(row_id, TABLE))) == len(TABLE)
 
 
-def refused(command, *arguments):
-    """Runs a command that must fail in one line; returns the line."""
-    done = run_command.run(command, *map(str, arguments))
-    assert run_command.is_one_clear_line(done), done
-    return done.err.removesuffix("\n")
+def run_and_fail(command, *arguments):
+    """Runs a command that must print a one-line error; returns the line."""
+    result = run_command.run(command, *map(str, arguments))
+    assert run_command.is_one_clear_line(result), result
+    return result.err.removesuffix("\n")
 
 
 def files(folder):
@@ -134,7 +132,7 @@ def empty(path):
     path.write_bytes(b"")
 
 
-def spoil(path):
+def write_latin1(path):
     lines = path.read_bytes().split(b"\n")
     lines[2] = b"f\xfcnf"  # Latin-1.
     path.write_bytes(b"\n".join(lines))
@@ -147,80 +145,79 @@ def spoil(path):
         (remove, "{path} does not exist"),
         (shorten, "{path} has {fewer} lines but"),
         (empty, "{path} is empty"),
-        (spoil, "{path}:3:2: byte 0xfc is not valid UTF-8"),
+        (write_latin1, "{path}:3:2: byte 0xfc is not valid UTF-8"),
     ],
 )
-def test_bad_text_files_are_refused_before_anything_is_written(
+def test_rejects_bad_text_files_before_writing(
     tmp_path, data_dir, hparams, name, damage, words
 ):
     path = data_dir / name
     damage(path)
     before = files(tmp_path)
     languages = ("--source_lang", "en", "--target_lang", "de")
-    line = refused(
+    line = run_and_fail(
         "train",
         *("--hparams", hparams, "--data_dir", data_dir, *languages),
         *("--model_dir", tmp_path / "model"),
     )
     fewer = tiny.SIZES[path.stem] - 1
     expected = words.format(path=path, fewer=fewer)
-    # Either file of a pair may be named first.
+    # The message may name either file of a pair first.
     assert expected in line or (damage is shorten and f"{path} has {fewer}" in line)
     assert files(tmp_path) == before
     assert not (tmp_path / "model").exists()
     assert not (data_dir / "encoded").exists()
 
 
-def test_a_model_of_another_vocabulary_is_refused(trained_copy):
+def test_rejects_a_model_with_another_vocabulary(trained_copy):
     shorter = trained_copy.data_dir / "short.model"
-    made = trained_copy.data_dir / "encoded"
+    encoded = trained_copy.data_dir / "encoded"
     arguments = trained_copy.arguments("vocab_size=290")
     data = ("--problem", "files", "--data_dir", trained_copy.data_dir)
     spec = f"{trained_copy.hparams},vocab_size=290"
     assert run_command.run("datagen", *map(str, data), "--hparams", spec).status == 0
-    (made / "files.en-de.sentencepiece-290" / "vocab.model").rename(shorter)
+    (encoded / "files.en-de.sentencepiece-290" / "vocab.model").rename(shorter)
     before = files(trained_copy.model_dir)
-    assert "vocab_size was 300, is now 290" in refused("train", *arguments)
-    as_text = trained_copy.arguments()[:-1]  # Else progress shares the stream.
-    line = refused("train", *as_text, "--vocab_file", shorter)
+    assert "vocab_size was 300, is now 290" in run_and_fail("train", *arguments)
+    # Without --json, progress is not written to standard error.
+    as_text = trained_copy.arguments()[:-1]
+    line = run_and_fail("train", *as_text, "--vocab_file", shorter)
     assert "holds a model with other settings: vocabulary " in line
     assert files(trained_copy.model_dir) == before
 
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mounts a disk of some kilobytes, which only root may do."""
+    """Returns a function that mounts a disk of some kilobytes; requires root."""
     if os.geteuid() != 0:
-        pytest.skip("only root may mount a small disk")
+        pytest.skip("mounting a small disk requires root")
     folder = tmp_path / "disk"
     folder.mkdir()
 
     def mount(size: str) -> Path:
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
         if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("this machine does not let root mount a small disk")
+            pytest.skip("this machine does not allow mounting a small disk")
         return folder
 
     yield mount
-    gc.collect()  # What the command left open is closed with its process, else here.
+    gc.collect()  # Closes files that the command left open in this process.
     while os.path.ismount(folder):
         subprocess.run(["umount", str(folder)], check=True)
 
 
-# The vocabulary fits none of the first; a checkpoint is about 100 kilobytes.
+# The smallest disks cannot store the vocabulary; a checkpoint has about 100 kB.
 @pytest.mark.parametrize("size", ["4k", "8k", "64k", "160k"])
-def test_a_full_disk_under_the_model_leaves_only_what_is_whole(
-    small_disk, trained_copy, size
-):
+def test_a_full_model_disk_leaves_only_complete_files(small_disk, trained_copy, size):
     disk = small_disk(size)
     flags = trained_copy.arguments()
     flags[flags.index("--model_dir") + 1] = str(disk / "model")
-    done = run_command.run("train", *flags)
-    assert (done.status, done.out) == (2, "")
-    last = done.err.splitlines()[-1]
+    result = run_command.run("train", *flags)
+    assert (result.status, result.out) == (2, "")
+    last = result.err.splitlines()[-1]
     assert last.startswith("error: ")
     assert "space" in last.lower()
-    assert "Traceback" not in done.err
+    assert "Traceback" not in result.err
     leftovers = [p for p in disk.rglob("*") if p.name.startswith(".")]
     assert leftovers == []
     for folder in (disk / "model").glob("checkpoints/*"):
@@ -228,16 +225,16 @@ def test_a_full_disk_under_the_model_leaves_only_what_is_whole(
 
 
 @pytest.mark.parametrize("size", ["4k", "12k", "128k"])
-def test_a_full_disk_under_the_data_leaves_only_what_is_whole(
+def test_a_full_data_disk_leaves_only_complete_files(
     small_disk, data_dir, hparams, size
 ):
     disk = small_disk(size)
-    # 20,000 pairs are more than a buffer of the disk, and than the last of the sizes.
+    # 20,000 pairs need more space than the write buffer and the largest disk.
     for name in ("train.en", "train.de"):
         text = (data_dir / name).read_bytes()
         (data_dir / name).write_bytes(text * (20_000 // tiny.SIZES["train"]))
     (data_dir / "encoded").symlink_to(disk)
     folders = ("--data_dir", data_dir, "--hparams", hparams)
-    line = refused("datagen", "--problem", "files", *folders)
+    line = run_and_fail("datagen", "--problem", "files", *folders)
     assert "space" in line.lower()
     assert [p for p in disk.rglob("*") if p.name.startswith(".")] == []

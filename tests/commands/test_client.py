@@ -1,4 +1,4 @@
-"""The command `client`: lines in, lines out."""
+"""Tests of the command `client`."""
 
 import contextlib
 
@@ -18,8 +18,8 @@ TEXT = "".join(f"{line}\n" for line in LINES).encode()
 def running(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(folder))
-    done = run_command.run("export", *flags)
-    assert done.status == 0, done.err
+    result = run_command.run("export", *flags)
+    assert result.status == 0, result.err
     with contextlib.ExitStack() as stack:
         parameters = BatchingParameters(64, 1000)
         yield stack.enter_context(serving(folder, "model", parameters))
@@ -32,21 +32,21 @@ def client(running, protocol, *arguments, stdin=TEXT):
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_the_client_writes_what_translate_does(trained, running, protocol):
+def test_the_client_gives_the_output_of_translate(trained, running, protocol):
     flags = ("--model_dir", str(trained.model_dir))
-    wanted = run_command.run("translate", *flags, stdin=TEXT)
-    done = client(running, protocol, "--model", "model", "--batch_size", "3")
-    assert (done.status, done.err) == (0, "")
-    assert done.out == wanted.out
+    expected = run_command.run("translate", *flags, stdin=TEXT)
+    result = client(running, protocol, "--model", "model", "--batch_size", "3")
+    assert (result.status, result.err) == (0, "")
+    assert result.out == expected.out
     scored = client(running, protocol, "--model", "model", "--scores")
     rows = [line.split("\t") for line in scored.out.splitlines()]
-    assert [text for _, text in rows] == wanted.out.splitlines()
+    assert [text for _, text in rows] == expected.out.splitlines()
     assert rows[LINES.index("")] == ["0.000000", ""]
 
 
-def test_no_line_gives_no_line(running):
-    done = client(running, "rest", "--model", "model", stdin=b"")
-    assert done == (0, "", "")
+def test_an_empty_input_gives_an_empty_output(running):
+    result = client(running, "rest", "--model", "model", stdin=b"")
+    assert result == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -60,18 +60,18 @@ def test_no_line_gives_no_line(running):
         ([], TEXT, "--model"),
     ],
 )
-def test_mistakes_are_one_clear_line(running, arguments, stdin, message):
-    done = client(running, "rest", *arguments, stdin=stdin)
-    assert run_command.is_one_clear_line(done)
-    assert message in done.err
+def test_mistakes_are_one_line_errors(running, arguments, stdin, message):
+    result = client(running, "rest", *arguments, stdin=stdin)
+    assert run_command.is_one_clear_line(result)
+    assert message in result.err
 
 
-def test_nobody_at_the_port_is_one_clear_line():
-    done = run_command.run(
+def test_an_unreachable_server_is_a_one_line_error():
+    result = run_command.run(
         "client",
         *("--host", "127.0.0.1", "--port", "1", "--model", "model"),
         *("--protocol", "rest", "--retries", "0"),
         stdin=TEXT,
     )
-    assert run_command.is_one_clear_line(done)
-    assert "no server answers at 127.0.0.1:1 (rest)" in done.err
+    assert run_command.is_one_clear_line(result)
+    assert "no response from 127.0.0.1:1 (rest)" in result.err

@@ -1,4 +1,4 @@
-"""Mistakes in a corpus that ruin a reproduction, as the commands report them."""
+"""Warnings of the commands about corpora that do not suit a reproduction."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.tfds_local import write_local_dataset
 
 pytestmark = pytest.mark.medium
 
-# The names of these warnings, which must be reported once or not at all.
+# The beginnings of the warnings. Each must appear at most once.
 SGML, MOSES, BPE, WMT16 = (
     "SGML markup in ",
     "tokens of Moses' tokenizer in ",
@@ -18,22 +18,22 @@ SGML, MOSES, BPE, WMT16 = (
 
 
 def warnings(command, folder, *flags):
-    """Runs a command on the corpus of a folder; returns these warnings."""
-    done = run_command.run(
+    """Runs a command on the corpus in a folder and returns its warnings."""
+    result = run_command.run(
         command,
         *("--data_dir", str(folder / "data")),
         *("--hparams", str(tiny.write_hparams(folder)), *flags),
     )
-    assert done.status == 0, done.err
+    assert result.status == 0, result.err
     return [
         line.removeprefix("warning: ")
-        for line in done.out.splitlines()
+        for line in result.out.splitlines()
         if line.startswith(tuple(f"warning: {k}" for k in (SGML, MOSES, BPE, WMT16)))
     ]
 
 
 def rewrite(folder, split, change):
-    """Changes every line of both sides of a split."""
+    """Replaces every line of both sides of a split."""
     for lang in ("en", "de"):
         path = folder / f"data/{split}.{lang}"
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -47,12 +47,12 @@ def corpus(tmp_path):
     return tmp_path
 
 
-def test_nothing_is_said_of_raw_text(corpus):
+def test_raw_text_causes_no_warnings(corpus):
     assert warnings("datagen", corpus, "--problem", "files") == []
 
 
 @pytest.mark.parametrize(
-    ("split", "change", "told"),
+    ("split", "change", "expected"),
     [
         (
             "test",
@@ -71,22 +71,22 @@ def test_nothing_is_said_of_raw_text(corpus):
         ),
     ],
 )
-def test_preprocessed_text_is_reported_with_what_to_do(corpus, split, change, told):
+def test_warns_about_preprocessed_text(corpus, split, change, expected):
     rewrite(corpus, split, change)
     (warning,) = warnings("datagen", corpus, "--problem", "files")
-    assert warning.startswith(told)
+    assert warning.startswith(expected)
     assert "; text must be raw: " in warning
 
 
-def test_training_reports_it_before_it_trains(corpus):
+def test_training_warns_before_it_starts(corpus):
     rewrite(corpus, "train", lambda n, line: f"{line} twen@@ ty")
     flags = ("--train_steps", "1", "--model_dir", str(corpus / "model"))
     (warning,) = warnings("train", corpus, *flags)
     assert warning.startswith(f"{BPE}60 of 60 lines of train.en, ")
 
 
-def test_wmt16_in_place_of_wmt14_is_reported(corpus, monkeypatch):
-    # A corpus of the real size takes too long to encode.
+def test_warns_about_wmt16_instead_of_wmt14(corpus, monkeypatch):
+    # Encoding a corpus of the real size would take too long.
     monkeypatch.setitem(checks._WMT16_PAIRS, tiny.SIZES["train"], "an edition")
     (warning,) = warnings("datagen", corpus, "--problem", "files")
     assert warning == (
@@ -96,7 +96,7 @@ def test_wmt16_in_place_of_wmt14_is_reported(corpus, monkeypatch):
     )
 
 
-def test_the_wmt_problems_are_checked_alike(tmp_path, monkeypatch):
+def test_wmt_problems_are_also_checked(tmp_path, monkeypatch):
     splits = {
         "train": [(f"{en} twen@@ ty", de) for en, de in tiny.pairs("train")],
         "validation": tiny.pairs("val"),

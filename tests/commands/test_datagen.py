@@ -1,4 +1,4 @@
-"""The command `datagen`: a vocabulary and encoded shards."""
+"""Tests of the command `datagen`."""
 
 import json
 
@@ -17,14 +17,14 @@ def arguments(tmp_path):
     return ["--problem", "files", "--data_dir", str(data_dir), "--hparams", spec]
 
 
-def test_it_prepares_what_training_reuses(arguments, tmp_path):
-    done = run_command.run("datagen", *arguments, "--json")
-    assert done.status == 0, done.err
-    assert done.err.startswith("building a vocabulary")
-    found = json.loads(done.out)
+def test_datagen_writes_files_that_training_reuses(arguments, tmp_path):
+    result = run_command.run("datagen", *arguments, "--json")
+    assert result.status == 0, result.err
+    assert result.err.startswith("building a vocabulary")
+    values = json.loads(result.out)
     folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
-    assert found["directory"] == str(folder)
-    assert {name: split["pairs"] for name, split in found["splits"].items()} == {
+    assert values["directory"] == str(folder)
+    assert {name: split["pairs"] for name, split in values["splits"].items()} == {
         "train": tiny.SIZES["train"],
         "val": tiny.SIZES["val"],
     }
@@ -37,13 +37,13 @@ def test_it_prepares_what_training_reuses(arguments, tmp_path):
     )
 
 
-def test_it_mends_what_training_refuses(arguments, tmp_path):
+def test_datagen_rebuilds_damaged_files(arguments, tmp_path):
     run_command.run("datagen", *arguments)
     folder = tmp_path / "data/encoded/files.en-de.sentencepiece-300"
     (folder / "train/manifest.json").write_text("{", encoding="utf-8")
-    done = run_command.run("datagen", *arguments)
-    assert done.status == 0
-    assert done.out.startswith(f"making {folder} anew: ")
+    result = run_command.run("datagen", *arguments)
+    assert result.status == 0
+    assert result.out.startswith(f"making {folder} anew: ")
     assert run_command.run("datagen", *arguments).out.startswith("reusing")
 
 
@@ -57,6 +57,6 @@ def test_it_mends_what_training_refuses(arguments, tmp_path):
         ("files", 37_000),
     ],
 )
-def test_without_a_set_the_vocabulary_suits_the_problem(problem, vocab_size):
+def test_the_default_set_has_the_vocabulary_size_of_the_problem(problem, vocab_size):
     assert problem in problems.names()
-    assert hparams.load(datagen.set_of(problem)).vocab_size == vocab_size
+    assert hparams.load(datagen.default_set(problem)).vocab_size == vocab_size

@@ -1,4 +1,4 @@
-"""The command `evaluate`: the score of a split."""
+"""Tests of the command `evaluate`."""
 
 import json
 
@@ -16,11 +16,11 @@ def evaluate(trained, *arguments):
     )
 
 
-def test_json_holds_what_a_program_needs(trained):
-    done = evaluate(trained, "--json")
-    assert (done.status, done.err) == (0, "")
-    found = json.loads(done.out)
-    assert found.keys() >= {
+def test_json_contains_the_scores_and_their_origin(trained):
+    completed = evaluate(trained, "--json")
+    assert (completed.status, completed.err) == (0, "")
+    values = json.loads(completed.out)
+    assert values.keys() >= {
         "bleu",
         "signature",
         "paper_bleu",
@@ -28,60 +28,60 @@ def test_json_holds_what_a_program_needs(trained):
         "seconds",
         "checkpoint",
     }
-    assert found["bleu"] == pytest.approx(trained.result["bleu"])
-    assert found["paper_bleu"] == pytest.approx(trained.result["paper_bleu"])
-    assert found["tokens"] == trained.result["tokens"]
-    assert found["checkpoint"] == str(trained.model_dir / "averaged")
-    assert (found["split"], found["sentences"]) == ("test", tiny.SIZES["test"])
+    assert values["bleu"] == pytest.approx(trained.result["bleu"])
+    assert values["paper_bleu"] == pytest.approx(trained.result["paper_bleu"])
+    assert values["tokens"] == trained.result["tokens"]
+    assert values["checkpoint"] == str(trained.model_dir / "averaged")
+    assert (values["split"], values["sentences"]) == ("test", tiny.SIZES["test"])
 
 
-def test_the_score_is_that_of_the_translations_it_writes(trained, tmp_path):
+def test_score_is_that_of_the_written_translations(trained, tmp_path):
     output = tmp_path / "out.de"
     checkpoint = str(trained.model_dir / "checkpoints/step-00000002")
-    done = evaluate(
+    completed = evaluate(
         trained,
         *("--split", "val", "--checkpoint", checkpoint, "--batch_size", "2"),
         *("--beam_size", "1", "--alpha", "0", "--output_file", str(output)),
     )
-    assert done.err == ""
+    assert completed.err == ""
     lines = output.read_text(encoding="utf-8").split("\n")
     assert lines.pop() == ""
     assert len(lines) == tiny.SIZES["val"]
     references = [target for _, target in tiny.pairs("val")]
     bleu = corpus_bleu(lines, [references]).score
-    first, *_, last = done.out.splitlines()
+    first, *_, last = completed.out.splitlines()
     assert first.startswith(f"BLEU {bleu:.2f}  ")
     assert last == f"{checkpoint} on val.en and val.de, 5 lines"
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(trained, tmp_path):
-    done = evaluate(trained, "--output_file", str(tmp_path / "absent" / "out.de"))
-    assert run_command.is_one_clear_line(done)
-    assert "absent" in done.err
+def test_rejects_an_unwritable_output_before_translating(trained, tmp_path):
+    completed = evaluate(trained, "--output_file", str(tmp_path / "absent" / "out.de"))
+    assert run_command.is_one_clear_line(completed)
+    assert "absent" in completed.err
 
 
-def test_any_file_is_translated_and_scored(trained, tmp_path):
+def test_translates_and_scores_any_files(trained, tmp_path):
     for name, side in (("text.en", 0), ("text.de", 1)):
         lines = [pair[side] for pair in tiny.pairs("test")]
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     source, reference = str(tmp_path / "text.en"), str(tmp_path / "text.de")
     output, comet = tmp_path / "out.de", tmp_path / "comet"
-    done = evaluate(
+    completed = evaluate(
         trained,
         *("--source_file", source, "--reference_file", reference, "--json"),
         *("--output_file", str(output), "--comet_dir", str(comet)),
         *("--compare", str(trained.model_dir)),
     )
-    found = json.loads(done.out)
-    assert found["bleu"] == pytest.approx(trained.result["bleu"])
-    assert found["paper_bleu"] == pytest.approx(trained.result["paper_bleu"])
-    assert [each["name"] for each in found["differences"]] == [
+    values = json.loads(completed.out)
+    assert values["bleu"] == pytest.approx(trained.result["bleu"])
+    assert values["paper_bleu"] == pytest.approx(trained.result["paper_bleu"])
+    assert [each["name"] for each in values["differences"]] == [
         *("BLEU", "chrF", "chrF++", "TER")
     ]
-    # The same model: neither better nor worse in any sample.
+    # The model is compared with itself.
     assert all(
         each["first"]["score"] == each["second"]["score"]
-        for each in found["differences"]
+        for each in values["differences"]
     )
     texts = [
         (comet / f"{n}.txt").read_text(encoding="utf-8").splitlines()
@@ -89,67 +89,67 @@ def test_any_file_is_translated_and_scored(trained, tmp_path):
     ]
     assert texts[0] == (tmp_path / "text.en").read_text(encoding="utf-8").splitlines()
     assert texts[1] == output.read_text(encoding="utf-8").splitlines()
-    assert found["comet_command"].startswith(f"comet-score -s {comet}/source.txt -t ")
-    # Finished translations need no model, and a language only for the paper's figure.
+    assert values["comet_command"].startswith(f"comet-score -s {comet}/source.txt -t ")
+    # Existing translations need no model, and no language except for the paper's BLEU.
     again = run_command.run(
         "evaluate", "--hypothesis_file", str(output), "--reference_file", reference
     )
     assert (
-        again.out.splitlines()[0] == f"BLEU {found['bleu']:.2f}  {found['signature']}"
+        again.out.splitlines()[0] == f"BLEU {values['bleu']:.2f}  {values['signature']}"
     )
     assert "paper" not in again.out
 
 
-def test_newstest2014_has_the_papers_figure_with_both_references(shared_dir):
+def test_newstest2014_has_the_papers_bleu_with_both_references(shared_dir):
     path = str(shared_dir / "corpora/wmt_newstest/en-de/newstest2014-deen.de")
     flags = ("--hypothesis_file", path, "--reference_file", path, "--target_lang", "de")
     lines = run_command.run("evaluate", *flags).out.splitlines()
-    found = json.loads(run_command.run("evaluate", *flags, "--json").out)
-    paper, original = found["paper_bleu"], found["paper_bleu_original_quotes"]
+    values = json.loads(run_command.run("evaluate", *flags, "--json").out)
+    paper, original = values["paper_bleu"], values["paper_bleu_original_quotes"]
     assert round(original, 2) == 100 > 99 > paper
     assert lines[1:3] == [
-        f"the paper's BLEU {paper:.2f}  {found['paper_signature']}",
+        f"the paper's BLEU {paper:.2f}  {values['paper_signature']}",
         "the paper's BLEU, original quotes 100.00  "
-        f"{found['paper_signature_original_quotes']}",
+        f"{values['paper_signature_original_quotes']}",
     ]
     assert "|refquotes:ascii|" in lines[1]
     assert "refquotes" not in lines[2]
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
-        ((), "--model_dir is needed, or translations as --hypothesis_file"),
-        (("--hypothesis_file", "a"), "--reference_file is needed"),
-        (("--model_dir", "m", "--source_file", "a"), "--reference_file is needed"),
-        (("--model_dir", "m", "--reference_file", "a"), "--source_file is needed"),
+        ((), "--model_dir or --hypothesis_file is required"),
+        (("--hypothesis_file", "a"), "--reference_file is required"),
+        (("--model_dir", "m", "--source_file", "a"), "--reference_file is required"),
+        (("--model_dir", "m", "--reference_file", "a"), "--source_file is required"),
         (
             ("--hypothesis_file", "a", "--reference_file", "b", "--comet_dir", "c"),
-            "--source_file is needed",
+            "--source_file is required",
         ),
         (
             ("--model_dir", "m", "--reference_file", "b", "--split", "val"),
-            "--split or --reference_file, not both",
+            "give --split or --reference_file, not both",
         ),
     ],
 )
-def test_flags_that_do_not_suit_each_other_are_refused(flags, told):
-    done = run_command.run("evaluate", *flags)
-    assert run_command.is_one_clear_line(done)
-    assert told in done.err
+def test_rejects_contradictory_flags(flags, message):
+    completed = run_command.run("evaluate", *flags)
+    assert run_command.is_one_clear_line(completed)
+    assert message in completed.err
 
 
-def test_files_of_other_lengths_are_refused(tmp_path):
+def test_rejects_files_with_different_numbers_of_lines(tmp_path):
     for name, text in (("a", "x\n"), ("b", "x\ny\n"), ("empty", "")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     a, b, empty = (str(tmp_path / name) for name in ("a", "b", "empty"))
-    for hypotheses, reference, told in (
+    for hypotheses, reference, message in (
         (a, b, f"{a} has 1 lines, expected 2 ({b}, 2 lines)"),
         (empty, empty, "at least one line"),
         (a, str(tmp_path / "absent"), "absent"),
     ):
-        done = run_command.run(
+        completed = run_command.run(
             "evaluate", "--hypothesis_file", hypotheses, "--reference_file", reference
         )
-        assert run_command.is_one_clear_line(done)
-        assert told in done.err
+        assert run_command.is_one_clear_line(completed)
+        assert message in completed.err

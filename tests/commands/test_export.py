@@ -1,4 +1,4 @@
-"""The command `export`: versions, server files, cards, and what it refuses."""
+"""Tests of the command `export`."""
 
 import json
 import re
@@ -25,18 +25,19 @@ def export(trained, folder, *arguments):
 @pytest.fixture(scope="module")
 def exported(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands") / "exported"
-    done = export(trained, folder, "--json", "--licence", "CC0-1.0.")
-    assert done.status == 0, done.err
-    return folder, json.loads(done.out)
+    completed = export(trained, folder, "--json", "--licence", "CC0-1.0.")
+    assert completed.status == 0, completed.err
+    return folder, json.loads(completed.out)
 
 
 def served(version, texts=LINES):
-    found = tf.saved_model.load(str(version)).signatures["serving_default"]
-    found = found(text=tf.constant(texts))
-    return [text.decode() for text in found["translations"].numpy()], found["scores"]
+    signature = tf.saved_model.load(str(version)).signatures["serving_default"]
+    outputs = signature(text=tf.constant(texts))
+    translations = [text.decode() for text in outputs["translations"].numpy()]
+    return translations, outputs["scores"]
 
 
-def test_the_export_translates_as_translate_does(trained, exported):
+def test_the_export_translates_like_translate(trained, exported):
     folder, result = exported
     assert result == {
         "checkpoint": str(trained.model_dir / "averaged"),
@@ -46,17 +47,17 @@ def test_the_export_translates_as_translate_does(trained, exported):
     }
     text = "".join(f"{line}\n" for line in LINES).encode()
     flags = ("--model_dir", str(trained.model_dir))
-    done = run_command.run("translate", *flags, "--scores", stdin=text)
+    completed = run_command.run("translate", *flags, "--scores", stdin=text)
     scores, texts = zip(
-        *(line.split("\t") for line in done.out.splitlines()), strict=True
+        *(line.split("\t") for line in completed.out.splitlines()), strict=True
     )
-    found, found_scores = served(folder / "1")
-    assert found == list(texts)
-    np.testing.assert_allclose(found_scores, np.float32(scores), atol=1e-4)
+    served_texts, served_scores = served(folder / "1")
+    assert served_texts == list(texts)
+    np.testing.assert_allclose(served_scores, np.float32(scores), atol=1e-4)
 
 
 def graphs(version):
-    """Returns the nodes of each function of an export, without running numbers."""
+    """Returns the nodes of each function of an export, without serial numbers."""
     saved = saved_model_pb2.SavedModel()
     saved.ParseFromString((version / "saved_model.pb").read_bytes())
     (meta,) = saved.meta_graphs
@@ -76,12 +77,12 @@ def test_a_machine_with_a_gpu_exports_the_same_graphs(
         "list_physical_devices",
         lambda kind=None: [*real(kind), "GPU:0"] if kind == "GPU" else real(kind),
     )
-    done = export(trained, tmp_path)
-    assert done.status == 0, done.err
+    completed = export(trained, tmp_path)
+    assert completed.status == 0, completed.err
     assert graphs(tmp_path / "1") == graphs(exported[0] / "1")
 
 
-def test_the_server_finds_what_it_needs_under_the_models_name(exported):
+def test_server_files_name_the_model(exported):
     folder, _ = exported
     names = {path.name for path in folder.iterdir()}
     files = {"models.config", "batching_parameters.txt", "compose.yaml"}
@@ -89,16 +90,16 @@ def test_the_server_finds_what_it_needs_under_the_models_name(exported):
     assert 'name: "model"' in (folder / "models.config").read_text()
 
 
-def test_the_card_tells_what_the_model_directory_knows(trained, exported):
+def test_the_card_describes_the_model(trained, exported):
     folder, _ = exported
     card = (folder / "1/assets.extra/README.md").read_text(encoding="utf-8")
     result = json.loads((trained.model_dir / "result.json").read_text())
     provenance = json.loads((trained.model_dir / "model.json").read_text())
     for part in (
         "translates en into de",
-        f"On {result['split']}, beam 2, alpha 0.6.",
+        f"On {result['split']}, beam size 2, alpha 0.6.",
         f"BLEU {result['bleu']:.2f}  {result['signature']}\n",
-        "the mean of the steps 2, 4",
+        "the average of steps 2, 4",
         provenance["vocabulary_fingerprint"],
         provenance["problem_fingerprint"],
         "first 512 subwords",
@@ -112,19 +113,19 @@ def test_the_card_tells_what_the_model_directory_knows(trained, exported):
 
 @pytest.mark.medium
 def test_flags_change_the_search_and_the_card(trained, tmp_path):
-    done = export(
+    completed = export(
         trained,
         tmp_path / "e",
         *("--checkpoint", "latest", "--beam_size", "1", "--max_input_length", "3"),
         *("--model_name", "other"),
     )
-    assert done.status == 0, done.err
+    assert completed.status == 0, completed.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "beam_size: 1\n" in card
-    assert "Beam 1, alpha 0.6. Of a text the first 3 subwords" in card
-    assert "The training has not scored these weights." in card
+    assert "Beam size 1, alpha 0.6. Texts are cut to the first 3 subwords" in card
+    assert "These weights were not scored after training." in card
     assert "`step-00000004`" in card
-    assert "Not stated for the weights" in card
+    assert "The licence of the weights is not stated" in card
     long, short = served(tmp_path / "e/1", ["one two three", "one two four five"])[0]
     assert long == short
     config = (tmp_path / "e/models.config").read_text()
@@ -132,45 +133,43 @@ def test_flags_change_the_search_and_the_card(trained, tmp_path):
 
 
 @pytest.mark.medium
-def test_an_average_that_was_made_anew_has_no_score(trained_copy, tmp_path):
+def test_a_later_average_has_no_score(trained_copy, tmp_path):
     run_command.run(
         "average", "--model_dir", str(trained_copy.model_dir), "--last", "1"
     )
-    done = export(trained_copy, tmp_path / "e")
-    assert done.status == 0, done.err
+    completed = export(trained_copy, tmp_path / "e")
+    assert completed.status == 0, completed.err
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
-    assert "The training has not scored these weights." in card
+    assert "These weights were not scored after training." in card
 
 
 @pytest.mark.medium
 @needs("bfloat16")
-def test_bfloat16_halves_the_weights_and_hardly_moves_the_scores(
-    trained, exported, tmp_path
-):
-    done = export(trained, tmp_path / "e", "--precision", "bfloat16")
-    assert done.status == 0, done.err
+def test_bfloat16_halves_the_weights_and_keeps_the_scores(trained, exported, tmp_path):
+    completed = export(trained, tmp_path / "e", "--precision", "bfloat16")
+    assert completed.status == 0, completed.err
     data = "variables/variables.data-00000-of-00001"
     whole = (exported[0] / "1" / data).stat().st_size
     assert (tmp_path / "e/1" / data).stat().st_size < 0.6 * whole
     texts = tf.constant(LINES)
-    found = [
+    log_probs = [
         tf.saved_model.load(str(version))
         .signatures["score"](text=texts, translation=texts)["log_probability"]
         .numpy()
         for version in (exported[0] / "1", tmp_path / "e/1")
     ]
-    np.testing.assert_allclose(found[1], found[0], rtol=0.02)
+    np.testing.assert_allclose(log_probs[1], log_probs[0], rtol=0.02)
     card = (tmp_path / "e/1/assets.extra/README.md").read_text(encoding="utf-8")
     assert "parameters, bfloat16" in card
 
 
-def test_ctranslate2_reads_the_other_format(trained, tmp_path):
+def test_ctranslate2_reads_its_format(trained, tmp_path):
     ctranslate2 = pytest.importorskip("ctranslate2")
-    done = export(
+    completed = export(
         trained, tmp_path / "e", "--format", "ctranslate2", "--precision", "int8"
     )
-    assert done.status == 0, done.err
-    assert done.out == (
+    assert completed.status == 0, completed.err
+    assert completed.out == (
         f"exported {trained.model_dir / 'averaged'} to {tmp_path / 'e/1'}\n"
     )
     assert [path.name for path in (tmp_path / "e").iterdir()] == ["1"]
@@ -180,10 +179,10 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--precision", "int16"], "saved_model give one of float32, bfloat16, int8"),
+        (["--precision", "int16"], "saved_model; use float32, bfloat16, int8"),
         (
             ["--format", "ctranslate2", "--precision", "bfloat16"],
-            "with --format ctranslate2 give",
+            "with --format ctranslate2; use",
         ),
         (
             ["--format", "ctranslate2", "--beam_size", "2"],
@@ -193,16 +192,16 @@ def test_ctranslate2_reads_the_other_format(trained, tmp_path):
             ["--format", "ctranslate2", "--model_name", "x"],
             "--model_name needs --format",
         ),
-        (["--model_name", "a b"], "--model_name a b: it stands in addresses"),
+        (["--model_name", "a b"], "--model_name a b is not valid in a URL"),
         (["--model_dir", "/nowhere"], "/nowhere holds no model"),
         (["--max_input_length", "0"], "must be a whole number of at least 1"),
         (["--format", "onnx"], "invalid choice"),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(trained, tmp_path, flags, message):
-    done = export(trained, tmp_path / "e", *flags)
-    assert run_command.is_one_clear_line(done)
-    assert message in done.err
+def test_invalid_flags_are_one_line_errors(trained, tmp_path, flags, message):
+    completed = export(trained, tmp_path / "e", *flags)
+    assert run_command.is_one_clear_line(completed)
+    assert message in completed.err
     assert not (tmp_path / "e").exists()
 
 
@@ -210,10 +209,10 @@ def test_what_cannot_be_is_one_clear_line(trained, tmp_path, flags, message):
 def test_a_second_export_is_the_next_version(trained, exported, tmp_path):
     folder = tmp_path / "exported"
     shutil.copytree(exported[0], folder)
-    done = export(trained, folder, "--json")
-    assert json.loads(done.out)["saved_model"] == str(folder / "2")
-    assert len(json.loads(done.out)["kept_files"]) == 3
-    done = export(trained, folder, "--model_name", "other")
-    assert run_command.is_one_clear_line(done)
-    assert "serves a model of another name than other" in done.err
+    completed = export(trained, folder, "--json")
+    assert json.loads(completed.out)["saved_model"] == str(folder / "2")
+    assert len(json.loads(completed.out)["kept_files"]) == 3
+    completed = export(trained, folder, "--model_name", "other")
+    assert run_command.is_one_clear_line(completed)
+    assert "does not name the model other" in completed.err
     assert not (folder / "3").exists()

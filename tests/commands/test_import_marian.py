@@ -1,4 +1,4 @@
-"""The command `import_marian`: Marian's models, from both programs' folders."""
+"""Tests of the command `import_marian` with folders of Marian and Transformers."""
 
 import json
 import pickle
@@ -21,8 +21,8 @@ CASES = {
     "transformers": ("a_opus", "b_relu_labels", "c_gelu_separate"),
 }
 PAIRS = [(program, case) for program, cases in CASES.items() for case in cases]
-# Marian gives nothing for empty and blank lines, as `translate` does; there Marian's
-# own output of two lines is cut amid a word.
+# Without blank lines, for which Marian and `translate` write empty lines, and without
+# two lines whose expected output is cut within a word.
 LINES = sorted({*range(40)} - {18, 19, 21, 23})
 
 
@@ -34,36 +34,36 @@ def import_it(folder, model_dir, *flags):
 
 @pytest.fixture(scope="module")
 def imported(shared_dir, tmp_path_factory):
-    """Imports a case, once, and returns the model directory and the command's end."""
-    made = {}
+    """Returns a function that imports a case once, to a directory and its report."""
+    imports = {}
 
     def get(program, case):
-        if (program, case) not in made:
+        if (program, case) not in imports:
             model_dir = tmp_path_factory.mktemp("imported") / "model"
             folder = shared_dir / "marian" / case / program
             flags = ["--positions", program]
-            made[program, case] = model_dir, import_it(folder, model_dir, *flags)
-        return made[program, case]
+            imports[program, case] = model_dir, import_it(folder, model_dir, *flags)
+        return imports[program, case]
 
     if not (shared_dir / "marian").is_dir():
-        pytest.skip("Marian's vectors are not on this machine")
+        pytest.skip("the reference data of Marian are missing")
     return get
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A small folder, and the model directory of it."""
+    """Returns a folder with a small Marian model and its imported model directory."""
     path = tmp_path_factory.mktemp("small")
-    done = import_it(SmallMarian().write(path / "marian"), path / "model")
-    assert (done.status, done.err) == (0, "")
+    result = import_it(SmallMarian().write(path / "marian"), path / "model")
+    assert (result.status, result.err) == (0, "")
     return path
 
 
 @pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
-def test_every_folder_is_imported_and_told(imported, program, case):
-    model_dir, done = imported(program, case)
-    assert (done.status, done.err) == (0, "")
-    lines = done.out.splitlines()
+def test_imports_every_folder_and_prints_a_report(imported, program, case):
+    model_dir, result = imported(program, case)
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert lines[0].startswith("imported ")
     assert lines[0].endswith(f" into {model_dir}")
     assert lines[-1].endswith("every array is used")
@@ -71,7 +71,7 @@ def test_every_folder_is_imported_and_told(imported, program, case):
 
 
 @pytest.mark.parametrize(("program", "case"), PAIRS, ids=map("-".join, PAIRS))
-def test_ids_are_the_programs(imported, shared_dir, program, case):
+def test_ids_equal_those_of_the_program(imported, shared_dir, program, case):
     model_dir, _ = imported(program, case)
     folder = shared_dir / "marian" / case
     expected = json.loads((folder / f"{program}.json").read_text(encoding="utf-8"))
@@ -80,11 +80,11 @@ def test_ids_are_the_programs(imported, shared_dir, program, case):
         (tokenizer, expected["sources"], expected["source_ids"]),
         (tokenizer.target, expected["targets"], expected["target_ids"]),
     ):
-        found = side.encode(texts).to_list()
-        # One numbering becomes the other, symbol by symbol, in every line.
+        encoded = side.encode(texts).to_list()
+        # The mapping between the two numberings is one-to-one.
         pairs = {
             (mine, theirs)
-            for number, (ours, other) in enumerate(zip(found, ids, strict=True))
+            for number, (ours, other) in enumerate(zip(encoded, ids, strict=True))
             if program == "marian" or number != 37
             for mine, theirs in zip(ours, other, strict=True)
         }
@@ -93,29 +93,33 @@ def test_ids_are_the_programs(imported, shared_dir, program, case):
 
 
 @pytest.mark.parametrize("case", CASES["marian"][:3])
-def test_translations_by_the_folders_own_settings(imported, shared_dir, case, tmp_path):
-    """What decoder.yml asks for is Marian's output without a flag."""
+def test_translations_equal_marians_with_its_settings(
+    imported, shared_dir, case, tmp_path
+):
+    """Without flags the settings in decoder.yml are used."""
     model_dir, _ = imported("marian", case)
     folder = shared_dir / "marian" / case
     expected = json.loads((folder / "marian.json").read_text(encoding="utf-8"))
     source = tmp_path / "source"
     source.write_text("".join(f"{expected['sources'][n]}\n" for n in LINES), "utf-8")
     flags = ["--model_dir", str(model_dir), "--input_file", str(source)]
-    done = run_command.run(
+    result = run_command.run(
         "translate", *flags, "--output_file", str(tmp_path / "output")
     )
-    assert done.status == 0, done.err
-    found = (tmp_path / "output").read_text(encoding="utf-8").split("\n")[:-1]
-    wanted = [expected["beam6_as_decoder_yml"][n] for n in LINES]
+    assert result.status == 0, result.err
+    lines = (tmp_path / "output").read_text(encoding="utf-8").split("\n")[:-1]
+    results = [expected["beam6_as_decoder_yml"][n] for n in LINES]
     texts = [
         line["text"] if isinstance(line["text"], str) else line["text"][0]
-        for line in wanted
+        for line in results
     ]
-    assert found == texts
+    assert lines == texts
 
 
 @pytest.mark.parametrize("case", CASES["marian"][:3])
-def test_ctranslate2_gives_the_same_greedy_lines(imported, shared_dir, case, tmp_path):
+def test_ctranslate2_gives_the_same_greedy_translations(
+    imported, shared_dir, case, tmp_path
+):
     ctranslate2 = pytest.importorskip("ctranslate2")
     model_dir, _ = imported("marian", case)
     directory, folder = ModelDir(model_dir), shared_dir / "marian" / case
@@ -129,14 +133,14 @@ def test_ctranslate2_gives_the_same_greedy_lines(imported, shared_dir, case, tmp
     for n in LINES:
         (ids,) = tokenizer.encode([expected["sources"][n]]).to_list()
         pieces = [tokenizer.pieces[number] for number in ids[:-1]]
-        (found,) = translator.translate_batch([pieces], beam_size=1)
+        (output,) = translator.translate_batch([pieces], beam_size=1)
         (greedy,) = expected["greedy"][n]["ids"]
-        assert found.hypotheses[0] == [pieces_of[number] for number in greedy[:-1]], n
+        assert output.hypotheses[0] == [pieces_of[number] for number in greedy[:-1]], n
 
 
 @pytest.mark.slow
-def test_it_is_trained_on_other_text(small, tmp_path):
-    """Its text gains, by the vocabulary it came with."""
+def test_training_continues_on_other_text(small, tmp_path):
+    """Training with the imported vocabulary reduces the perplexity."""
     model_dir = tmp_path / "model"
     shutil.copytree(small / "model", model_dir)
     tiny.write_corpus(tmp_path / "data")
@@ -146,48 +150,48 @@ def test_it_is_trained_on_other_text(small, tmp_path):
 
     def perplexity():
         flags = ("--source_file", files[0], "--target_file", files[1], "--json")
-        done = run_command.run(
+        result = run_command.run(
             "score", "--model_dir", str(model_dir), "--checkpoint", "latest", *flags
         )
-        assert done.status == 0, done.err
-        return json.loads(done.out.splitlines()[-1])["perplexity"]
+        assert result.status == 0, result.err
+        return json.loads(result.out.splitlines()[-1])["perplexity"]
 
     before = perplexity()
-    done = run_command.run(
+    result = run_command.run(
         "train",
         *("--hparams", hparams, "--problem", "files", "--train_steps", "40"),
         *("--data_dir", str(tmp_path / "data"), "--model_dir", str(model_dir)),
         *("--source_lang", "en", "--target_lang", "de"),
     )
-    assert done.status == 0, done.err
+    assert result.status == 0, result.err
     steps = list_checkpoints(ModelDir(model_dir).checkpoint_dir)
     assert max(checkpoint.step for checkpoint in steps) == 40
-    assert "averaging the checkpoint of step 40\n" in done.out
+    assert "averaging the checkpoint of step 40\n" in result.out
     assert perplexity() < before
 
 
-def test_a_wrong_folder_is_one_line(small, tmp_path):
+def test_an_invalid_folder_is_a_one_line_error(small, tmp_path):
     for folder, words in (
         (tmp_path / "nothing", "no such folder"),
         (tmp_path, "has one decoder.yml"),
     ):
-        done = import_it(folder, tmp_path / "model")
-        assert (done.status, done.out) == (2, "")
-        assert words in done.err
-        assert done.err.count("\n") == 1
-    done = import_it(small / "marian", small / "model")
-    assert done.status == 2
-    assert "not empty" in done.err
+        result = import_it(folder, tmp_path / "model")
+        assert (result.status, result.out) == (2, "")
+        assert words in result.err
+        assert result.err.count("\n") == 1
+    result = import_it(small / "marian", small / "model")
+    assert result.status == 2
+    assert "not empty" in result.err
     assert not (tmp_path / "model").exists()
 
 
 class _Runs:
     def __reduce__(self):
-        return print, ("what is in the file runs",)
+        return print, ("code in the file was run",)
 
 
-def test_a_pickle_does_not_run(imported, shared_dir, tmp_path):
-    """A `.bin` that holds more than tensors is refused; nothing in it is called."""
+def test_pickled_code_is_not_run(imported, shared_dir, tmp_path):
+    """A `.bin` file with more than tensors is rejected, and its code is not run."""
     folder = tmp_path / "folder"
     shutil.copytree(shared_dir / "marian/b_relu_labels/transformers", folder)
     for path in (folder, *folder.iterdir()):
@@ -197,12 +201,12 @@ def test_a_pickle_does_not_run(imported, shared_dir, tmp_path):
     with zipfile.ZipFile(weights, "w") as file:
         file.writestr("archive/data.pkl", pickle.dumps({"a": _Runs()}, protocol=2))
         file.writestr("archive/version", "3\n")
-    done = import_it(folder, tmp_path / "model")
-    assert (done.status, done.out) == (2, "")
-    assert str(weights) in done.err
-    assert done.err.count("\n") == 1
+    result = import_it(folder, tmp_path / "model")
+    assert (result.status, result.out) == (2, "")
+    assert str(weights) in result.err
+    assert result.err.count("\n") == 1
     weights.write_bytes(b"no zip")
-    done = import_it(folder, tmp_path / "model")
-    assert done.status == 2
-    assert done.err.count("\n") == 1
+    result = import_it(folder, tmp_path / "model")
+    assert result.status == 2
+    assert result.err.count("\n") == 1
     assert not (tmp_path / "model").exists()

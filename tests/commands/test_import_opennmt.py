@@ -1,4 +1,4 @@
-"""The command `import_opennmt`: OpenNMT-tf's checkpoints, and SavedModels."""
+"""Tests of the command `import_opennmt` with checkpoints and SavedModels."""
 
 import json
 import shutil
@@ -27,25 +27,25 @@ def translated(model_dir, folder, *flags):
     output.unlink(missing_ok=True)
     texts = arrays_of("base")["sources"].tolist()
     source.write_text("".join(f"{text}\n" for text in texts))
-    done = run_command.run(
+    result = run_command.run(
         "translate",
         *("--model_dir", str(model_dir), "--input_file", str(source)),
         *("--output_file", str(output)),
         *flags,
     )
-    assert done.status == 0, done.err
+    assert result.status == 0, result.err
     return output.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 @pytest.fixture(scope="module", params=CASES)
 def imported(request, tmp_path_factory):
-    """A case, and its model directory."""
+    """Returns a case and its imported model directory."""
     path = tmp_path_factory.mktemp("opennmt")
     write_files(request.param, path / "run")
     config = str(path / "run" / "data.yml")
-    done = import_it(path / "run", path / "model", "--config", config)
-    assert (done.status, done.err) == (0, "")
-    lines = done.out.splitlines()
+    result = import_it(path / "run", path / "model", "--config", config)
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert (
         lines[0] == f"imported {path / 'run' / 'ckpt-3'} (OpenNMT-tf) into {path}/model"
     )
@@ -53,7 +53,7 @@ def imported(request, tmp_path_factory):
     return request.param, path / "model"
 
 
-def test_translations_are_opennmts(imported, tmp_path):
+def test_translations_equal_those_of_opennmt(imported, tmp_path):
     case, model_dir = imported
     tokenizer = ModelDir(model_dir).tokenizer().target
     (path,) = (model_dir.parent / "run").glob("*target.vocab")
@@ -61,45 +61,45 @@ def test_translations_are_opennmts(imported, tmp_path):
     ours = [tokenizer.pieces.index(piece) for piece in pieces]
     ids = arrays_of(case)["ids/beam4_0.6"][:, 0]
     expected = tokenizer.decode([[ours[n] for n in row] for row in ids.tolist()])
-    found = translated(model_dir, tmp_path)
-    assert found == [text.decode() for text in expected.numpy()]
+    translations = translated(model_dir, tmp_path)
+    assert translations == [text.decode() for text in expected.numpy()]
 
 
-def test_an_export_of_it_becomes_a_model_directory_again(imported, tmp_path):
+def test_an_export_can_be_imported(imported, tmp_path):
     _, model_dir = imported
-    done = run_command.run(
+    result = run_command.run(
         "export", "--model_dir", str(model_dir), "--export_dir", str(tmp_path / "out")
     )
-    assert done.status == 0, done.err
+    assert result.status == 0, result.err
     (vocabulary,) = model_dir.glob("*.marian")
     flags = ("--vocab_file", str(vocabulary))
-    done = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)
-    assert (done.status, done.err) == (0, "")
+    result = import_it(tmp_path / "out" / "1", tmp_path / "again", *flags)
+    assert (result.status, result.err) == (0, "")
     assert translated(tmp_path / "again", tmp_path) == translated(model_dir, tmp_path)
-    done = import_it(tmp_path / "out" / "1", tmp_path / "more")
-    assert done.status == 2
-    assert f"give --vocab_file, the file {vocabulary.name}" in done.err
+    result = import_it(tmp_path / "out" / "1", tmp_path / "more")
+    assert result.status == 2
+    assert f"give --vocab_file, the file {vocabulary.name}" in result.err
     card = tmp_path / "out" / "1" / "assets.extra" / "README.md"
     text = card.read_text(encoding="utf-8")
     card.write_text(text.replace(" parameters, float32.", " parameters, int8."))
-    done = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
-    assert done.status == 2
-    assert "is in int8, which does not hold the weights themselves" in done.err
+    result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
+    assert result.status == 2
+    assert "is in int8, which does not hold the weights themselves" in result.err
     card.write_text("# Nothing\n")
-    done = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
-    assert (done.status, done.err.count("\n")) == (2, 1)
+    result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
+    assert (result.status, result.err.count("\n")) == (2, 1)
     assert not (tmp_path / "more").exists()
 
 
-def test_ctranslate2_translates_alike_or_says_what_it_lacks(imported, tmp_path):
+def test_ctranslate2_translates_the_same_or_names_a_missing_feature(imported, tmp_path):
     case, model_dir = imported
     if case == "relative":
-        done = run_command.run(
+        result = run_command.run(
             *("export", "--model_dir", str(model_dir), "--format", "ctranslate2"),
             *("--export_dir", str(tmp_path / "out")),
         )
-        assert (done.status, done.err.count("\n")) == (2, 1)
-        assert "max_relative_position=3" in done.err
+        assert (result.status, result.err.count("\n")) == (2, 1)
+        assert "max_relative_position=3" in result.err
         return
     ctranslate2 = pytest.importorskip("ctranslate2")
     directory = ModelDir(model_dir)
@@ -112,36 +112,38 @@ def test_ctranslate2_translates_alike_or_says_what_it_lacks(imported, tmp_path):
         [tokenizer.pieces[n] for n in row[:-1]]
         for row in tokenizer.encode(texts).to_list()
     ]
-    found = translator.translate_batch(
+    translations = translator.translate_batch(
         pieces, beam_size=1, max_decoding_length=12, min_decoding_length=0
     )
     names = tokenizer.target.pieces
-    numbers = [[names.index(piece) for piece in one.hypotheses[0]] for one in found]
+    numbers = [
+        [names.index(piece) for piece in one.hypotheses[0]] for one in translations
+    ]
     ended = tf.ragged.constant([[*row, 1] for row in numbers], tf.int32)
     texts = [text.decode() for text in tokenizer.target.decode(ended).numpy()]
     assert texts == translated(model_dir, tmp_path, "--beam_size", "1")
 
 
-def test_a_model_trained_here_comes_back_from_its_saved_model(trained, tmp_path):
-    done = run_command.run(
+def test_imports_a_saved_model_of_this_program(trained, tmp_path):
+    result = run_command.run(
         *("export", "--model_dir", str(trained.model_dir)),
         *("--export_dir", str(tmp_path / "out")),
     )
-    assert done.status == 0, done.err
-    done = import_it(tmp_path / "out" / "1", tmp_path / "again")
-    assert (done.status, done.err) == (0, "")
+    assert result.status == 0, result.err
+    result = import_it(tmp_path / "out" / "1", tmp_path / "again")
+    assert (result.status, result.err) == (0, "")
     expected = translated(trained.model_dir, tmp_path)
     assert translated(tmp_path / "again", tmp_path) == expected
 
 
-def test_json_tells_the_same(tmp_path):
+def test_json_contains_the_report(tmp_path):
     run = write_files("post", tmp_path / "run")
     flags = ("--config", str(run / "data.yml"), "--json")
-    done = import_it(run / "ckpt-3", tmp_path / "model", *flags)
-    report = json.loads(done.out.splitlines()[-1])
+    result = import_it(run / "ckpt-3", tmp_path / "model", *flags)
+    report = json.loads(result.out.splitlines()[-1])
     assert report["program"] == "OpenNMT-tf"
     assert report["hparams"]["norm"] == "post"
     shutil.rmtree(tmp_path / "model")
-    done = import_it(run, tmp_path / "model")
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "needs --config" in done.err
+    result = import_it(run, tmp_path / "model")
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert "needs --config" in result.err

@@ -1,4 +1,4 @@
-"""The command `import_t2t`: another program's model becomes one like any other."""
+"""Tests of the command `import_t2t`, and of the commands on an imported model."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ VOCABULARY = "vocab.translate_ende_wmt8k.8192.subwords"
 
 @pytest.fixture
 def small(shared_dir, tmp_path):
-    """A copy of the checkpoint that tensor2tensor wrote after six updates."""
+    """Returns a copy of a checkpoint of tensor2tensor at step 6."""
     folder = tmp_path / "t2t"
     shutil.copytree(shared_dir / "t2t/golden/train_v1_ckpt", folder)
     for path in folder.iterdir():
@@ -39,10 +39,10 @@ def import_it(run, model_dir, *more, **changes):
     return run_command.run("import_t2t", *run.flags(model_dir, **changes), *more)
 
 
-def test_it_tells_what_came_along(small, tmp_path):
-    done = import_it(small, tmp_path / "model")
-    assert (done.status, done.err) == (0, "")
-    lines = done.out.splitlines()
+def test_prints_a_report(small, tmp_path):
+    result = import_it(small, tmp_path / "model")
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert lines[0] == (
         f"imported {small.checkpoint} (tensor2tensor) into {tmp_path / 'model'}"
     )
@@ -55,39 +55,41 @@ def test_it_tells_what_came_along(small, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "t2t"]
 
 
-def test_a_checkpoint_of_an_older_version_is_imported(shared_dir, tmp_path):
-    """Its hparams.json lacks what later versions added."""
+def test_imports_a_checkpoint_of_an_older_version(shared_dir, tmp_path):
+    """Its hparams.json lacks fields that later versions added."""
     folder = shared_dir / "t2t" / "real_checkpoint"
     run = T2TRun(folder, folder / "hparams.json", shared_dir / "t2t" / VOCABULARY)
-    done = import_it(run, tmp_path / "model", "--json")
-    assert (done.status, done.err) == (0, "")
-    found = json.loads(done.out)
-    assert (found["step"], found["vocab_size"], found["adam"]) == (1, 8190, "imported")
+    result = import_it(run, tmp_path / "model", "--json")
+    assert (result.status, result.err) == (0, "")
+    values = json.loads(result.out)
+    assert (values["step"], values["vocab_size"], values["adam"]) == (
+        1,
+        8190,
+        "imported",
+    )
     meaningless = "hyper-parameters without meaning here"
-    assert [*found["unused"]] == ["statistics", meaningless]
-    assert "dropout=0.2" in found["unused"][meaningless]
-    assert not found["every_array"]
+    assert [*values["unused"]] == ["statistics", meaningless]
+    assert "dropout=0.2" in values["unused"][meaningless]
+    assert not values["every_array"]
     hparams = ModelDir(tmp_path / "model").hparams()
     assert (hparams.norm, hparams.learning_rate_schedule) == ("pre", "paper")
     assert (hparams.learning_rate_scale, hparams.warmup_steps) == (2.0, 8000)
 
 
-def test_a_set_and_overrides_serve_where_there_is_no_hparams_json(small, tmp_path):
+def test_a_set_and_overrides_replace_hparams_json(small, tmp_path):
     values = json.loads(small.hparams_json.read_text("utf-8"))
     keys = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
-    done = import_it(
+    result = import_it(
         small,
         tmp_path / "model",
         *("--t2t_hparams_set", "transformer_base_v1"),
         *("--t2t_hparams", ",".join(f"{key}={values[key]}" for key in keys)),
         hparams_json=None,
     )
-    assert (done.status, done.err) == (0, "")
+    assert (result.status, result.err) == (0, "")
 
 
-def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
-    small, tmp_path
-):
+def test_training_continues_with_the_imported_vocabulary(small, tmp_path):
     model_dir = tmp_path / "model"
     import_it(small, model_dir)
     data_dir = tiny.write_corpus(tmp_path / "data")
@@ -102,31 +104,31 @@ def test_it_is_trained_on_with_its_own_vocabulary_and_then_knows_its_data(
             *("--model_dir", str(model_dir)),
         )
 
-    done = train(8)
-    assert (done.status, done.err) == (0, "")
-    assert f"resuming from step 6 in {model_dir}" in done.out
-    assert "building a vocabulary" not in done.out
+    result = train(8)
+    assert (result.status, result.err) == (0, "")
+    assert f"resuming from step 6 in {model_dir}" in result.out
+    assert "building a vocabulary" not in result.out
     steps = [c.step for c in list_checkpoints(model_dir / "checkpoints")]
     assert steps == [6, 8]
-    found = ModelDir(model_dir).provenance()
-    assert (found.problem, found.vocabulary_given) == ("files", True)
-    # The second time it is a model like any other.
-    done = train(9)
-    assert (done.status, done.err) == (0, "")
-    assert f"resuming from step 8 in {model_dir}" in done.out
+    provenance = ModelDir(model_dir).provenance()
+    assert (provenance.problem, provenance.vocabulary_given) == ("files", True)
+    # After this run the model directory has all metadata of a trained model.
+    result = train(9)
+    assert (result.status, result.err) == (0, "")
+    assert f"resuming from step 8 in {model_dir}" in result.out
     other = tiny.write_corpus(tmp_path / "other")
     (other / "train.en").write_text("one\n", encoding="utf-8")
     (other / "train.de").write_text("eins\n", encoding="utf-8")
-    done = train(10, other)
-    assert run_command.is_one_clear_line(done)
-    assert "holds a model with other settings: data" in done.err
+    result = train(10, other)
+    assert run_command.is_one_clear_line(result)
+    assert "holds a model with other settings: data" in result.err
 
 
-def test_what_needs_the_data_says_that_they_are_unknown(small, tmp_path):
+def test_evaluate_reports_that_the_data_are_unknown(small, tmp_path):
     import_it(small, tmp_path / "model")
-    done = run_command.run("evaluate", "--model_dir", str(tmp_path / "model"))
-    assert run_command.is_one_clear_line(done)
-    assert "was imported, so its data are unknown" in done.err
+    result = run_command.run("evaluate", "--model_dir", str(tmp_path / "model"))
+    assert run_command.is_one_clear_line(result)
+    assert "was imported, so its data are unknown" in result.err
 
 
 def truncated(run, tmp_path):
@@ -219,48 +221,43 @@ def in_use(run, tmp_path):
         (in_use, "is there and not empty"),
     ],
 )
-def test_what_cannot_be_imported_is_refused_in_a_line_and_nothing_is_left(
-    small, tmp_path, spoil, words
-):
+def test_rejects_invalid_models_without_leftovers(small, tmp_path, spoil, words):
     changes = {"model_dir": tmp_path / "model"} | spoil(small, tmp_path)
     before = sorted(path for path in tmp_path.rglob("*"))
-    done = import_it(small, **changes)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
-    assert done.out == ""
+    result = import_it(small, **changes)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
+    assert result.out == ""
     assert sorted(path for path in tmp_path.rglob("*")) == before
-
-
-# The model of t2t/trained.
 
 
 @pytest.fixture(scope="module")
 def translating(shared_dir, tmp_path_factory):
-    """tensor2tensor's own trained model, imported."""
+    """Imports the model in t2t/trained, which tensor2tensor trained."""
     folder = shared_dir / "t2t" / "trained"
     run = T2TRun(folder, folder / "hparams.json", shared_dir / "t2t" / VOCABULARY)
     model_dir = tmp_path_factory.mktemp("trained") / "model"
-    done = import_it(run, model_dir)
-    assert (done.status, done.err) == (0, "")
+    result = import_it(run, model_dir)
+    assert (result.status, result.err) == (0, "")
     return model_dir
 
 
 def sentences(shared_dir):
-    """Returns the sentences, and what tensor2tensor made of them."""
+    """Returns the file of sentences, and tensor2tensor's outputs, ids and scores."""
     folder = shared_dir / "t2t" / "trained"
     source = shared_dir / "corpora" / "multi30k" / "test_2016_flickr.en"
     lines = (folder / "test.hyp").read_text("utf-8").split("\n")[:-1]
-    found = json.loads((folder / "test_scores.json").read_text("utf-8"))
-    return source, lines, found["ids"], found["scores"]
+    values = json.loads((folder / "test_scores.json").read_text("utf-8"))
+    return source, lines, values["ids"], values["scores"]
 
 
 @pytest.mark.medium
-def test_it_translates_as_tensor2tensor_does(translating, shared_dir, tmp_path):
+def test_translates_like_tensor2tensor(translating, shared_dir, tmp_path):
     source, expected, ids, scores = sentences(shared_dir)
     output = tmp_path / "out.tsv"
     flags = ("--input_file", str(source), "--output_file", str(output), "--scores")
-    done = run_command.run("translate", "--model_dir", str(translating), *flags)
-    assert done.status == 0, done.err
+    result = run_command.run("translate", "--model_dir", str(translating), *flags)
+    assert result.status == 0, result.err
     rows = [row.split("\t", 1) for row in output.read_text("utf-8").split("\n")[:-1]]
     assert len(rows) == len(expected) == 1000
     other = [n for n, row in enumerate(rows) if row[1] != expected[n]]
@@ -269,38 +266,39 @@ def test_it_translates_as_tensor2tensor_does(translating, shared_dir, tmp_path):
     for n, (score, _) in enumerate(rows):
         theirs = scores[n]
         if len(ids[n]) == limits[n] + 50:
-            # Never ended: tensor2tensor leaves out the penalty (beam_search.py).
+            # tensor2tensor does not divide the scores of unfinished hypotheses by the
+            # length penalty (beam_search.py).
             theirs /= ((5 + len(ids[n])) / 6) ** 0.6
-        # Another translation is as good by the model, or the search differs.
+        # A different translation must have the same score.
         tolerance = 1e-4 if n in other else 1e-3
         assert float(score) == pytest.approx(theirs, abs=tolerance), n
 
 
 @pytest.mark.medium
-def test_by_tensor2tensors_rules_every_score_is_its_own(
+def test_tensor2tensor_rules_give_tensor2tensors_scores(
     translating, shared_dir, tmp_path
 ):
-    """It took one sentence at a time, and left out the penalty where none ended."""
+    """The reference used batches of one and no penalty for unfinished hypotheses."""
     source, expected, ids, scores = sentences(shared_dir)
     limits = input_lengths(translating, source)
-    chosen = [n for n in range(1000) if len(ids[n]) == limits[n] + 50 or n < 5]
-    assert len(chosen) > 5
+    indices = [n for n in range(1000) if len(ids[n]) == limits[n] + 50 or n < 5]
+    assert len(indices) > 5
     lines = source.read_text("utf-8").split("\n")
-    some = tmp_path / "some.en"
-    some.write_text("".join(f"{lines[n]}\n" for n in chosen), encoding="utf-8")
-    flags = ("--input_file", str(some), "--scores", "--batch_size", "1")
-    done = run_command.run(
+    subset = tmp_path / "some.en"
+    subset.write_text("".join(f"{lines[n]}\n" for n in indices), encoding="utf-8")
+    flags = ("--input_file", str(subset), "--scores", "--batch_size", "1")
+    result = run_command.run(
         "translate", "--model_dir", str(translating), *flags, "--tensor2tensor_rules"
     )
-    assert done.status == 0, done.err
-    for n, row in zip(chosen, done.out.split("\n"), strict=False):
+    assert result.status == 0, result.err
+    for n, row in zip(indices, result.out.split("\n"), strict=False):
         score, text = row.split("\t", 1)
         assert text == expected[n]
         assert float(score) == pytest.approx(scores[n], abs=1e-3), n
 
 
 def input_lengths(model_dir: Path, source: Path) -> np.ndarray:
-    """Returns the subwords of every line, EOS included."""
+    """Returns the number of subwords of each line, EOS included."""
     lines = source.read_text("utf-8").split("\n")[:-1]
     return ModelDir(model_dir).tokenizer().encode(tf.constant(lines)).row_lengths()
 
@@ -312,32 +310,32 @@ import tensorflow as tf
 import tensorflow_text
 model = tf.saved_model.load(sys.argv[1])
 lines = json.loads(sys.argv[2])
-found = model.signatures["serving_default"](tf.constant(lines))
-keys = sorted(found, key=lambda key: found[key].dtype != tf.string)
-texts, scores = (found[key].numpy() for key in keys)
+outputs = model.signatures["serving_default"](tf.constant(lines))
+keys = sorted(outputs, key=lambda key: outputs[key].dtype != tf.string)
+texts, scores = (outputs[key].numpy() for key in keys)
 print(json.dumps([[t.decode() for t in texts], [float(s) for s in scores]]))
 """
 
 
 @pytest.mark.medium
-def test_its_export_serves_the_same_without_this_package(
+def test_an_export_gives_the_same_translations_without_this_package(
     translating, shared_dir, tmp_path
 ):
     source, expected, _, scores = sentences(shared_dir)
     flags = ("--model_dir", str(translating), "--export_dir", str(tmp_path / "export"))
-    done = run_command.run("export", *flags, "--json")
-    assert done.status == 0, done.err
+    result = run_command.run("export", *flags, "--json")
+    assert result.status == 0, result.err
     lines = source.read_text("utf-8").split("\n")[:8]
-    found = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
-            *("-c", SERVE, json.loads(done.out)["saved_model"], json.dumps(lines)),
+            *("-c", SERVE, json.loads(result.out)["saved_model"], json.dumps(lines)),
         ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
-    texts, served = json.loads(found.stdout.splitlines()[-1])
+    texts, served = json.loads(process.stdout.splitlines()[-1])
     assert texts == expected[:8]
     np.testing.assert_allclose(served, scores[:8], atol=1e-3)

@@ -24,7 +24,7 @@ alpha: 1.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Corpus, set and vocabulary of two sides, and a model trained with them."""
+    """Trains a model with a Marian vocabulary; returns the folder of all files."""
     path = tmp_path_factory.mktemp("marian")
     tiny.write_corpus(path / "data")
     (path / "marian.yaml").write_text(tiny.HPARAMS + SEARCH, encoding="utf-8")
@@ -43,24 +43,24 @@ def folder(tmp_path_factory):
         names = [library.id_to_piece(n) for n in range(library.vocab_size())]
         pieces.append(["<pad>", "</s>", *(name for name in names if name != "</s>")])
     MarianTokenizer.from_pieces(*models, *pieces).save(path)
-    done = run_command.run("train", *flags(path))
-    assert done.status == 0, done.err
+    result = run_command.run("train", *flags(path))
+    assert result.status == 0, result.err
     return path
 
 
 def flags(folder, *others):
-    """The flags of a training."""
-    given = {
+    """Returns the flags of a training run."""
+    paths = {
         "hparams": "marian.yaml",
         "data_dir": "data",
         "model_dir": "model",
         "vocab_file": "vocab.marian",
     }
-    pairs = ((f"--{name}", str(folder / file)) for name, file in given.items())
+    pairs = ((f"--{name}", str(folder / file)) for name, file in paths.items())
     return [*(word for pair in pairs for word in pair), *others]
 
 
-def test_the_model_is_of_both_sides_and_searches_as_its_set_says(folder):
+def test_the_model_has_two_vocabularies_and_marians_search(folder):
     loaded = load_models(folder / "model")
     (model,) = loaded.models
     assert model.input_embedding.vocab_size == loaded.tokenizer.vocab_size
@@ -82,42 +82,42 @@ def test_the_model_is_of_both_sides_and_searches_as_its_set_says(folder):
         ("--xla", "--batch_size", "1"),
     ],
 )
-def test_every_way_of_translating_takes_and_gives_plain_text(folder, others):
+def test_all_ways_of_translating_use_plain_text(folder, others):
     arguments = ("--model_dir", str(folder / "model"), *others)
-    done = run_command.run("translate", *arguments, stdin=b"one two\n\nthree\n")
-    assert done.status == 0, done.err
-    assert "\u2581" not in done.out and "<unk>" not in done.out
-    numbers = [n for n, _ in enumerate(done.out.splitlines())]
+    result = run_command.run("translate", *arguments, stdin=b"one two\n\nthree\n")
+    assert result.status == 0, result.err
+    assert "\u2581" not in result.out and "<unk>" not in result.out
+    numbers = [n for n, _ in enumerate(result.out.splitlines())]
     assert len(numbers) == (5 if "--nbest" in others else 3)
 
 
-def test_prefixes_and_given_translations_are_cut_as_the_target_is(folder):
+def test_prefixes_and_given_translations_use_the_target_vocabulary(folder):
     path = folder / "prefixes.de"
     path.write_text("fünf\n", encoding="utf-8")
     arguments = ("--model_dir", str(folder / "model"), "--prefix_file", str(path))
-    done = run_command.run("translate", *arguments, stdin=b"one two\n")
-    assert done.out.startswith("fünf"), done.err
+    result = run_command.run("translate", *arguments, stdin=b"one two\n")
+    assert result.out.startswith("fünf"), result.err
     (folder / "in.en").write_text("one two\n", encoding="utf-8")
     pair = ("--source_file", str(folder / "in.en"), "--target_file", str(path))
     arguments = ("--model_dir", str(folder / "model"), "--per_token")
-    done = run_command.run("score", *arguments, *pair)
-    _, symbols, *tokens = done.out.rstrip("\n").split("\t")
+    result = run_command.run("score", *arguments, *pair)
+    _, symbols, *tokens = result.out.rstrip("\n").split("\t")
     side = ModelDir(folder / "model").tokenizer().target
     (ids,) = side.encode(["fünf"]).to_list()
     assert int(symbols) == len(ids)
     assert "fünf" in "".join(token.rsplit(" ", 1)[0] for token in tokens)
 
 
-def test_rules_of_another_search_are_refused(folder):
+def test_rejects_tensor2tensor_rules_for_marians_search(folder):
     arguments = ("--model_dir", str(folder / "model"), "--tensor2tensor_rules")
-    done = run_command.run("translate", *arguments, stdin=b"one\n")
-    assert done.status == 2
-    assert "the model searches as marian does" in done.err
+    result = run_command.run("translate", *arguments, stdin=b"one\n")
+    assert result.status == 2
+    assert "the model uses marian's search" in result.err
 
 
-def test_a_vocabulary_of_this_kind_is_never_built(folder):
+def test_datagen_cannot_build_a_marian_vocabulary(folder):
     arguments = ("--hparams", str(folder / "marian.yaml"), "--problem", "files")
     arguments += ("--data_dir", str(folder / "data"))
-    done = run_command.run("datagen", *arguments)
-    assert done.status == 2
-    assert "tokenizer=marian is never built from text" in done.err
+    result = run_command.run("datagen", *arguments)
+    assert result.status == 2
+    assert "tokenizer=marian is never built from text" in result.err

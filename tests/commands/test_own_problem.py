@@ -1,4 +1,4 @@
-"""A problem and a set of one's own, from a folder outside of the package."""
+"""A user's own problem and hyper-parameter set, outside of the package."""
 
 import json
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ class Place:
     """A folder with a module, a set and data.
 
     Attributes:
-        path: the folder; commands run in it.
-        done: what the training printed.
+        path: The folder, which is the working directory of the commands.
+        training: Result of the command `train`.
     """
 
     path: Path
-    done: run_command.Done
+    training: run_command.Done
 
     def run(self, command: str, *arguments: str) -> run_command.Done:
         return run_command.run_alone(command, *arguments, cwd=self.path)
@@ -45,8 +45,8 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Somebody's folder, in which a model was trained for two steps."""
-    path = tmp_path_factory.mktemp("somebodys")
+    """Returns a user's folder in which a model was trained for two steps."""
+    path = tmp_path_factory.mktemp("user")
     for name in ("sets", "tables"):
         (path / name).mkdir()
     (path / "my_corpus.py").write_text(MODULE)
@@ -56,16 +56,16 @@ def place(tmp_path_factory):
     text = tiny.HPARAMS.replace("problem: files", "problem: my_corpus:Numbers")
     (path / "sets" / "mine.yaml").write_text(text)
     flags = (*TRAIN, "--train_steps", "2", "--json")
-    done = run_command.run_alone("train", *flags, cwd=path)
-    assert done.status == 0, done.err
-    return Place(path, done)
+    completed = run_command.run_alone("train", *flags, cwd=path)
+    assert completed.status == 0, completed.err
+    return Place(path, completed)
 
 
 MODEL = "models/mine.my_corpus.Numbers"
 
 
-def test_a_training_goes_on_and_is_scored_by_its_directory_alone(place):
-    result = json.loads(place.done.out)
+def test_training_resumes_and_evaluate_needs_only_the_directory(place):
+    result = json.loads(place.training.out)
     assert (result["problem"], result["steps"]) == ("my_corpus:Numbers", 2)
     again = place.run("train", *TRAIN)
     assert again.status == 0, again.err
@@ -78,44 +78,48 @@ def test_a_training_goes_on_and_is_scored_by_its_directory_alone(place):
     assert json.loads(scored.out)["sentences"] == tiny.SIZES["test"]
 
 
-def test_the_flag_stands_above_the_set_and_datagen_takes_it_too(place):
+def test_the_problem_flag_has_priority_over_the_set(place):
     flags = ("--hparams", "tiny", "--problem", "my_corpus:Numbers")
-    done = place.run("datagen", *flags, "--data_dir", "tables", "--json")
-    assert done.status == 0, done.err
-    found = json.loads(done.out)
-    assert Path(found["directory"]).parts[:2] == ("tables", "encoded")
-    origin = found["splits"]["train"]["origin"]
+    completed = place.run("datagen", *flags, "--data_dir", "tables", "--json")
+    assert completed.status == 0, completed.err
+    values = json.loads(completed.out)
+    assert Path(values["directory"]).parts[:2] == ("tables", "encoded")
+    origin = values["splits"]["train"]["origin"]
     assert origin["description"] == "my_corpus:Numbers, train"
 
 
-def test_other_data_are_noticed(place):
+def test_rejects_other_data(place):
     table = place.path / "tables" / "train.tsv"
     before = table.read_text()
     table.write_text(before + "eleven\telf\n")
     try:
-        done = place.run("train", *TRAIN)
+        completed = place.run("train", *TRAIN)
     finally:
         table.write_text(before)
-    assert run_command.is_one_clear_line(done)
-    assert f"{MODEL} holds a model with other settings: data " in done.err
+    assert run_command.is_one_clear_line(completed)
+    assert f"{MODEL} holds a model with other settings: data " in completed.err
 
 
-def test_without_its_module_a_model_is_not_scored_in_one_line(place, tmp_path):
+def test_a_missing_module_is_a_one_line_error(place, tmp_path):
     model = str(place.path / MODEL)
-    done = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
-    assert run_command.is_one_clear_line(done)
-    assert "problem my_corpus:Numbers: cannot find the module my_corpus;" in done.err
-    done = run_command.run_alone("translate", "--model_dir", model, input="one\n")
-    assert done.status == 0, done.err
+    completed = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
+    assert run_command.is_one_clear_line(completed)
+    assert (
+        "problem my_corpus:Numbers: cannot find the module my_corpus;" in completed.err
+    )
+    completed = run_command.run_alone("translate", "--model_dir", model, input="one\n")
+    assert completed.status == 0, completed.err
 
 
-def test_code_that_lies_in_a_model_directory_is_not_run(place, tmp_path):
+def test_code_in_a_model_directory_is_not_run(place, tmp_path):
     code = place.path / MODEL / "my_corpus.py"
     code.write_text("import os\nos.mkdir('was_run')\n")
     try:
         model = str(place.path / MODEL)
-        done = run_command.run_alone("evaluate", "--model_dir", model, cwd=tmp_path)
+        completed = run_command.run_alone(
+            "evaluate", "--model_dir", model, cwd=tmp_path
+        )
     finally:
         code.unlink()
-    assert run_command.is_one_clear_line(done)
+    assert run_command.is_one_clear_line(completed)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Parsers: what `train`, `evaluate` and `parse` do with a model of trees."""
+"""Tests of `train`, `evaluate` and `parse` with a parser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COUNTS = ("repaired", "repaired_brackets", "repaired_tags", "errors", "sentences
 
 
 def tree(generator):
-    """Draws a sentence of a grammar that takes little to learn."""
+    """Draws a tree of a small grammar."""
 
     def phrase():
         if generator.random() < 0.3:
@@ -51,16 +51,16 @@ def tree(generator):
 
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory):
-    """A parser trained by the command; returns its folder and what was printed."""
+    """Trains a parser; returns its folder and the result of training."""
     folder = tmp_path_factory.mktemp("parser")
     for split, count in (("train", 200), ("val", 8), ("test", 12)):
         generator = random.Random(split)
         lines = [f"{tree(generator)}\n" for _ in range(count)]
         (folder / f"{split}.trees").write_text("".join(lines))
     (folder / "parser.yaml").write_text(HPARAMS)
-    done = train(folder)
-    assert done.status == 0, done.err
-    return folder, json.loads(done.out)
+    completed = train(folder)
+    assert completed.status == 0, completed.err
+    return folder, json.loads(completed.out)
 
 
 def train(folder):
@@ -71,7 +71,7 @@ def train(folder):
     )
 
 
-def test_a_training_ends_with_the_figures_of_the_test_trees(parser):
+def test_training_ends_with_the_scores_of_the_test_trees(parser):
     folder, result = parser
     assert result.keys() >= {*FIGURES, *COUNTS, "f1_repaired_as_0", "f1_errors_as_0"}
     assert "bleu" not in result
@@ -83,8 +83,8 @@ def test_a_training_ends_with_the_figures_of_the_test_trees(parser):
     assert len(rows) == 1
 
 
-def test_it_learns_a_small_grammar(parser):
-    # A test has time for a hundred updates; about half would be had by chance.
+def test_a_parser_learns_a_small_grammar(parser):
+    # A test has time for a hundred steps. Guessing would give a score of about 50.
     _, result = parser
     assert result["f1"] > 80
     assert result["tagging"] > 80
@@ -92,28 +92,28 @@ def test_it_learns_a_small_grammar(parser):
 
 def test_the_same_command_reuses_the_score(parser):
     folder, result = parser
-    done = train(folder)
-    assert json.loads(done.out) == result
-    assert "reusing the score in" in done.err
+    completed = train(folder)
+    assert json.loads(completed.out) == result
+    assert "reusing the score in" in completed.err
 
 
-def test_evaluate_gives_what_parseval_gives_of_its_trees(parser, tmp_path):
+def test_evaluate_and_parseval_give_the_same_figures(parser, tmp_path):
     folder, result = parser
     output = tmp_path / "trees"
     flags = ("--model_dir", str(folder / "model"), "--output_file", str(output))
-    found = json.loads(run_command.run("evaluate", *flags, "--json").out)
-    assert {name: found[name] for name in FIGURES} == pytest.approx(
+    values = json.loads(run_command.run("evaluate", *flags, "--json").out)
+    assert {name: values[name] for name in FIGURES} == pytest.approx(
         {name: result[name] for name in FIGURES}
     )
     files = ("--gold", str(folder / "test.trees"), "--test", str(output))
     scored = json.loads(run_command.run("parseval", *files, "--json").out)
     assert {name: scored[name] for name in FIGURES} == {
-        name: found[name] for name in FIGURES
+        name: values[name] for name in FIGURES
     }
     first, second, *_, last = run_command.run("evaluate", *flags).out.splitlines()
-    assert first.startswith(f"F1 {found['f1']:.2f}  recall {found['recall']:.2f}  ")
+    assert first.startswith(f"F1 {values['f1']:.2f}  recall {values['recall']:.2f}  ")
     assert first.endswith("(EVALB, COLLINS.prm, 0 errors)")
-    assert f"with the {found['repaired']} of 12 outputs counted as 0" in second
+    assert f"with the {values['repaired']} of 12 outputs counted as 0" in second
     assert last.endswith("averaged on test.trees, 12 trees")
 
 
@@ -124,9 +124,9 @@ def test_every_line_gets_a_tree_over_its_words(parser, tmp_path):
     source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     model = ("--model_dir", str(folder / "model"))
     files = ("--input_file", str(source), "--output_file", str(output))
-    done = run_command.run("parse", *model, *files)
-    assert done.status == 0, done.err
-    assert "of 3 outputs were no tree over the words, whichever hypothesis" in done.err
+    completed = run_command.run("parse", *model, *files)
+    assert completed.status == 0, completed.err
+    assert "of 3 trees were repaired, because no hypothesis" in completed.err
     trees = output.read_text(encoding="utf-8").split("\n")
     assert trees.pop() == ""
     assert trees[1] == ""
@@ -134,12 +134,12 @@ def test_every_line_gets_a_tree_over_its_words(parser, tmp_path):
         if line:
             words = line.replace("(", "-LRB-").replace(")", "-RRB-").split()
             assert read_tree(parsed)[1] == words
-    # From standard input to standard output it is the same.
+    # Standard input and output give the same trees.
     streamed = run_command.run("parse", *model, stdin=source.read_bytes())
     assert streamed.out == output.read_text(encoding="utf-8")
 
 
-def test_an_unfinished_translation_is_not_taken_for_trees(parser, tmp_path):
+def test_a_partial_translation_is_not_resumed_by_parse(parser, tmp_path):
     folder, _ = parser
     source, output = tmp_path / "text", tmp_path / "out"
     source.write_text("the dog sees she .\n" * 3, encoding="utf-8")

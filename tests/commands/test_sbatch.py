@@ -1,8 +1,8 @@
-"""The example for Slurm restarts itself: its own script, with Slurm's commands played.
+"""The example script for Slurm requeues its job; Slurm's commands are simulated.
 
-`srun` starts two tasks on this machine with the variables that Slurm sets, sends what
-`--signal` would, and ends with the highest status, as Slurm documents it; `scontrol`
-notes that it was called.
+The fake `srun` starts two tasks on this machine with Slurm's variables, sends the
+signals of `--signal`, and exits with the highest status, as Slurm's documentation
+states. The fake `scontrol` records its calls.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 from tests import run_command, tiny
 
 SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
-# So many are left after each signal that it comes long before the end.
+# There are enough steps that every signal arrives long before the end.
 STEPS = 300
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
@@ -45,7 +45,10 @@ echo "$@" >> "$REQUEUED"
 
 
 def in_slurm(folder, script, srun):
-    """Returns what runs a script as Slurm would; that gives status, requeues, text."""
+    """Returns a function that runs a script like Slurm.
+
+    Its result is the exit status, the number of requeues and the output.
+    """
     for name, text in (("script", script), ("srun", srun), ("scontrol", SCONTROL)):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
@@ -62,7 +65,7 @@ def in_slurm(folder, script, srun):
             "DISTURB": disturb,
             "REQUEUED": str(requeued),
         }
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "script"],
             cwd=folder,
             env=environment,
@@ -71,7 +74,7 @@ def in_slurm(folder, script, srun):
             timeout=240,
         )
         calls = len(requeued.read_text().splitlines())
-        return done.returncode, calls, done.stdout + done.stderr
+        return process.returncode, calls, process.stdout + process.stderr
 
     return batch
 
@@ -80,7 +83,7 @@ def in_slurm(folder, script, srun):
     ("status", "restarts", "calls"),
     [(0, 0, 0), (2, 0, 0), (130, 0, 1), (137, 99, 1), (137, 100, 0)],
 )
-def test_only_what_can_go_on_is_requeued_and_not_for_ever(
+def test_requeues_only_jobs_that_can_resume_and_a_limited_number_of_times(
     tmp_path, status, restarts, calls
 ):
     srun = f"#!/bin/bash\nexit {status}\n"
@@ -89,7 +92,7 @@ def test_only_what_can_go_on_is_requeued_and_not_for_ever(
 
 
 @pytest.mark.medium
-def test_the_example_goes_on_after_its_time_is_up_and_after_its_chief_was_killed(
+def test_the_example_resumes_after_a_timeout_and_a_killed_chief(
     tmp_path,
 ):
     tiny.write_corpus(tmp_path / "data")
@@ -99,15 +102,15 @@ def test_the_example_goes_on_after_its_time_is_up_and_after_its_chief_was_killed
         "--hparams big", f"--hparams {hparams},{SETTINGS}"
     )
     batch = in_slurm(tmp_path, text, SRUN)
-    # What --signal=TERM@180 sends to all tasks.
-    status, calls, told = batch(0, f"SIGTERM,01,step 50/{STEPS}")
-    assert (status, calls) == (130, 1), told
-    assert "saved a checkpoint; run the same command to resume" in told
-    status, calls, told = batch(1, f"SIGKILL,0,step 200/{STEPS}")
-    assert (status, calls) == (137, 2), told
-    assert "resuming from step" in told
-    assert "error: another worker of this training has ended" in told
-    status, calls, told = batch(2, "SIGTERM,,")
-    assert (status, calls) == (0, 2), told
-    assert f"step {STEPS}/{STEPS}" in told
-    assert "Traceback" not in told
+    # --signal=TERM@180 sends SIGTERM to all tasks.
+    status, calls, output = batch(0, f"SIGTERM,01,step 50/{STEPS}")
+    assert (status, calls) == (130, 1), output
+    assert "saved a checkpoint; run the same command to resume" in output
+    status, calls, output = batch(1, f"SIGKILL,0,step 200/{STEPS}")
+    assert (status, calls) == (137, 2), output
+    assert "resuming from step" in output
+    assert "error: another worker of this training has ended" in output
+    status, calls, output = batch(2, "SIGTERM,,")
+    assert (status, calls) == (0, 2), output
+    assert f"step {STEPS}/{STEPS}" in output
+    assert "Traceback" not in output

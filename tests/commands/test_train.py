@@ -1,4 +1,4 @@
-"""The command `train`: from text files to a score, in one line of shell."""
+"""Tests of the command `train`."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.medium
 KEYS = {"bleu", "signature", "paper_bleu", "paper_signature", "sentences", "seconds"}
 
 
-def test_json_is_one_object_on_standard_output_and_progress_on_the_other(trained):
+def test_json_is_written_to_standard_output_and_progress_to_standard_error(trained):
     assert trained.done.out.count("\n") == 1
     assert trained.result.keys() >= KEYS
     lines = trained.done.err.splitlines()
@@ -24,7 +24,7 @@ def test_json_is_one_object_on_standard_output_and_progress_on_the_other(trained
     assert lines[-1] == "translating test.en and test.de, 6 lines"
 
 
-def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
+def test_the_model_directory_contains_exactly_the_expected_files(trained):
     assert sorted(path.name for path in trained.model_dir.iterdir()) == [
         "averaged",
         "best_bleu",
@@ -45,11 +45,11 @@ def test_the_model_directory_is_complete_and_holds_nothing_else(trained):
     ]
 
 
-def test_a_second_run_is_told_as_text(trained_copy):
+def test_a_second_run_prints_the_scores_as_text(trained_copy):
     arguments = trained_copy.arguments()[:-1]  # Without --json.
-    done = run_command.run("train", *arguments)
-    assert (done.status, done.err) == (0, "")
-    *_, bleu, paper_bleu, split, place = done.out.splitlines()
+    completed = run_command.run("train", *arguments)
+    assert (completed.status, completed.err) == (0, "")
+    *_, bleu, paper_bleu, split, place = completed.out.splitlines()
     assert bleu.startswith(f"BLEU {trained_copy.result['bleu']:.2f}  nrefs:1|")
     assert paper_bleu.startswith("the paper's BLEU ")
     assert split == "on test.en and test.de, 6 lines"
@@ -57,52 +57,52 @@ def test_a_second_run_is_told_as_text(trained_copy):
 
 
 @needs("bfloat16")
-def test_what_a_training_began_with_is_kept_on_another_device(tmp_path):
+def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     tiny.write_hparams(tmp_path)
-    begun = tiny.Trained(tmp_path, None)
-    arguments = begun.arguments()
-    on_gpu = ",rows_multiple=2,max_tokens_per_device=64"
-    of_gpu = [a + on_gpu if a.endswith(".yaml") else a for a in arguments]
+    run = tiny.Trained(tmp_path, None)
+    arguments = run.arguments()
+    overrides = ",rows_multiple=2,max_tokens_per_device=64"
+    gpu_arguments = [a + overrides if a.endswith(".yaml") else a for a in arguments]
     flags = ("--precision", "bfloat16", "--xla", "--train_steps")
-    done = run_command.run("train", *of_gpu, *flags, "1")
-    assert done.status == 0, done.err
-    written = (begun.model_dir / "hparams.yaml").read_text(encoding="utf-8")
+    completed = run_command.run("train", *gpu_arguments, *flags, "1")
+    assert completed.status == 0, completed.err
+    written = (run.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     for line in ("precision: bfloat16", "xla: true", "rows_multiple: 2"):
         assert f"\n{line}\n" in written
-    # Here "auto" alone would be float32 without XLA.
-    done = run_command.run("train", *arguments, "--train_steps", "2")
-    assert done.status == 0, done.err
-    kept = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
-    assert done.err.splitlines()[0] == f"{kept}: kept from the start of this training"
-    assert "resuming from step 1 in" in done.err
-    again = (begun.model_dir / "hparams.yaml").read_text(encoding="utf-8")
+    # In a new run on a CPU, "auto" would select float32 without XLA.
+    completed = run_command.run("train", *arguments, "--train_steps", "2")
+    assert completed.status == 0, completed.err
+    settings = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
+    assert completed.err.splitlines()[0] == f"{settings}: kept from the start of this training"
+    assert "resuming from step 1 in" in completed.err
+    again = (run.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")
-    done = run_command.run("train", *arguments, "--xla", "false")
-    assert done.status == 2
-    assert "xla was True, is now False" in done.err
+    completed = run_command.run("train", *arguments, "--xla", "false")
+    assert completed.status == 2
+    assert "xla was True, is now False" in completed.err
 
 
-def test_a_vocabulary_can_be_given(trained, tmp_path):
+def test_uses_a_given_vocabulary(trained, tmp_path):
     folder = tmp_path / "given"
     tiny.write_corpus(folder / "data")
     shutil.copy(trained.model_dir / "vocab.model", folder / "mine.model")
     copy = tiny.Trained(folder, trained.done)
     tiny.write_hparams(folder)
-    done = run_command.run(
+    completed = run_command.run(
         "train",
         *copy.arguments(),
         *("--vocab_file", str(folder / "mine.model"), "--train_steps", "1"),
     )
-    assert done.status == 0, done.err
-    assert "building a vocabulary" not in done.err
-    assert json.loads(done.out)["steps"] == 1
+    assert completed.status == 0, completed.err
+    assert "building a vocabulary" not in completed.err
+    assert json.loads(completed.out)["steps"] == 1
     written = (copy.model_dir / "vocab.model").read_bytes()
     assert written == (trained.model_dir / "vocab.model").read_bytes()
 
 
 @pytest.mark.medium
-def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
+def test_ctrl_c_saves_and_prints_how_to_resume(trained_copy):
     shutil.rmtree(trained_copy.model_dir)
     arguments = trained_copy.arguments("train_steps=100000,eval_steps=2")
     process = run_command.start("train", *arguments)
@@ -121,19 +121,19 @@ def test_ctrl_c_saves_and_says_how_to_go_on(trained_copy):
     process.stdout.close()
     process.stderr.close()
     shorter = [*trained_copy.arguments("eval_steps=0"), "--train_steps", "4"]
-    done = run_command.run("train", *shorter)
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["steps"] >= 2
-    assert "resuming from step" in done.err or "steps are done" in done.err
+    completed = run_command.run("train", *shorter)
+    assert completed.status == 0, completed.err
+    assert json.loads(completed.out)["steps"] >= 2
+    assert "resuming from step" in completed.err or "steps are done" in completed.err
 
 
-def test_changes_are_accepted_by_name_alone(trained_copy):
+def test_changes_are_accepted_only_by_name(trained_copy):
     arguments = trained_copy.arguments("dropout=0.3,train_steps=5")[:-1]
-    done = run_command.run("train", *arguments)
-    assert run_command.is_one_clear_line(done)
-    assert "dropout was 0.1, is now 0.3" in done.err
-    done = run_command.run("train", *arguments, "--accept_changes", "dropout")
-    assert done.status == 0, done.err
-    assert "resuming from step 4" in done.out
+    completed = run_command.run("train", *arguments)
+    assert run_command.is_one_clear_line(completed)
+    assert "dropout was 0.1, is now 0.3" in completed.err
+    completed = run_command.run("train", *arguments, "--accept_changes", "dropout")
+    assert completed.status == 0, completed.err
+    assert "resuming from step 4" in completed.out
     written = (trained_copy.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert "\ndropout: 0.3\n" in written

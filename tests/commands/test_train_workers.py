@@ -1,4 +1,4 @@
-"""One training by two processes that are stopped and killed, on this machine."""
+"""A training run with two worker processes, which are stopped and killed."""
 
 import json
 import random
@@ -11,7 +11,7 @@ import pytest
 from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
-# So many are left after each signal that it comes long before the end.
+# There are enough steps that every signal arrives long before the end.
 STEPS = 300
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
@@ -22,7 +22,7 @@ def free_port():
 
 
 def by_tf_config():
-    """What two workers find in their environments."""
+    """Yields the environment variables of two workers with TF_CONFIG."""
     addresses = [f"localhost:{free_port()}" for _ in range(2)]
     for index in (0, 1):
         task = {"type": "worker", "index": index}
@@ -31,7 +31,7 @@ def by_tf_config():
 
 
 def by_slurm():
-    """What Slurm sets for two tasks on one machine."""
+    """Yields the environment variables of two Slurm tasks on one machine."""
     job = str(random.randrange(10_000))
     for index in (0, 1):
         yield {
@@ -44,7 +44,7 @@ def by_slurm():
 
 
 class TwoWorkers:
-    """Two processes of the same command; none is left behind."""
+    """Two processes of the same command, which are killed on exit."""
 
     def __init__(self, monkeypatch, arguments, cluster):
         self.processes = []
@@ -52,7 +52,7 @@ class TwoWorkers:
             with monkeypatch.context() as patch:
                 for name, value in environment.items():
                     patch.setenv(name, value)
-                # The job's log; standard output holds the result.
+                # Progress is on standard error; standard output has only the result.
                 self.processes.append(run_command.start("train", *arguments))
 
     def __enter__(self):
@@ -66,21 +66,21 @@ class TwoWorkers:
             process.stderr.close()
 
     def wait_for(self, text):
-        """Returns when the chief's log holds a text."""
-        seen = []
+        """Waits until the chief's log contains a text."""
+        lines = []
         for line in self.processes[0].stderr:
-            seen.append(line)
+            lines.append(line)
             if text in line:
                 return
-        pytest.fail("".join(seen))
+        pytest.fail("".join(lines))
 
     def finish(self):
-        """Returns what the two did."""
-        done = []
+        """Waits for the processes and returns their results."""
+        results = []
         for process in self.processes:
             out, err = process.communicate(timeout=240)
-            done.append(run_command.Done(process.returncode, out, err))
-        return done
+            results.append(run_command.Done(process.returncode, out, err))
+        return results
 
 
 def last_weights(folder):
@@ -102,11 +102,10 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
         workers.wait_for("strategy multi_worker: 2 replicas on CPU")
         workers.wait_for(f"step 50/{STEPS}")
         workers.processes[1].send_signal(signal.SIGTERM)
-        done = workers.finish()
-        assert [one.status for one in done] == [130, 130], done
-        assert all(
-            "saved a checkpoint; run the same command to resume" in o.err for o in done
-        )
+        results = workers.finish()
+        assert [one.status for one in results] == [130, 130], results
+        line = "saved a checkpoint; run the same command to resume"
+        assert all(line in one.err for one in results)
 
     with TwoWorkers(monkeypatch, flags, by_slurm()) as workers:
         workers.wait_for("resuming from step")
@@ -125,11 +124,11 @@ def test_two_workers_survive_a_stop_and_a_kill(tmp_path, monkeypatch):
         assert "bleu" in json.loads(chief.out)
         assert json.loads(other.out) == {"problem": "files", "steps": STEPS}
 
-    # The same replicas in one process, never interrupted: the same dropout, too.
+    # An uninterrupted run with two replicas in one process has the same dropout masks.
     flags = tiny.Trained(tmp_path / "mirrored", nothing).arguments(SETTINGS)
     replicas = ["--strategy", "mirrored", "--replicas", "2"]
-    done = run_command.run_alone("train", *flags, *replicas)
-    assert done.status == 0, done.err
-    wanted = last_weights(tmp_path / "mirrored")
-    for name, found in last_weights(tmp_path / "workers").items():
-        np.testing.assert_allclose(found, wanted[name], atol=1e-4, err_msg=name)
+    result = run_command.run_alone("train", *flags, *replicas)
+    assert result.status == 0, result.err
+    expected = last_weights(tmp_path / "mirrored")
+    for name, weights in last_weights(tmp_path / "workers").items():
+        np.testing.assert_allclose(weights, expected[name], atol=1e-4, err_msg=name)

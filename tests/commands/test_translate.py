@@ -1,4 +1,4 @@
-"""The command `translate`: a line out for every line in."""
+"""Tests of the command `translate`."""
 
 import os
 import random
@@ -22,71 +22,73 @@ def translate(trained, *arguments, stdin=b""):
 
 @pytest.fixture(scope="module")
 def expected(trained):
-    """The translations, by way of standard input and output."""
-    done = translate(trained, stdin=TEXT.encode())
-    assert (done.status, done.err) == (0, "")
-    lines = done.out.split("\n")
+    """Returns the translations of `TEXT`, made with standard input and output."""
+    result = translate(trained, stdin=TEXT.encode())
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.split("\n")
     assert lines.pop() == ""
     return lines
 
 
-def test_there_is_a_line_for_every_line_and_blank_ones_stay_empty(expected):
+def test_every_line_gives_a_line_and_blank_lines_stay_empty(expected):
     assert len(expected) == 6
     assert [bool(line) for line in expected] == [True, False, True, False, True, True]
 
 
-def test_files_give_what_streams_give(trained, expected, tmp_path):
+def test_files_and_streams_give_the_same_output(trained, expected, tmp_path):
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes(TEXT.encode())
-    done = translate(trained, "--input_file", str(source), "--output_file", str(target))
-    assert done == (0, "", "")
+    result = translate(
+        trained, "--input_file", str(source), "--output_file", str(target)
+    )
+    assert result == (0, "", "")
     assert target.read_bytes().decode() == "".join(f"{line}\n" for line in expected)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
 
 
-def test_scores_stand_before_a_tab(trained, expected):
-    done = translate(trained, "--scores", "--batch_size", "1", stdin=TEXT.encode())
-    rows = [line.split("\t", 1) for line in done.out.split("\n")[:-1]]
+def test_scores_precede_translations(trained, expected):
+    result = translate(trained, "--scores", "--batch_size", "1", stdin=TEXT.encode())
+    rows = [line.split("\t", 1) for line in result.out.split("\n")[:-1]]
     assert [text for _, text in rows] == expected
     assert [float(score) < 0 for score, _ in rows] == [bool(text) for text in expected]
 
 
-def test_n_best_lists_begin_with_the_best(trained, expected):
-    done = translate(trained, "--nbest", "2", stdin=TEXT.encode())
-    assert (done.status, done.err) == (0, "")
+def test_nbest_lists_begin_with_the_best_translation(trained, expected):
+    result = translate(trained, "--nbest", "2", stdin=TEXT.encode())
+    assert (result.status, result.err) == (0, "")
     lists = {}
-    for line in done.out.removesuffix("\n").split("\n"):
+    for line in result.out.removesuffix("\n").split("\n"):
         number, text, features, score = line.split(" ||| ")
         assert features.startswith("LogProb= ")
         log_prob, score = float(features.removeprefix("LogProb= ")), float(score)
-        # A penalty is at least 1.
+        # The length penalty is at least 1.
         assert log_prob <= score <= 0
         lists.setdefault(int(number), []).append((score, text))
     assert list(lists) == list(range(len(expected)))
-    assert [found[0][1] for found in lists.values()] == expected
-    assert {len(found) for found in lists.values()} == {1, 2}
-    for found in lists.values():
-        assert [score for score, _ in found] == sorted(
-            (score for score, _ in found), reverse=True
+    assert [translations[0][1] for translations in lists.values()] == expected
+    assert {len(translations) for translations in lists.values()} == {1, 2}
+    for translations in lists.values():
+        assert [score for score, _ in translations] == sorted(
+            (score for score, _ in translations), reverse=True
         )
 
 
-def test_more_hypotheses_than_the_beam_holds_are_refused(trained, tmp_path):
+def test_rejects_nbest_above_the_beam_size(trained, tmp_path):
     target = tmp_path / "out.de"
-    done = translate(trained, "--nbest", "3", "--output_file", str(target))
-    assert run_command.is_one_clear_line(done)
-    assert "--nbest 3 is more than the beam holds; give --beam_size 3" in done.err
+    result = translate(trained, "--nbest", "3", "--output_file", str(target))
+    assert run_command.is_one_clear_line(result)
+    assert "--nbest 3 exceeds the beam size 2; give --beam_size 3" in result.err
     assert not target.exists()
 
 
 def words(trained, *flags, text=TEXT):
-    """The translations of a text, one a line."""
-    done = translate(trained, *flags, stdin=text.encode())
-    assert (done.status, done.err) == (0, "")
-    return done.out.removesuffix("\n").split("\n")
+    """Returns the translations of the lines of a text."""
+    result = translate(trained, *flags, stdin=text.encode())
+    assert (result.status, result.err) == (0, "")
+    return result.out.removesuffix("\n").split("\n")
 
 
-def test_checkpoints_and_models_translate_as_one(trained, expected):
+def test_checkpoints_and_models_translate_as_an_ensemble(trained, expected):
     directory = str(trained.model_dir)
     assert words(trained, "--checkpoint", f"averaged,{directory}") == expected
     scores = [
@@ -99,52 +101,55 @@ def test_checkpoints_and_models_translate_as_one(trained, expected):
 def test_translations_begin_with_their_prefixes(trained, expected, tmp_path):
     prefixes = tmp_path / "prefixes.de"
     prefixes.write_text("zehn\nzehn\n\n\n\nzehn zehn\n")
-    found = words(trained, "--prefix_file", str(prefixes))
-    assert found[0].startswith("zehn")
-    assert found[1] == ""
-    assert found[2:5] == expected[2:5]
-    assert found[5].startswith("zehn zehn")
+    translations = words(trained, "--prefix_file", str(prefixes))
+    assert translations[0].startswith("zehn")
+    assert translations[1] == ""
+    assert translations[2:5] == expected[2:5]
+    assert translations[5].startswith("zehn zehn")
     source = tmp_path / "in.en"
     source.write_bytes(TEXT.encode() + b"\nseven")
-    done = translate(
+    result = translate(
         trained, "--prefix_file", str(prefixes), "--input_file", str(source)
     )
-    assert run_command.is_one_clear_line(done)
-    assert f"{prefixes} has 6 lines, --input_file {source} has 7;" in done.err
+    assert run_command.is_one_clear_line(result)
+    assert f"{prefixes} has 6 lines, --input_file {source} has 7;" in result.err
 
 
 def lengths(trained, *flags):
-    """Subwords of each translation, from its two scores (Wu et al. 2016, eq. 14)."""
-    found = {}
+    """Returns the number of subwords of each translation.
+
+    It follows from log probability and score by equation 14 of Wu et al. (2016).
+    """
+    counts = {}
     for line in words(trained, "--nbest", "1", *flags):
         number, text, features, score = line.split(" ||| ")
-        if text:  # Blank lines stay blank.
+        if text:
             penalty = float(features.removeprefix("LogProb= ")) / float(score)
-            found[int(number)] = round(6 * penalty ** (1 / 0.6) - 5)
-    return list(found.values())
+            counts[int(number)] = round(6 * penalty ** (1 / 0.6) - 5)
+    return list(counts.values())
 
 
-def test_lengths_are_as_asked(trained):
+def test_min_length_and_extra_length_are_respected(trained):
     free = lengths(trained)
     assert min(lengths(trained, "--min_length", "9", "--extra_length", "9")) >= 9
     assert min(free) < 9
     assert max(lengths(trained, "--extra_length", "0")) < max(free)
 
 
-def test_repetitions_are_left_out_if_so_asked(trained):
-    """The tiny model repeats itself when it must go on."""
+def test_no_repeat_ngram_changes_repetitive_translations(trained):
+    """The tiny model repeats itself if it cannot end a translation early."""
     flags = ("--min_length", "20", "--extra_length", "30")
     assert words(trained, *flags) != words(trained, *flags, "--no_repeat_ngram", "1")
 
 
 def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
     flags = ("--sampling", "--top_p", "0.95", "--temperature", "2")
-    found = words(trained, *flags)
-    assert found == words(trained, *flags, "--batch_size", "1")
-    assert found != words(trained, *flags, "--seed", "1")
+    translations = words(trained, *flags)
+    assert translations == words(trained, *flags, "--batch_size", "1")
+    assert translations != words(trained, *flags, "--seed", "1")
     blank = [not line.strip() for line in TEXT.split("\n")]
-    assert [not line for line in found] == blank
-    # The most probable symbol at each step is greedy search.
+    assert [not line for line in translations] == blank
+    # Sampling from the most probable token is greedy search.
     greedy = words(trained, "--beam_size", "1")
     assert words(trained, "--sampling", "--top_k", "1") == greedy
     lists = words(trained, "--sampling", "--nbest", "3")
@@ -152,15 +157,16 @@ def test_samples_are_the_same_for_the_same_seed_and_line(trained, expected):
 
 
 @pytest.mark.medium
-def test_sentences_alone_can_be_compiled(trained, expected):
+def test_xla_gives_the_same_translations(trained, expected):
     assert words(trained, "--xla", "--batch_size", "1") == expected
 
 
-def test_words_are_aligned_behind_their_translation(trained, expected):
-    found = words(trained, "--alignment")
-    for line, alone, source in zip(found, expected, TEXT.split("\n"), strict=True):
+def test_alignments_follow_the_translations(trained, expected):
+    translations = words(trained, "--alignment")
+    sources = TEXT.split("\n")
+    for line, translation, source in zip(translations, expected, sources, strict=True):
         text, _, pairs = line.rpartition(" ||| ")
-        assert text == alone
+        assert text == translation
         for pair in pairs.split():
             i, j = map(int, pair.split("-"))
             assert i < len(source.split())
@@ -170,60 +176,60 @@ def test_words_are_aligned_behind_their_translation(trained, expected):
 
 @pytest.mark.medium
 @needs("bfloat16")
-def test_many_lines_one_at_a_time_are_compiled_by_themselves(trained, tmp_path):
+def test_many_batches_of_one_line_are_compiled_by_default(trained, tmp_path):
     lines = "".join(f"{line}\n" for line in ["one two", "three", "two"] * 667)
     text = tmp_path / "many.en"
     text.write_text(lines)
     one_by_one = ("--input_file", str(text), "--batch_size", "1")
-    found = translate(trained, *one_by_one)
+    compiled = translate(trained, *one_by_one)
     plain = translate(trained, *one_by_one, "--no-xla")
-    said = "2,001 lines one at a time: their search is compiled (--no-xla: not)"
-    assert said in found.err
-    assert "compiled" not in plain.err
-    assert found.out == plain.out
+    message = "compiling the search for 2,001 lines in batches of one"
+    assert message in compiled.err
+    assert "compiling" not in plain.err
+    assert compiled.out == plain.out
     for flags in (("--sampling",), ("--batch_size", "32"), ("--precision", "bfloat16")):
-        assert "compiled" not in translate(trained, *one_by_one, *flags).err
+        assert "compiling" not in translate(trained, *one_by_one, *flags).err
 
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (["--sampling", "--beam_size", "2"], "--sampling and --beam_size exclude"),
+        (["--sampling", "--beam_size", "2"], "--sampling and --beam_size cannot"),
         (["--top_p", "0.5"], "--top_p needs --sampling"),
         (["--sampling", "--top_p", "1.5"], "above 0 and at most 1, not '1.5'"),
         (["--sampling", "--temperature", "0"], "from 0.001 to 1000, not '0'"),
-        (["--alignment", "--nbest", "2"], "--alignment and --nbest exclude"),
+        (["--alignment", "--nbest", "2"], "--alignment and --nbest cannot"),
         (["--alignment_layer", "0"], "--alignment_layer needs --alignment"),
         (["--alignment", "--alignment_layer", "7"], "decoder layer 7 does not exist"),
-        (["--tensor2tensor_rules", "--min_length", "2"], "exclude each other"),
-        (["--xla", "--prefix_file", "in.de"], "--xla and --prefix_file exclude"),
+        (["--tensor2tensor_rules", "--min_length", "2"], "cannot be combined"),
+        (["--xla", "--prefix_file", "in.de"], "--xla and --prefix_file cannot"),
         (["--prefix_file", "-"], "are both standard input"),
         (["--prefix_file", "nowhere.de"], "nowhere.de"),
         (["--checkpoint", "averaged,nowhere"], "--checkpoint nowhere: no such folder"),
     ],
 )
-def test_flags_that_make_no_sense_are_refused(trained, flags, expected):
-    done = translate(trained, *flags, stdin=b"one\n")
-    assert run_command.is_one_clear_line(done)
-    assert expected in done.err
+def test_rejects_flags_that_cannot_be_combined(trained, flags, expected):
+    result = translate(trained, *flags, stdin=b"one\n")
+    assert run_command.is_one_clear_line(result)
+    assert expected in result.err
 
 
-def test_a_translation_depends_on_its_line_alone(trained):
+def test_a_translation_depends_only_on_its_line(trained):
     generator = random.Random(1)
     lines = [" ".join(random_words(generator)) for _ in range(40)]
 
     def translated(text, *flags):
         stdin = "".join(f"{line}\n" for line in text).encode()
         out = translate(trained, *flags, stdin=stdin).out
-        found = out.removesuffix("\n").split("\n")
-        return dict(zip(text, found, strict=True))
+        translations = out.removesuffix("\n").split("\n")
+        return dict(zip(text, translations, strict=True))
 
-    found = translated(lines, "--batch_size", "32")
-    assert len(set(found.values())) > 5
+    translations = translated(lines, "--batch_size", "32")
+    assert len(set(translations.values())) > 5
     for batch_size, window in ((1, 40), (7, 5)):
         generator.shuffle(lines)
         flags = ("--batch_size", str(batch_size), "--window", str(window))
-        assert translated(lines, *flags) == found
+        assert translated(lines, *flags) == translations
 
 
 def random_words(generator):
@@ -231,82 +237,82 @@ def random_words(generator):
     return [english for english, _ in numbers]
 
 
-def test_an_empty_stream_gives_nothing(trained):
+def test_an_empty_stream_gives_no_output(trained):
     assert translate(trained) == (0, "", "")
 
 
 def test_an_empty_file_gives_an_empty_file(trained, tmp_path):
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.touch()
-    done = translate(trained, "--input_file", str(source), "--output_file", str(target))
-    assert done == (0, "", "")
+    result = translate(
+        trained, "--input_file", str(source), "--output_file", str(target)
+    )
+    assert result == (0, "", "")
     assert target.read_bytes() == b""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
 
 
-def test_the_input_is_not_replaced(trained, tmp_path):
+def test_the_input_file_is_not_overwritten(trained, tmp_path):
     source, link = tmp_path / "in.en", tmp_path / "link"
     source.write_text("one\n")
     link.symlink_to(source)
-    done = translate(trained, "--input_file", str(source), "--output_file", str(link))
-    assert run_command.is_one_clear_line(done)
-    assert "is the input file; name another file" in done.err
+    result = translate(trained, "--input_file", str(source), "--output_file", str(link))
+    assert run_command.is_one_clear_line(result)
+    assert "is the input file; name another file" in result.err
     assert source.read_text() == "one\n"
 
 
-def test_invalid_utf8_is_named_by_line_and_byte_and_nothing_is_written(
-    trained, tmp_path
-):
-    done = translate(trained, stdin=b"one\ntw\xff\n")
-    assert run_command.is_one_clear_line(done)
-    assert "standard input:2:3: byte 0xff is not valid UTF-8" in done.err
+def test_invalid_utf8_is_an_error_with_line_and_byte(trained, tmp_path):
+    result = translate(trained, stdin=b"one\ntw\xff\n")
+    assert run_command.is_one_clear_line(result)
+    assert "standard input:2:3: byte 0xff is not valid UTF-8" in result.err
     source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes(b"one\ntw\xff\n")
     target.write_text("old", encoding="utf-8")
-    done = translate(trained, "--input_file", str(source), "--output_file", str(target))
-    assert run_command.is_one_clear_line(done)
-    assert f"{source}:2:3: byte 0xff" in done.err
+    result = translate(
+        trained, "--input_file", str(source), "--output_file", str(target)
+    )
+    assert run_command.is_one_clear_line(result)
+    assert f"{source}:2:3: byte 0xff" in result.err
     assert target.read_text(encoding="utf-8") == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "out.de"]
 
 
-def test_lines_that_are_too_long_are_cut_and_counted(trained):
+def test_cuts_and_counts_long_lines(trained):
     text = "one two " * 200 + "\none\n"
-    done = translate(trained, "--beam_size", "1", stdin=text.encode())
-    assert (done.status, done.out.count("\n")) == (0, 2)
-    assert done.err == (
-        "cut, because longer than 512 subwords: 1 of 2 lines (number 1)\n"
-    )
+    result = translate(trained, "--beam_size", "1", stdin=text.encode())
+    assert (result.status, result.out.count("\n")) == (0, 2)
+    assert result.err == "cut to 512 subwords, EOS included: 1 of 2 lines (number 1)\n"
 
 
-def test_a_device_or_a_pipe_is_written_to_and_stays_what_it_is(trained, tmp_path):
+def test_writes_to_a_named_pipe(trained, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    done = translate(trained, "--output_file", str(pipe), stdin=b"one\n")
+    result = translate(trained, "--output_file", str(pipe), stdin=b"one\n")
     reader.join(timeout=10)
-    assert done.status == 0
+    assert result.status == 0
     assert read[0].endswith(b"\n")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_full_disk_is_one_clear_line(trained):
-    done = translate(trained, "--output_file", "/dev/full", stdin=b"one\n")
-    assert run_command.is_one_clear_line(done)
-    assert "cannot write /dev/full: No space left on device" in done.err
+def test_a_full_disk_is_a_one_line_error(trained):
+    result = translate(trained, "--output_file", "/dev/full", stdin=b"one\n")
+    assert run_command.is_one_clear_line(result)
+    assert "cannot write /dev/full: No space left on device" in result.err
 
 
-def test_a_process_of_its_own_prints_translations_alone(trained, expected):
+def test_a_separate_process_prints_only_translations(trained, expected):
     model_dir = str(trained.model_dir)
-    done = run_command.run_alone("translate", "--model_dir", model_dir, input=TEXT)
-    assert (done.status, done.err) == (0, "")
-    assert done.out.split("\n")[:-1] == expected
+    result = run_command.run_alone("translate", "--model_dir", model_dir, input=TEXT)
+    assert (result.status, result.err) == (0, "")
+    assert result.out.split("\n")[:-1] == expected
 
 
-def test_a_terminal_is_answered_line_by_line(trained, expected):
+def test_translates_line_by_line_on_a_terminal(trained, expected):
     master, slave = os.openpty()
     flags = ("--model_dir", str(trained.model_dir))
     process = run_command.start("translate", *flags, stdin=slave)

@@ -1,4 +1,4 @@
-"""The command `translate` interrupted, killed and out of disk, and gone on with."""
+"""`translate` resumes after interruptions, kills and a full disk."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from tests.commands.test_translate import random_words, translate
 
 pytestmark = pytest.mark.medium
 
-# Enough small windows that a process is met half-way.
+# There are enough windows that a process can be interrupted before the end.
 MANY_LINES = 1500
 SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """A file of many lines, some of them empty."""
+    """Returns a file of many lines, some of them empty."""
     generator = random.Random(2)
     path = tmp_path_factory.mktemp("many") / "in.en"
     words = [random_words(generator) for _ in range(MANY_LINES)]
@@ -33,13 +33,13 @@ def many(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(trained, many):
-    """Its translation in one go."""
+    """Returns the translation of the file without interruption."""
     target = many.with_name("whole.de")
-    done = translate(trained, *files(many.parent, target), *SMALL_WINDOWS)
-    assert done == (0, "", "")
-    found = target.read_bytes()
-    assert found.count(b"\n") == MANY_LINES
-    return found
+    result = translate(trained, *files(many.parent, target), *SMALL_WINDOWS)
+    assert result == (0, "", "")
+    translation = target.read_bytes()
+    assert translation.count(b"\n") == MANY_LINES
+    return translation
 
 
 def files(folder, target):
@@ -47,13 +47,13 @@ def files(folder, target):
 
 
 def pieces(target):
-    """Returns how many pieces are written."""
+    """Returns the number of windows that were written."""
     journal = target.with_name("out.de.partial.journal")
     return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
 
 
 def interrupted(trained, folder, signal_number):
-    """Runs the command in a process that is interrupted after some more pieces."""
+    """Runs the command in a process and sends a signal after three more windows."""
     target = folder / "out.de"
     after = pieces(target) + 3
     flags = ("--model_dir", str(trained.model_dir), *files(folder, target))
@@ -67,11 +67,11 @@ def interrupted(trained, folder, signal_number):
 
 @pytest.fixture(scope="module")
 def killed(trained, many, tmp_path_factory):
-    """A folder in which a process was killed half-way."""
+    """Returns a folder with the partial output of a killed process."""
     folder = tmp_path_factory.mktemp("killed")
     shutil.copy(many, folder)
-    done = interrupted(trained, folder, signal.SIGKILL)
-    assert done == (-signal.SIGKILL, "", "")
+    result = interrupted(trained, folder, signal.SIGKILL)
+    assert result == (-signal.SIGKILL, "", "")
     return folder
 
 
@@ -80,35 +80,35 @@ def killed_copy(killed, tmp_path):
     return Path(shutil.copytree(killed, tmp_path / "killed"))
 
 
-def test_a_killed_process_leaves_whole_lines_under_another_name(killed, whole):
+def test_a_killed_process_leaves_a_partial_file_of_complete_lines(killed, whole):
     names = ["in.en", "out.de.partial", "out.de.partial.journal"]
     assert sorted(path.name for path in killed.iterdir()) == names
-    kept = (killed / "out.de.partial").read_bytes()
-    assert 0 < kept.count(b"\n") < MANY_LINES
-    assert kept.endswith(b"\n")
-    assert whole.startswith(kept)
+    partial = (killed / "out.de.partial").read_bytes()
+    assert 0 < partial.count(b"\n") < MANY_LINES
+    assert partial.endswith(b"\n")
+    assert whole.startswith(partial)
 
 
-def test_the_same_command_goes_on_and_nothing_shows_it(trained, killed_copy, whole):
+def test_the_same_command_resumes_with_identical_output(trained, killed_copy, whole):
     target = killed_copy / "out.de"
     lines = 8 * pieces(target)
-    done = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
-    assert (done.status, done.out) == (0, "")
-    assert done.err == f"going on after line {lines:,} of 1,500\n"
+    result = translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
+    assert (result.status, result.out) == (0, "")
+    assert result.err == f"resuming after line {lines:,} of 1,500\n"
     assert target.read_bytes() == whole
     assert sorted(path.name for path in killed_copy.iterdir()) == ["in.en", "out.de"]
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_so(trained, killed_copy, whole):
+def test_ctrl_c_saves_the_output_and_prints_how_to_resume(trained, killed_copy, whole):
     target = killed_copy / "out.de"
     before = pieces(target)
-    done = interrupted(trained, killed_copy, signal.SIGINT)
-    assert (done.status, done.out) == (130, "")
+    result = interrupted(trained, killed_copy, signal.SIGINT)
+    assert (result.status, result.out) == (130, "")
     after = pieces(target)
     assert after >= before + 3
-    assert done.err.splitlines() == [
-        f"going on after line {8 * before:,} of 1,500",
-        f"{8 * after:,} lines are in {target}.partial; the same command goes on",
+    assert result.err.splitlines() == [
+        f"resuming after line {8 * before:,} of 1,500",
+        f"{8 * after:,} lines are in {target}.partial; run the same command to resume",
         "interrupted.",
     ]
     translate(trained, *files(killed_copy, target), *SMALL_WINDOWS)
@@ -126,7 +126,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(trained, killed_copy, whole):
         (("--checkpoint", "latest"), "model "),
     ],
 )
-def test_other_flags_do_not_go_on(trained, killed_copy, flags, words):
+def test_other_flags_do_not_resume(trained, killed_copy, flags, words):
     refused(trained, killed_copy, words, *flags)
 
 
@@ -139,7 +139,7 @@ def test_other_flags_do_not_go_on(trained, killed_copy, flags, words):
         lambda lines: [*lines[:-1], "eleven"],
     ],
 )
-def test_another_input_does_not_go_on(trained, killed_copy, change):
+def test_another_input_does_not_resume(trained, killed_copy, change):
     path = killed_copy / "in.en"
     lines = change(path.read_text().split("\n")[:-1])
     path.write_text("".join(f"{line}\n" for line in lines))
@@ -149,13 +149,13 @@ def test_another_input_does_not_go_on(trained, killed_copy, change):
 def refused(trained, folder, words, *flags):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     flags = (*files(folder, folder / "out.de"), *SMALL_WINDOWS, *flags)
-    done = translate(trained, *flags)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+    result = translate(trained, *flags)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_reader_that_has_enough_ends_it_silently(trained, many, whole):
+def test_a_closed_pipe_ends_the_translation_silently(trained, many, whole):
     flags = ("--model_dir", str(trained.model_dir), "--input_file", str(many))
     process = run_command.start("translate", *flags, *SMALL_WINDOWS)
     first = process.stdout.readline()
@@ -166,24 +166,22 @@ def test_a_reader_that_has_enough_ends_it_silently(trained, many, whole):
     assert whole.decode().startswith(first)
 
 
-def test_a_small_disk_keeps_whole_pieces_and_more_room_goes_on(
-    trained, many, whole, tmp_path
-):
+def test_a_translation_resumes_after_a_full_disk(trained, many, whole, tmp_path):
     if os.geteuid() != 0:
-        pytest.skip("only root may mount a small disk")
+        pytest.skip("mounting a small disk requires root")
     mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not let root mount a small disk")
+        pytest.skip("this machine does not allow mounting a small disk")
     try:
         target = tmp_path / "out.de"
         flags = (*files(many.parent, target), *SMALL_WINDOWS)
-        done = translate(trained, *flags)
-        assert run_command.is_one_clear_line(done)
+        result = translate(trained, *flags)
+        assert run_command.is_one_clear_line(result)
         full = f"cannot write {target}.partial: No space left on device"
-        assert full in done.err
+        assert full in result.err
         journal = target.with_name("out.de.partial.journal").read_bytes()
-        kept = json.loads(journal[: journal.rindex(b"\n")].splitlines()[-1])
-        assert 0 < kept["state"]["lines"] < MANY_LINES
+        record = json.loads(journal[: journal.rindex(b"\n")].splitlines()[-1])
+        assert 0 < record["state"]["lines"] < MANY_LINES
         more = ["mount", "-o", "remount,size=4m", str(tmp_path)]
         subprocess.run(more, check=True)
         assert translate(trained, *flags).status == 0

@@ -1,4 +1,4 @@
-"""The command `visualize`: a sentence in, a page out."""
+"""Tests of the command `visualize`."""
 
 import json
 
@@ -16,21 +16,21 @@ def visualize(trained, *arguments):
     return run_command.run("visualize", *flags)
 
 
-def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path):
+def test_writes_a_page_of_the_models_translation(trained, tmp_path):
     output = tmp_path / "page.html"
     flags = ("--text", TEXT, "--output", str(output))
-    done = visualize(trained, *flags, "--json")
-    assert (done.status, done.err) == (0, "")
-    found = json.loads(done.out)
+    result = visualize(trained, *flags, "--json")
+    assert (result.status, result.err) == (0, "")
+    values = json.loads(result.out)
     translated = run_command.run(
         "translate",
         *("--model_dir", str(trained.model_dir), "--scores"),
         stdin=f"{TEXT}\n".encode(),
     )
     score, translation = translated.out.rstrip("\n").split("\t")
-    assert found["translation"] == found["shown"] == translation
-    assert found["score"] == pytest.approx(float(score), abs=1e-5)
-    assert found["checkpoint"] == str(trained.model_dir / "averaged")
+    assert values["translation"] == values["shown"] == translation
+    assert values["score"] == pytest.approx(float(score), abs=1e-5)
+    assert values["checkpoint"] == str(trained.model_dir / "averaged")
     page = output.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert TEXT in page
@@ -39,12 +39,12 @@ def test_it_writes_the_page_of_the_translators_own_translation(trained, tmp_path
     assert "vier" in output.read_text(encoding="utf-8")
 
 
-def test_live_writes_the_model_itself(trained, tmp_path):
+def test_live_writes_a_page_with_the_model(trained, tmp_path):
     output = tmp_path / "live.html"
     flags = ("--live", "--text", TEXT, "--output", str(output), "--alpha", "0.5")
-    done = visualize(trained, *flags)
-    assert (done.status, done.err) == (0, "")
-    assert done.out.startswith(f"Page: {output} (")
+    result = visualize(trained, *flags)
+    assert (result.status, result.err) == (0, "")
+    assert result.out.startswith(f"Page: {output} (")
     page = output.read_text(encoding="utf-8")
     assert f">{TEXT}</textarea>" in page
     assert '"alpha": 0.5' in page
@@ -66,15 +66,15 @@ def test_live_writes_the_model_itself(trained, tmp_path):
         (["--text", "a", "--model_dir", "absent"], "absent holds no model"),
         ([], "--text is missing; give a sentence, or --live"),
         (["--live", "--text", " "], "--text is blank; give a sentence"),
-        (["--live", "--translation", "a"], "--translation is not for --live"),
+        (["--live", "--translation", "a"], "--translation cannot be combined with"),
         (["--live", "--output", "."], "--output . is a folder"),
     ],
 )
-def test_a_mistake_is_one_clear_line_and_nothing_is_written(
+def test_mistakes_are_one_line_errors_without_output(
     trained, tmp_path, monkeypatch, arguments, words
 ):
     monkeypatch.chdir(tmp_path)
-    done = visualize(trained, *arguments)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+    result = visualize(trained, *arguments)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What is served in these tests: a model of random weights, exported once."""
+"""Fixtures: models with random weights, each exported once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
-from t2t_repro.translation.calibration import bounds_on
+from t2t_repro.translation.calibration import measure_ranges
 from tests import tiny
 from tests.serving import small
 
@@ -46,7 +46,7 @@ def module(model: Transformer, tokenizer: Tokenizer) -> ServingModule:
 
 @pytest.fixture(scope="session")
 def marian_module() -> ServingModule:
-    """Two SentencePiece models, two vocabularies, and Marian's search."""
+    """Returns a module with separate vocabularies and Marian's search."""
     models, pieces = [], []
     for side in range(2):
         model = io.BytesIO()
@@ -58,8 +58,8 @@ def marian_module() -> ServingModule:
             minloglevel=2,
         )
         models.append(model.getvalue())
-        found = sentencepiece.SentencePieceProcessor(model_proto=models[-1])
-        names = [found.id_to_piece(n) for n in range(found.vocab_size())]
+        processor = sentencepiece.SentencePieceProcessor(model_proto=models[-1])
+        names = [processor.id_to_piece(n) for n in range(processor.vocab_size())]
         pieces.append(["<pad>", "</s>", *(p for p in names if p != "</s>"), ">>deu<<"])
     tokenizer = MarianTokenizer.from_pieces(*models, *pieces)
     target = tokenizer.target_vocab_size
@@ -78,13 +78,13 @@ def marian_module() -> ServingModule:
 
 @pytest.fixture(scope="session")
 def int8_module(tokenizer: Tokenizer) -> ServingModule:
-    """As `module`, its products in 8 bits."""
+    """Returns `module` with int8 quantization."""
     if int8_matmul.unsupported_reason():
         pytest.skip(f"{int8_matmul.unsupported_reason()}")
     fast.install("CPU")
     model = small.random_model(small.VOCAB_SIZE)
     search = DecodingConfig(beam_size=small.BEAM_SIZE, extra_length=small.EXTRA_LENGTH)
-    bounds = bounds_on(small.sentences(9), model, tokenizer, search)
+    bounds = measure_ranges(small.sentences(9), model, tokenizer, search)
     quantization.quantize_model(model, bounds)
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
 

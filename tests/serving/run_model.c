@@ -3,8 +3,8 @@
    run_model VERSION_DIR INPUT TRANSLATIONS SCORES OP_LIBRARY... < texts
 
    INPUT, TRANSLATIONS and SCORES are the names of the signature's tensors, each
-   OPERATION:INDEX. Standard input holds a text per line; a line goes out for each:
-   score, tab, translation. */
+   OPERATION:INDEX. Standard input contains one text per line. Each output line has the
+   score, a tab and the translation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +63,13 @@ int main(int argc, char **argv) {
   TF_Output input = tensor_named(graph, argv[2]);
   TF_Output outputs[] = {tensor_named(graph, argv[3]),
                          tensor_named(graph, argv[4])};
-  TF_Tensor *found[2];
-  TF_SessionRun(session, NULL, &input, &texts, 1, outputs, found, 2, NULL, 0,
+  TF_Tensor *values[2];
+  TF_SessionRun(session, NULL, &input, &texts, 1, outputs, values, 2, NULL, 0,
                 NULL, status);
   check(status, "run");
-  const TF_TString *translations = TF_TensorData(found[0]);
-  const float *scores = TF_TensorData(found[1]);
-  for (int64_t n = 0; n < TF_Dim(found[0], 0); n++) {
+  const TF_TString *translations = TF_TensorData(values[0]);
+  const float *scores = TF_TensorData(values[1]);
+  for (int64_t n = 0; n < TF_Dim(values[0], 0); n++) {
     printf("%.6f\t%.*s\n", scores[n],
            (int)TF_TString_GetSize(&translations[n]),
            TF_TString_GetDataPointer(&translations[n]));

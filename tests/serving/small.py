@@ -1,4 +1,4 @@
-"""A model that is small enough to be asked thousands of times."""
+"""A model that is small enough for thousands of requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEAM_SIZE = 3
 EXTRA_LENGTH = 3
 MAX_INPUT_LENGTH = 24
 
-# What people send who mean no good, or whose programs are broken.
+# Texts of attackers and of broken clients.
 HOSTILE = {
     "empty": b"",
     "blank": b"  \t \xc2\xa0 ",
@@ -44,15 +44,15 @@ def random_model(
     target_vocab_size: int | None = None,
     **settings: object,
 ) -> Transformer:
-    """Builds a model of random weights, the same ones whatever ran before.
+    """Returns a model with random weights, which are the same in every call.
 
-    They are so large that few translations are alike.
+    The weights are large enough that most sentences have different translations.
 
     Args:
         vocab_size: V.
-        spread: standard deviation of what is added to the initial weights.
-        target_vocab_size: V of the target's own vocabulary, if it has one.
-        **settings: hyper-parameters that differ.
+        spread: Standard deviation of the noise that is added to the initial weights.
+        target_vocab_size: V of the target vocabulary; None for a shared vocabulary.
+        **settings: Hyper-parameters that replace the defaults.
     """
     sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "seed": 1}
     hparams = HParams(**{**sizes, **settings})
@@ -64,7 +64,7 @@ def random_model(
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
-    """Returns rows of numbers in words, of 1 to 12 words."""
+    """Returns sentences of 1 to 12 random number words."""
     generator = np.random.default_rng(seed)
     words = [en for en, _ in tiny.NUMBERS]
     return [

@@ -1,4 +1,4 @@
-"""The harness merges, pads and splits as TensorFlow Serving's sources say."""
+"""The test server merges, pads and splits requests like TensorFlow Serving."""
 
 import threading
 import time
@@ -22,8 +22,8 @@ def array(*rows):
 
 
 def test_parameters_are_read_from_the_servers_file(export_dir):
-    found = BatchingParameters.read(export_dir / "batching_parameters.txt")
-    assert found == BatchingParameters(
+    results = BatchingParameters.read(export_dir / "batching_parameters.txt")
+    assert results == BatchingParameters(
         max_batch_size=64, batch_timeout_micros=5000, max_enqueued_batches=100
     )
 
@@ -44,7 +44,7 @@ def test_every_field_is_read(tmp_path):
     )
 
 
-def test_variable_lengths_are_padded_with_each_tensors_first_element():
+def test_pads_variable_lengths_with_the_first_element_of_each_tensor():
     """batching_util.cc: not with zeros, which corrupted token ids (serving#1279)."""
     merged = merge(
         [{"ids": array([5, 6], [7, 8])}, {"ids": array([9, 1, 2])}], rows=3, pad=True
@@ -52,13 +52,13 @@ def test_variable_lengths_are_padded_with_each_tensors_first_element():
     assert merged["ids"].tolist() == [[5, 6, 5], [7, 8, 5], [9, 1, 2]]
 
 
-def test_without_padding_other_lengths_are_refused():
+def test_rejects_different_lengths_without_padding():
     with pytest.raises(StatusError, match="different shapes") as caught:
         merge([{"ids": array([5, 6])}, {"ids": array([9])}], rows=2, pad=False)
     assert caught.value.code == Code.FAILED_PRECONDITION
 
 
-def test_a_batch_is_filled_up_with_the_first_row_of_the_last_request():
+def test_pads_a_batch_with_the_first_row_of_the_last_request():
     requests = [{"text": array("a", "b")}, {"text": array("c", "d")}]
     merged = merge(requests, padded_size(4, (2, 6)), pad=False)
     assert merged["text"].tolist() == ["a", "b", "c", "d", "c", "c"]
@@ -66,103 +66,103 @@ def test_a_batch_is_filled_up_with_the_first_row_of_the_last_request():
     assert padded_size(5, ()) == 5
 
 
-def test_outputs_are_cut_into_requests_and_the_filling_is_dropped():
+def test_splits_outputs_by_request_and_drops_the_padding():
     parts = split({"x": np.arange(6), "y": np.eye(6)}, [2, 1], rows=6)
     assert [part["x"].tolist() for part in parts] == [[0, 1], [2]]
     assert parts[1]["y"].shape == (1, 6)
 
 
 @pytest.mark.parametrize("value", [np.float32(1), np.zeros(2)])
-def test_an_output_without_the_batch_is_refused(value):
+def test_rejects_an_output_without_the_batch_dimension(value):
     with pytest.raises(StatusError) as caught:
         split({"x": np.asarray(value)}, [3], rows=3)
     assert caught.value.code == Code.FAILED_PRECONDITION
 
 
 class Recorder:
-    """Answers with the rows, and remembers batches."""
+    """A fake model that records the batches and returns the inputs."""
 
     def __init__(self):
         self.batches = []
-        self.go_on = threading.Event()
-        self.go_on.set()
+        self.released = threading.Event()
+        self.released.set()
 
     def __call__(self, signature, inputs):
         self.batches.append((signature, inputs["text"].tolist()))
-        self.go_on.wait(10)
+        self.released.wait(10)
         if b"bad" in inputs["text"]:
             raise StatusError(Code.INVALID_ARGUMENT, "bad")
         return {"echo": inputs["text"]}
 
 
 def send(batcher, *requests):
-    """Sends requests at the same time; returns what each got, in their order."""
-    found = [None] * len(requests)
+    """Sends requests in parallel; returns the list of results, and the threads."""
+    results = [None] * len(requests)
 
-    def one(n, texts):
+    def send_one(n, texts):
         try:
             inputs = {"text": np.array(texts, object)}
-            found[n] = batcher("s", inputs)["echo"].tolist()
+            results[n] = batcher("s", inputs)["echo"].tolist()
         except StatusError as error:
-            found[n] = error
+            results[n] = error
 
     threads = [
-        threading.Thread(target=one, args=(n, texts))
+        threading.Thread(target=send_one, args=(n, texts))
         for n, texts in enumerate(requests)
     ]
     for thread in threads:
         thread.start()
-        time.sleep(0.01)  # In this order.
-    return found, threads
+        time.sleep(0.01)  # Keeps the requests in order.
+    return results, threads
 
 
-def test_requests_of_the_same_time_run_together_and_each_gets_its_rows():
+def test_simultaneous_requests_share_a_batch():
     run = Recorder()
     batcher = Batcher(run, BatchingParameters(8, batch_timeout_micros=500_000))
     requests = ([b"a", b"b"], [b"c"], [b"d", b"e", b"f"], [b"g", b"h"])
-    found, threads = send(batcher, *requests)
+    results, threads = send(batcher, *requests)
     for thread in threads:
         thread.join()
-    # Eight rows close the batch before its time is over.
+    # The batch starts before the timeout because it has eight rows.
     assert run.batches == [("s", [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"])]
-    assert found == list(requests)
+    assert results == list(requests)
     batcher.close()
 
 
-def test_a_request_that_does_not_fit_opens_the_next_batch():
+def test_a_request_that_does_not_fit_starts_the_next_batch():
     run = Recorder()
     batcher = Batcher(run, BatchingParameters(3, 20_000, num_batch_threads=1))
-    found, threads = send(batcher, [b"a", b"b"], [b"c", b"d"])
+    results, threads = send(batcher, [b"a", b"b"], [b"c", b"d"])
     for thread in threads:
         thread.join()
     assert [rows for _, rows in run.batches] == [[b"a", b"b"], [b"c", b"d"]]
-    assert found == [[b"a", b"b"], [b"c", b"d"]]
+    assert results == [[b"a", b"b"], [b"c", b"d"]]
     batcher.close()
 
 
-def test_larger_requests_are_refused_and_a_full_queue_says_so():
+def test_rejects_large_requests_and_requests_to_a_full_queue():
     run = Recorder()
-    run.go_on.clear()
+    run.released.clear()
     parameters = BatchingParameters(2, 0, max_enqueued_batches=1, num_batch_threads=1)
     batcher = Batcher(run, parameters)
     with pytest.raises(StatusError, match="Task size 3 is larger") as caught:
         batcher("s", {"text": np.array([b"a"] * 3, object)})
     assert caught.value.code == Code.INVALID_ARGUMENT
-    found, threads = send(batcher, [b"a", b"a"], [b"b", b"b"], [b"c", b"c"])
-    run.go_on.set()
+    results, threads = send(batcher, [b"a", b"a"], [b"b", b"b"], [b"c", b"c"])
+    run.released.set()
     for thread in threads:
         thread.join()
-    assert found[:2] == [[b"a", b"a"], [b"b", b"b"]]
-    assert found[2].code == Code.UNAVAILABLE
+    assert results[:2] == [[b"a", b"a"], [b"b", b"b"]]
+    assert results[2].code == Code.UNAVAILABLE
     batcher.close()
 
 
-def test_a_batch_that_fails_fails_for_all_its_requests():
-    """So an export must not fail for what one of them holds."""
+def test_a_failing_request_fails_its_whole_batch():
+    """An export must therefore not fail because of the contents of a request."""
     run = Recorder()
     batcher = Batcher(run, BatchingParameters(2, 500_000))
-    found, threads = send(batcher, [b"good"], [b"bad"])
+    results, threads = send(batcher, [b"good"], [b"bad"])
     for thread in threads:
         thread.join()
-    assert [error.code for error in found] == [Code.INVALID_ARGUMENT] * 2
+    assert [error.code for error in results] == [Code.INVALID_ARGUMENT] * 2
     batcher.close()

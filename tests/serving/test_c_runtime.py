@@ -1,4 +1,4 @@
-"""The export runs in TensorFlow's C runtime, where there is no Python at all."""
+"""The export runs in TensorFlow's C runtime, without Python."""
 
 import importlib.util
 import shutil
@@ -19,7 +19,7 @@ TEXTS = small.sentences(8)
 def program(tmp_path_factory):
     compiler = shutil.which("gcc")
     if compiler is None:
-        pytest.skip("no gcc to compile a C program with")
+        pytest.skip("gcc is not installed")
     folder = Path(tf.sysconfig.get_lib())
     output = tmp_path_factory.mktemp("c") / "run_model"
     subprocess.run(
@@ -39,7 +39,7 @@ def program(tmp_path_factory):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", ["", "marian_", "int8_"])
-def test_a_c_program_translates_as_python_does(program, kind, request):
+def test_a_c_program_translates_like_python(program, kind, request):
     export_dir = request.getfixturevalue(f"{kind}export_dir")
     module = request.getfixturevalue(f"{kind}module")
     libraries = Path(importlib.util.find_spec("tensorflow_text").origin).parent
@@ -47,7 +47,7 @@ def test_a_c_program_translates_as_python_does(program, kind, request):
     with tf.compat.v1.Session(graph=graph) as session:
         meta = tf.compat.v1.saved_model.load(session, ["serve"], str(export_dir / "1"))
     signature = meta.signature_def["serving_default"]
-    done = subprocess.run(
+    process = subprocess.run(
         [
             program,
             export_dir / "1",
@@ -62,10 +62,10 @@ def test_a_c_program_translates_as_python_does(program, kind, request):
         env={"TF_CPP_MIN_LOG_LEVEL": "3"},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     scores, texts = zip(
-        *(line.split("\t", 1) for line in done.stdout.split("\n")[:-1]), strict=True
+        *(line.split("\t", 1) for line in process.stdout.split("\n")[:-1]), strict=True
     )
-    wanted = module.functions["serving_default"](tf.constant(TEXTS))
-    assert list(texts) == [t.decode() for t in wanted["translations"].numpy()]
-    np.testing.assert_allclose(np.float32(scores), wanted["scores"], atol=1e-4)
+    expected = module.functions["serving_default"](tf.constant(TEXTS))
+    assert list(texts) == [t.decode() for t in expected["translations"].numpy()]
+    np.testing.assert_allclose(np.float32(scores), expected["scores"], atol=1e-4)

@@ -1,4 +1,4 @@
-"""Both protocols give what the model gives, in order, and say plainly what is wrong."""
+"""Tests of the client with both protocols: results, retries and error messages."""
 
 import socket
 import threading
@@ -23,8 +23,8 @@ LINES = [*small.sentences(40, seed=3), "", "  ", "one € 日本 👩‍👩‍�
 
 @pytest.fixture(scope="module")
 def running(export_dir):
-    with serving(export_dir, small.NAME, BatchingParameters(64, 1000)) as found:
-        yield found
+    with serving(export_dir, small.NAME, BatchingParameters(64, 1000)) as server:
+        yield server
 
 
 @pytest.fixture(params=["grpc", "rest"])
@@ -35,28 +35,28 @@ def server(request, running):
 
 
 @pytest.fixture(scope="module")
-def wanted(module):
-    found = module.functions["serving_default"](tf.constant(LINES))
-    texts = [text.decode() for text in found["translations"].numpy()]
-    return texts, found["scores"].numpy()
+def expected(module):
+    outputs = module.functions["serving_default"](tf.constant(LINES))
+    texts = [text.decode() for text in outputs["translations"].numpy()]
+    return texts, outputs["scores"].numpy()
 
 
 @pytest.mark.parametrize("sizes", [(32, 4), (3, 8), (1, 1)])
-def test_lines_are_translated_in_order(server, wanted, sizes):
+def test_lines_are_translated_in_order(server, expected, sizes):
     with Client(server, *sizes) as client:
         texts, scores = zip(*client.translate(iter(LINES)), strict=True)
-    assert list(texts) == wanted[0]
-    np.testing.assert_allclose(scores, wanted[1], atol=1e-4)
+    assert list(texts) == expected[0]
+    np.testing.assert_allclose(scores, expected[1], atol=1e-4)
 
 
 @pytest.mark.medium
-def test_lists_and_scores_come_over_both_protocols(server, module, wanted):
-    pairs = list(zip(LINES, wanted[0], strict=True))
+def test_both_protocols_return_nbest_lists_and_scores(server, module, expected):
+    pairs = list(zip(LINES, expected[0], strict=True))
     with Client(server, 8) as client:
         lists, scores = list(client.nbest(LINES)), list(client.score(pairs))
-    assert [found[0].text for found in lists] == wanted[0]
-    assert max(len(found) for found in lists) == small.BEAM_SIZE
-    assert all(found == sorted(found, key=lambda each: -each.score) for found in lists)
+    assert [nbest[0].text for nbest in lists] == expected[0]
+    assert max(len(nbest) for nbest in lists) == small.BEAM_SIZE
+    assert all(nbest == sorted(nbest, key=lambda each: -each.score) for nbest in lists)
     log_probs = module.functions["score"](
         *(tf.constant(side) for side in zip(*pairs, strict=True))
     )["log_probability"]
@@ -64,13 +64,13 @@ def test_lists_and_scores_come_over_both_protocols(server, module, wanted):
 
 
 @pytest.mark.medium
-def test_attention_comes_whole(server, module):
+def test_both_protocols_return_attention_maps(server, module):
     inputs = {"text": ["one two"], "translation": [""]}
-    found = module.functions["attention"](*map(tf.constant, inputs.values()))
+    outputs = module.functions["attention"](*map(tf.constant, inputs.values()))
     transport = connect(server)
-    answer = transport.predict("attention", inputs, list(found))
+    answer = transport.predict("attention", inputs, list(outputs))
     transport.close()
-    for name, value in found.items():
+    for name, value in outputs.items():
         if value.dtype == tf.string:
             flat = [text.decode() for text in value.numpy().ravel()]
             assert np.array(answer[name]).ravel().tolist() == flat
@@ -78,14 +78,14 @@ def test_attention_comes_whole(server, module):
             np.testing.assert_allclose(answer[name], value, atol=1e-6)
 
 
-def test_no_line_asks_for_nothing():
-    """There is nobody at that port."""
+def test_no_lines_send_no_request():
+    """A request would fail because no server listens on the port."""
     nobody = Server("127.0.0.1", free_port(), small.NAME, "rest", retries=0)
     with Client(nobody) as client:
         assert list(client.translate([])) == []
 
 
-def test_a_stream_is_read_a_few_batches_ahead(server):
+def test_reads_only_a_few_batches_ahead(server):
     read = []
 
     def lines():
@@ -101,24 +101,24 @@ def test_a_stream_is_read_a_few_batches_ahead(server):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "other"}, "refuses the request: Servable not found"),
-        ({"version": 7}, r"refuses the request: Servable not found.*7"),
+        ({"model": "other"}, "rejected the request: Servable not found"),
+        ({"version": 7}, r"rejected the request: Servable not found.*7"),
     ],
 )
-def test_other_models_are_named_in_one_line(server, change, message):
+def test_unknown_models_and_versions_are_one_line_errors(server, change, message):
     other = Server(**{**vars(server), **change})
     with Client(other) as client, pytest.raises(UserError, match=message) as caught:
         list(client.translate(["one"]))
     assert "\n" not in str(caught.value)
 
 
-def test_the_version_can_be_named(server, wanted):
+def test_sends_the_requested_version(server, expected):
     exact = Server(**{**vars(server), "version": 1})
     with Client(exact) as client:
-        assert [found.text for found in client.translate(LINES)] == wanted[0]
+        assert [each.text for each in client.translate(LINES)] == expected[0]
 
 
-def test_a_batch_beyond_the_servers_limit_is_refused_in_one_line(server):
+def test_a_batch_above_the_servers_limit_is_a_one_line_error(server):
     with (
         Client(server, batch_size=65) as client,
         pytest.raises(UserError, match="Task size 65 is larger than maximum"),
@@ -133,46 +133,46 @@ def free_port():
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_a_server_that_is_not_there_is_named(protocol):
+def test_an_unreachable_server_is_named(protocol):
     nobody = Server("127.0.0.1", free_port(), small.NAME, protocol, retries=1)
     with (
         Client(nobody) as client,
-        pytest.raises(UserError, match=rf"no server answers at {nobody.host}:"),
+        pytest.raises(UserError, match=rf"no response from {nobody.host}:"),
     ):
         list(client.translate(["one"]))
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_a_server_that_comes_later_is_waited_for(export_dir, wanted, protocol):
+def test_waits_for_a_server_that_starts_later(export_dir, expected, protocol):
     ports = {"grpc": free_port(), "rest": free_port()}
-    found = []
+    texts = []
 
     def translate():
         patient = Server("127.0.0.1", ports[protocol], small.NAME, protocol)
         with Client(patient) as client:
-            found.extend(text for text, _ in client.translate(LINES))
+            texts.extend(text for text, _ in client.translate(LINES))
 
     thread = threading.Thread(target=translate)
     thread.start()
     time.sleep(0.5)
     with serving(export_dir, small.NAME, None, ports["grpc"], ports["rest"]):
         thread.join()
-    assert found == wanted[0]
+    assert texts == expected[0]
 
 
 class Flaky(Transport):
-    """Fails as often as it is told to, and counts."""
+    """A transport that fails the given number of times and counts the requests."""
 
     def __init__(self, failures, retries):
         super().__init__(Server("h", 1, "m", retries=retries))
-        self.failures, self.asked = failures, 0
+        self.failures, self.requests = failures, 0
 
-    def _ask(self, signature, inputs, outputs):
+    def _send(self, signature, inputs, outputs):
         from t2t_repro.serving.transport import UnavailableError
 
-        self.asked += 1
-        if self.asked <= self.failures:
+        self.requests += 1
+        if self.requests <= self.failures:
             raise UnavailableError("busy")
         return {name: [0.0] * len(inputs["text"]) for name in outputs}
 
@@ -186,25 +186,25 @@ def test_waits_double_up_to_the_longest(monkeypatch):
     assert waits == [0.25, 0.5, 1, 2, 4, 8, 8]
 
 
-def test_after_the_last_retry_the_reason_is_told(monkeypatch):
+def test_reports_the_reason_after_the_last_retry(monkeypatch):
     transport = Flaky(failures=9, retries=2)
     monkeypatch.setattr(transport._closed, "wait", lambda seconds: False)
-    with pytest.raises(UserError, match=r"no server answers at h:1 \(grpc\): busy"):
+    with pytest.raises(UserError, match=r"no response from h:1 \(grpc\): busy"):
         transport.predict("s", {"text": ["a"]}, ["x"])
-    assert transport.asked == 3
+    assert transport.requests == 3
 
 
-def test_closing_ends_the_waiting():
+def test_closing_ends_the_retries():
     transport = Flaky(failures=9, retries=9)
     transport.close()
     with pytest.raises(UserError, match="busy"):
         transport.predict("s", {"text": ["a"]}, ["x"])
-    assert transport.asked == 1
+    assert transport.requests == 1
 
 
 @pytest.fixture
 def strange():
-    """A web server that is no model server: answers as it is told to, or never."""
+    """Starts a web server with a configurable response, or none."""
 
     class Handler(BaseHTTPRequestHandler):
         answer = (200, b"hello")
@@ -233,15 +233,15 @@ def strange():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((200, b"hello"), "refuses the request: HTTP 200 without JSON"),
-        ((404, b"<html>"), "refuses the request: HTTP 404 without JSON"),
-        ((500, b'{"error": "out of\\nluck"}'), "refuses the request: out of luck"),
-        ((200, b'{"outputs": {"x": [1]}}'), "does not answer with translations, sc"),
-        ((503, b"{}"), "no server answers at .*: HTTP 503"),
-        ((None, b""), r"gave no answer within 0\.2 s"),
+        ((200, b"hello"), "rejected the request: HTTP 200 without JSON"),
+        ((404, b"<html>"), "rejected the request: HTTP 404 without JSON"),
+        ((500, b'{"error": "out of\\nluck"}'), "rejected the request: out of luck"),
+        ((200, b'{"outputs": {"x": [1]}}'), "lack translations, scores"),
+        ((503, b"{}"), "no response from .*: HTTP 503"),
+        ((None, b""), r"did not respond within 0\.2 s"),
     ],
 )
-def test_strange_servers_are_answered_with_one_line(strange, answer, message):
+def test_unexpected_responses_are_one_line_errors(strange, answer, message):
     handler, port = strange
     handler.answer = answer
     server = Server("127.0.0.1", port, "m", "rest", timeout=0.2, retries=0)
@@ -250,7 +250,7 @@ def test_strange_servers_are_answered_with_one_line(strange, answer, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_grpc_server_that_never_answers_is_given_up():
+def test_a_silent_grpc_server_times_out():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -258,11 +258,11 @@ def test_a_grpc_server_that_never_answers_is_given_up():
         server = Server("127.0.0.1", port, "m", timeout=0.3, retries=0)
         with (
             Client(server) as client,
-            pytest.raises(UserError, match=r"no (answer|server)"),
+            pytest.raises(UserError, match=r"did not respond|no response"),
         ):
             list(client.translate(["one"]))
 
 
-def test_there_are_two_protocols():
-    with pytest.raises(UserError, match="--protocol soap: it is grpc or rest"):
+def test_rejects_an_unknown_protocol():
+    with pytest.raises(UserError, match="--protocol soap is unknown"):
         connect(Server("h", 1, "m", "soap"))

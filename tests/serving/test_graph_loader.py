@@ -1,4 +1,4 @@
-"""The export needs TensorFlow and tensorflow_text's operations, and nothing of ours."""
+"""The export requires only TensorFlow and the operations of tensorflow_text."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ TEXTS = [*small.sentences(8), "", ">>deu<< one two"]
 
 
 def answers(python, version, cwd):
-    """Asks every signature in a process that cannot import this project."""
+    """Calls every signature in a process that cannot import this project."""
     requests = [
         {"signature": name, "inputs": {"text": TEXTS}}
         for name in ("serving_default", "nbest")
@@ -26,7 +26,7 @@ def answers(python, version, cwd):
         {"signature": name, "inputs": {"text": TEXTS, "translation": TEXTS}}
         for name in ("score", "attention")
     ]
-    done = subprocess.run(
+    process = subprocess.run(
         [python, SCRIPT, version],
         input="".join(f"{json.dumps(request)}\n" for request in requests),
         capture_output=True,
@@ -35,28 +35,28 @@ def answers(python, version, cwd):
         env={"TF_CPP_MIN_LOG_LEVEL": "3", "PATH": ""},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    assert process.returncode == 0, process.stderr
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
-def assert_answers(found, module):
+def assert_answers(results, module):
     names = ("serving_default", "nbest", "score", "attention")
-    for name, answer in zip(names, found, strict=True):
+    for name, answer in zip(names, results, strict=True):
         assert answer["loaded"] == []
         function = module.functions[name]
         inputs = [tf.constant(TEXTS)] * len(function.input_signature)
-        for output, wanted in function(*inputs).items():
+        for output, expected in function(*inputs).items():
             values = answer["outputs"][output]
-            wanted = wanted.numpy().ravel()
-            if wanted.dtype == object:
-                assert values == [text.decode() for text in wanted]
+            expected = expected.numpy().ravel()
+            if expected.dtype == object:
+                assert values == [text.decode() for text in expected]
             else:
-                np.testing.assert_allclose(values, wanted, atol=1e-4)
+                np.testing.assert_allclose(values, expected, atol=1e-4)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", ["", "marian_", "int8_"])
-def test_a_copy_answers_where_the_package_is_not_installed(kind, request, tmp_path):
+def test_a_copied_export_runs_without_the_package(kind, request, tmp_path):
     export_dir = request.getfixturevalue(f"{kind}export_dir")
     module = request.getfixturevalue(f"{kind}module")
     copy = shutil.copytree(export_dir / "1", tmp_path / "elsewhere")

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is valid and the neighbours' are as they were."""
+"""Hostile texts get valid answers and do not change the answers of other texts."""
 
 import numpy as np
 import pytest
@@ -24,10 +24,10 @@ def lines():
 
 @pytest.fixture(scope="module", params=["sentencepiece", "wordpiece", "subwords"])
 def served(request, tmp_path_factory):
-    """A module over each kind of vocabulary, and what encodes for it."""
+    """Returns a module and its tokenizer with each kind of vocabulary."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "subwords":
-        # As tensor2tensor wrote them: reserved pieces without the final underscore.
+        # As in tensor2tensor, reserved pieces lack the final underscore.
         pieces = [
             "<pad>",
             "<EOS>",
@@ -51,44 +51,46 @@ def served(request, tmp_path_factory):
 
 def ask(module, signature, texts):
     inputs = module.functions[signature].input_signature
-    found = module.functions[signature](*[tf.constant(texts, tf.string)] * len(inputs))
-    return {name: value.numpy() for name, value in found.items()}
+    outputs = module.functions[signature](
+        *[tf.constant(texts, tf.string)] * len(inputs)
+    )
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
     "signature", ["serving_default", "nbest", "score", "attention"]
 )
-def test_every_text_has_a_valid_answer_and_harms_no_neighbour(served, signature):
+def test_hostile_texts_get_valid_answers_and_do_not_change_others(served, signature):
     module, _ = served
     hostile = list(small.HOSTILE.values())
-    found = ask(module, signature, [*hostile, *NEIGHBOURS])
-    for value in found.values():
+    outputs = ask(module, signature, [*hostile, *NEIGHBOURS])
+    for value in outputs.values():
         assert len(value) == len(hostile) + len(NEIGHBOURS)
         if value.dtype == object:
             for text in value.ravel():
                 assert not set(text.decode("utf-8")) & {"\n", "\r"}
         else:
             assert np.isfinite(value).all()
-    alone = ask(module, signature, NEIGHBOURS)
-    for name, value in alone.items():
-        together = found[name][len(hostile) :]
+    separate = ask(module, signature, NEIGHBOURS)
+    for name, value in separate.items():
+        together = outputs[name][len(hostile) :]
         if value.dtype != object and value.ndim <= 2:
             np.testing.assert_allclose(together, value, atol=1e-4, err_msg=name)
         elif name == "translations":
             assert together.tolist() == value.tolist()
 
 
-def test_blank_texts_are_answered_with_nothing(served):
+def test_blank_texts_have_empty_translations(served):
     module, _ = served
     blank = [small.HOSTILE["empty"], small.HOSTILE["blank"]]
-    found = ask(module, "serving_default", blank)
-    assert found["translations"].tolist() == [b"", b""]
-    assert found["scores"].tolist() == [0, 0]
+    outputs = ask(module, "serving_default", blank)
+    assert outputs["translations"].tolist() == [b"", b""]
+    assert outputs["scores"].tolist() == [0, 0]
 
 
-def test_what_looks_like_a_symbol_is_none(served):
-    """Written out, they are spelled with other symbols than those they name."""
+def test_text_that_looks_like_a_special_token_is_not_one(served):
+    """The text of a special token is encoded as ordinary tokens."""
     _, tokenizer = served
     for text in small.HOSTILE["specials"].decode().split():
         (ids,) = tokenizer.encode(tf.constant([f"{text} {text}"])).to_list()
@@ -96,5 +98,5 @@ def test_what_looks_like_a_symbol_is_none(served):
         assert not {0, 1} & set(ids[:-1])
         assert len(ids) > 3
         decoded = tokenizer.decode(tf.constant([ids]))[0].numpy().decode()
-        # U+2581 is how SentencePiece writes a space, in a text too.
+        # SentencePiece also decodes a U+2581 in the text as a space.
         assert decoded in (f"{text} {text}", f"{text} {text}".replace("▁", " "))

@@ -1,4 +1,4 @@
-"""The messages are those of tensorflow-serving-api, which is not needed to use them."""
+"""The messages equal those of tensorflow-serving-api, which is not required."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ cli.run(importlib.import_module("t2t_repro." + sys.argv.pop(1)).main)
 
 
 def filled(classes, version):
-    """Returns a PredictionLog of either set of classes, every field filled in."""
+    """Returns a PredictionLog with values in every field."""
     log = classes["PredictionLog"]()
     request, response = log.predict_log.request, log.predict_log.response
     for spec in (request.model_spec, response.model_spec):
@@ -50,40 +50,40 @@ def filled(classes, version):
 
 
 @pytest.mark.parametrize("version", ["version", "version_label"])
-def test_each_set_of_classes_reads_what_the_other_writes(version):
+def test_both_sets_of_classes_read_each_others_messages(version):
     ours, theirs = filled(OURS, version), filled(THEIRS, version)
     assert type(theirs).FromString(ours.SerializeToString()) == theirs
     assert type(ours).FromString(theirs.SerializeToString()) == ours
 
 
 def unset(message):
-    """Yields the full names of the fields that a message of ours leaves empty."""
-    held = {field.name: value for field, value in message.ListFields()}
+    """Yields the full names of the fields that are not set in a message."""
+    values = {field.name: value for field, value in message.ListFields()}
     for field in message.DESCRIPTOR.fields:
-        if field.name not in held:
+        if field.name not in values:
             yield f"{message.DESCRIPTOR.name}.{field.name}"
         elif field.type == FieldDescriptor.TYPE_MESSAGE and not hasattr(
-            held[field.name], "keys"
+            values[field.name], "keys"
         ):
-            yield from unset(held[field.name])
+            yield from unset(values[field.name])
 
 
 @pytest.mark.parametrize(
     ("version", "other"), [("version", "version_label"), ("version_label", "version")]
 )
-def test_the_messages_compared_leave_no_field_out(version, other):
-    """But for one of the two that exclude each other."""
+def test_the_compared_messages_set_every_field(version, other):
+    """Only one of `version` and `version_label` can be set."""
     assert set(unset(filled(OURS, version))) == {f"ModelSpec.{other}"}
 
 
-def test_a_version_and_a_label_exclude_each_other():
+def test_a_message_has_either_a_version_or_a_label():
     spec = messages.ModelSpec(version_label="stable")
     spec.version.value = 3
     assert spec.WhichOneof("version_choice") == "version"
     assert spec.version_label == ""
 
 
-def test_fields_that_are_not_defined_here_are_kept():
+def test_unknown_fields_are_kept():
     theirs = predict_pb2.PredictRequest(client_id=b"somebody")
     theirs.model_spec.name = "m"
     ours = messages.PredictRequest.FromString(theirs.SerializeToString())
@@ -98,7 +98,7 @@ def test_fields_that_are_not_defined_here_are_kept():
         ("tensorflow_serving.apis.prediction_log_pb2", "t2t_repro.serving.messages"),
     ],
 )
-def test_both_are_imported_into_one_process_in_either_order(modules):
+def test_both_sets_of_classes_can_be_imported_in_either_order(modules):
     program = "".join(f"import {module}\n" for module in modules)
     program += (
         "log = t2t_repro.serving.messages.PredictionLog()\n"
@@ -107,21 +107,21 @@ def test_both_are_imported_into_one_process_in_either_order(modules):
         "print(theirs.FromString(log.SerializeToString()).predict_log.request)\n"
     )
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == 'model_spec {\n  name: "both"\n}\n\n'
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout == 'model_spec {\n  name: "both"\n}\n\n'
 
 
 def run_blocked(command, *arguments, text=""):
     program = [sys.executable, "-c", BLOCKED, command, *arguments]
-    done = subprocess.run(
+    process = subprocess.run(
         program, cwd=run_command.ROOT, input=text, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.mark.medium
-def test_export_and_client_work_where_the_package_cannot_be_imported(trained, tmp_path):
+def test_export_and_client_work_without_tensorflow_serving_api(trained, tmp_path):
     home = ("--model_dir", str(trained.model_dir))
     run_blocked("export", *home, "--export_dir", str(tmp_path), "--model_name", "m")
     warmup = tmp_path / "1" / "assets.extra" / WARMUP_FILE
@@ -135,5 +135,5 @@ def test_export_and_client_work_where_the_package_cannot_be_imported(trained, tm
         where = ("--host", "127.0.0.1", "--port", str(running.grpc_port))
         flags = (*where, "--model", "m", "--protocol", "grpc", "--version", "1")
         translations = run_blocked("client", *flags, text=text)
-    wanted = run_command.run("translate", *home, stdin=text.encode())
-    assert translations == wanted.out
+    expected = run_command.run("translate", *home, stdin=text.encode())
+    assert translations == expected.out

@@ -1,4 +1,4 @@
-"""Parts of a batch, joined, are the batch."""
+"""Tests of the computation in micro-batches."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_every_row_is_computed_once_in_order(batch):
     assert sizes == [3] * (batch // 3) + [batch % 3] * bool(batch % 3)
 
 
-def test_a_part_has_at_most_as_many_positions_but_a_row_at_least():
+def test_rows_within_a_number_of_positions():
     widths = (1, 7, 100, 101, 0)
-    found = [int(rows_within(100, tf.constant(width))) for width in widths]
-    assert found == [100, 14, 1, 1, 100]
+    numbers = [int(rows_within(100, tf.constant(width))) for width in widths]
+    assert numbers == [100, 14, 1, 1, 100]

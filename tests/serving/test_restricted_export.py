@@ -1,4 +1,4 @@
-"""A model of restricted self-attention is exported like any other."""
+"""Test of the export of a model with local self-attention."""
 
 import pytest
 import tensorflow as tf
@@ -12,7 +12,7 @@ from tests.serving import small
 pytestmark = pytest.mark.medium
 
 
-def test_the_export_translates_as_the_model(tokenizer, tmp_path):
+def test_an_export_translates_like_the_model(tokenizer, tmp_path):
     model = small.random_model(small.VOCAB_SIZE, self_attention_radius=1)
     search = DecodingConfig(beam_size=2, extra_length=small.EXTRA_LENGTH)
     module = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)

@@ -1,4 +1,4 @@
-"""What an export consists of."""
+"""Tests of the files of an export."""
 
 import shutil
 
@@ -15,7 +15,7 @@ from tests.serving import small
 pytestmark = pytest.mark.medium
 
 
-def test_a_version_holds_the_model_its_warm_up_and_its_card(export_dir):
+def test_a_version_contains_model_warmup_requests_and_card(export_dir):
     version = export_dir / "1"
     names = {path.name for path in version.iterdir()}
     assert names >= {"saved_model.pb", "variables", "assets.extra"}
@@ -24,29 +24,29 @@ def test_a_version_holds_the_model_its_warm_up_and_its_card(export_dir):
     assert not list(export_dir.glob(".writing*"))
 
 
-def test_the_copy_answers_as_the_module_does(export_dir, module, tmp_path):
+def test_a_copied_export_gives_the_outputs_of_the_module(export_dir, module, tmp_path):
     shutil.copytree(export_dir / "1", tmp_path / "copy")
     loaded = tf.saved_model.load(str(tmp_path / "copy"))
     assert loaded.signatures.keys() == module.functions.keys()
     texts = tf.constant(small.sentences(5))
-    found = loaded.signatures["serving_default"](text=texts)
-    wanted = module.functions["serving_default"](texts)
-    assert found["translations"].numpy().tolist() == (
-        wanted["translations"].numpy().tolist()
+    outputs = loaded.signatures["serving_default"](text=texts)
+    expected = module.functions["serving_default"](texts)
+    assert outputs["translations"].numpy().tolist() == (
+        expected["translations"].numpy().tolist()
     )
 
 
 @pytest.mark.medium
-def test_every_signature_is_warmed_up_with_requests_that_it_answers(export_dir):
+def test_warmup_requests_are_valid_for_every_signature(export_dir):
     file = export_dir / "1" / "assets.extra" / WARMUP_FILE
     loaded = tf.saved_model.load(str(export_dir / "1"))
-    asked = set()
+    names = set()
     for record in tf.data.TFRecordDataset(str(file)):
         log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
         request = log.predict_log.request
         assert request.model_spec.name == small.NAME
         signature = request.model_spec.signature_name
-        asked.add(signature)
+        names.add(signature)
         inputs = {
             name: tf.constant(tf.make_ndarray(tensor))
             for name, tensor in request.inputs.items()
@@ -54,7 +54,7 @@ def test_every_signature_is_warmed_up_with_requests_that_it_answers(export_dir):
         outputs = loaded.signatures[signature](**inputs)
         rows = inputs["text"].shape[0]
         assert all(value.shape[0] == rows for value in outputs.values())
-    assert asked == loaded.signatures.keys()
+    assert names == loaded.signatures.keys()
 
 
 def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):
@@ -65,7 +65,9 @@ def test_the_next_export_is_the_next_version(module, tmp_path, monkeypatch):
     assert export(module, tmp_path).name == "2"
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(module, tmp_path, monkeypatch):
+def test_a_full_disk_is_a_one_line_error_without_leftovers(
+    module, tmp_path, monkeypatch
+):
     def full(*_, **__):
         raise tf.errors.ResourceExhaustedError(None, None, "no space\nat all")
 

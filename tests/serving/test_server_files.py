@@ -1,4 +1,4 @@
-"""The files beside a model name it, and belong to whoever has changed them."""
+"""Tests of the configuration files for TensorFlow Serving."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from t2t_repro.serving.server_files import (
 from t2t_repro.system.errors import UserError
 
 
-def test_the_server_can_read_its_configuration(tmp_path):
+def test_tensorflow_serving_can_parse_the_configuration(tmp_path):
     assert write_server_files(tmp_path, "en-de.v2") == []
     text = (tmp_path / "models.config").read_text()
     config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
@@ -26,7 +26,7 @@ def test_the_server_can_read_its_configuration(tmp_path):
     assert model.model_platform == "tensorflow"
 
 
-def test_compose_starts_the_stock_server_for_this_machine_alone(tmp_path):
+def test_compose_binds_the_ports_to_localhost(tmp_path):
     write_server_files(tmp_path, "small")
     services = yaml.safe_load((tmp_path / "compose.yaml").read_text())["services"]
     (service,) = services.values()
@@ -39,27 +39,27 @@ def test_compose_starts_the_stock_server_for_this_machine_alone(tmp_path):
             assert (tmp_path / Path(value).relative_to("/models/small")).exists()
 
 
-def test_files_that_are_there_are_kept(tmp_path):
+def test_existing_files_are_kept(tmp_path):
     write_server_files(tmp_path, "small")
     changed = tmp_path / "batching_parameters.txt"
     changed.write_text("max_batch_size { value: 8 }\n")
     (tmp_path / "compose.yaml").unlink()
-    kept = write_server_files(tmp_path, "small")
-    assert kept == ["models.config", "batching_parameters.txt"]
+    existing = write_server_files(tmp_path, "small")
+    assert existing == ["models.config", "batching_parameters.txt"]
     assert changed.read_text() == "max_batch_size { value: 8 }\n"
     assert (tmp_path / "compose.yaml").exists()
 
 
 @pytest.mark.parametrize("other", ["smal", "small2", "large"])
-def test_files_of_another_name_are_refused(tmp_path, other):
+def test_rejects_files_that_name_another_model(tmp_path, other):
     write_server_files(tmp_path, "small")
-    with pytest.raises(UserError, match=f"another name than {other}; say --model_name"):
+    with pytest.raises(UserError, match=f"does not name the model {other};"):
         write_server_files(tmp_path, other)
     assert {path.name for path in tmp_path.iterdir()} == FILES.keys()
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", ".hidden", "a/b", "é", 'a"b'])
-def test_a_name_must_fit_into_an_address(name):
+def test_rejects_names_that_are_invalid_in_a_url(name):
     with pytest.raises(UserError, match="--model_name"):
         check_model_name(name)
 
@@ -73,5 +73,5 @@ def test_a_name_must_fit_into_an_address(name):
         ("é", "model"),
     ],
 )
-def test_a_folders_name_becomes_a_models(tmp_path, folder, name):
+def test_default_model_name_is_that_of_the_folder(tmp_path, folder, name):
     assert check_model_name(default_model_name(tmp_path / folder)) == name

@@ -1,4 +1,4 @@
-"""Many clients at once, batching on: every answer is the one that is given alone."""
+"""Answers to many parallel clients with batching equal answers to single requests."""
 
 import threading
 
@@ -12,53 +12,53 @@ from tests.serving import small
 
 CLIENTS = 16
 POOL = 400
-# Hypotheses this near are as good as each other: float32 rounds in another order.
+# Hypotheses with nearly equal scores may be swapped because batches change rounding.
 TIE = 1e-4
 
 
 @pytest.fixture(scope="module")
 def texts():
-    """Sentences and what people send who mean no good."""
+    """Returns ordinary sentences and hostile texts."""
     hostile = [text.decode("utf-8", "replace") for text in small.HOSTILE.values()]
     return [*small.sentences(POOL - len(hostile), seed=5), *hostile]
 
 
 @pytest.fixture(scope="module")
-def alone(export_dir, texts):
-    """Each text's answer to a request of its own, without batching."""
+def unbatched(export_dir, texts):
+    """Returns the answer for each text from a single request without batching."""
     with serving(export_dir, small.NAME) as running:
         server = Server("127.0.0.1", running.grpc_port, small.NAME)
         transport = connect(server)
         outputs = ("translations", "scores")
-        found = [
+        answers = [
             transport.predict("nbest", {"text": [text]}, outputs) for text in texts
         ]
         transport.close()
-    return [(each["translations"][0], each["scores"][0]) for each in found]
+    return [(each["translations"][0], each["scores"][0]) for each in answers]
 
 
 def check(text, score, lists):
-    """Compares an answer with the one given alone."""
+    """Compares an answer with the unbatched answer."""
     translations, scores = lists
     assert score == pytest.approx(scores[0], abs=TIE)
     near = {t for t, s in zip(translations, scores, strict=True) if scores[0] - s < TIE}
     assert text in near
 
 
-def ask_many(server, requests, texts, alone, seed, failures):
-    """Sends requests of random sizes and texts one after the other."""
+def send_requests(server, requests, texts, unbatched, seed, failures):
+    """Sends requests with random numbers of random texts."""
     generator = np.random.default_rng(seed)
     transport = connect(server)
     try:
         for _ in range(requests):
-            places = generator.integers(0, POOL, generator.integers(1, 9))
-            inputs = {"text": [texts[n] for n in places]}
+            indices = generator.integers(0, POOL, generator.integers(1, 9))
+            inputs = {"text": [texts[n] for n in indices]}
             outputs = ("translations", "scores")
-            found = transport.predict("serving_default", inputs, outputs)
+            answers = transport.predict("serving_default", inputs, outputs)
             for n, text, score in zip(
-                places, found["translations"], found["scores"], strict=True
+                indices, answers["translations"], answers["scores"], strict=True
             ):
-                check(text, score, alone[n])
+                check(text, score, unbatched[n])
     except BaseException as error:
         failures.append(error)
     finally:
@@ -72,8 +72,8 @@ def ask_many(server, requests, texts, alone, seed, failures):
         pytest.param(10_000, marks=pytest.mark.slow),
     ],
 )
-def test_every_answer_is_the_one_that_is_given_alone(
-    export_dir, texts, alone, requests
+def test_batched_answers_equal_unbatched_answers(
+    export_dir, texts, unbatched, requests
 ):
     parameters = BatchingParameters.read(export_dir / "batching_parameters.txt")
     failures = []
@@ -85,15 +85,15 @@ def test_every_answer_is_the_one_that_is_given_alone(
                 ("grpc", running.grpc_port) if n % 2 else ("rest", running.rest_port)
             )
             server = Server("127.0.0.1", port, small.NAME, protocol)
-            share = requests // CLIENTS + (n < requests % CLIENTS)
-            arguments = (server, share, texts, alone, n, failures)
-            threads.append(threading.Thread(target=ask_many, args=arguments))
+            number = requests // CLIENTS + (n < requests % CLIENTS)
+            arguments = (server, number, texts, unbatched, n, failures)
+            threads.append(threading.Thread(target=send_requests, args=arguments))
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         merged = running.service.batcher.sizes
     assert failures == []
-    # Most requests ran together with others.
+    # Most requests shared a batch with others.
     assert sum(merged) == requests
     assert len(merged) < requests / 2

@@ -1,4 +1,4 @@
-"""Versions are numbered, and whole or not there."""
+"""Tests of the numbered versions of an export."""
 
 import threading
 
@@ -12,7 +12,7 @@ def fill(folder):
     (folder / "file").write_text("x")
 
 
-def test_the_next_version_is_one_more_than_the_largest_number(tmp_path):
+def test_the_next_version_is_the_largest_number_plus_one(tmp_path):
     assert write_version(tmp_path / "absent", fill) == tmp_path / "absent" / "1"
     for name in ("3", "11", "x", "2.5", "²"):
         (tmp_path / name).mkdir()
@@ -20,33 +20,33 @@ def test_the_next_version_is_one_more_than_the_largest_number(tmp_path):
     assert write_version(tmp_path, fill) == tmp_path / "12"
 
 
-def test_a_version_takes_its_name_when_it_is_whole(tmp_path):
+def test_a_version_is_renamed_when_it_is_complete(tmp_path):
     folder = tmp_path / "exported"
-    seen = []
+    names = []
 
     def write(aside):
         assert list(aside.iterdir()) == []
         fill(aside)
-        seen.extend(path.name for path in folder.iterdir())
+        names.extend(path.name for path in folder.iterdir())
 
     final = write_version(folder, write)
-    (aside,) = seen
+    (aside,) = names
     assert not aside.isdecimal()
     assert (final / "file").read_text() == "x"
     assert [path.name for path in folder.iterdir()] == ["1"]
-    # Whoever serves may be another user than whoever exports.
+    # The server may run as another user, who must be able to read the version.
     assert final.stat().st_mode == folder.stat().st_mode
 
 
-def test_two_that_are_written_at_once_are_two_versions(tmp_path):
-    both_write = threading.Barrier(2)
+def test_parallel_exports_write_two_versions(tmp_path):
+    barrier = threading.Barrier(2)
 
     def write(name):
-        def filled(folder):
+        def write_file(folder):
             (folder / name).write_text(name)
-            both_write.wait(timeout=60)
+            barrier.wait(timeout=60)
 
-        write_version(tmp_path, filled)
+        write_version(tmp_path, write_file)
 
     threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
     for thread in threads:
@@ -58,32 +58,34 @@ def test_two_that_are_written_at_once_are_two_versions(tmp_path):
     assert sorted(files) == [["a"], ["b"]]
 
 
-def test_nothing_is_left_of_one_that_fails(tmp_path):
-    def fails(folder):
+def test_a_failed_export_leaves_no_files(tmp_path):
+    def fill_and_fail(folder):
         fill(folder)
         raise KeyError
 
     with pytest.raises(KeyError):
-        write_version(tmp_path, fails)
+        write_version(tmp_path, fill_and_fail)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+def test_removes_incomplete_versions_of_killed_processes(tmp_path):
     (tmp_path / ".writing-1").mkdir()
     (tmp_path / ".writing-1" / "half").write_text("x")
     write_version(tmp_path, fill)
     assert [path.name for path in tmp_path.iterdir()] == ["1"]
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+def test_names_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"--export_dir .*/file/e: Not a directory"):
         write_version(tmp_path / "file" / "e", fill)
 
 
-def test_versions_of_another_format_are_named(tmp_path):
+def test_rejects_versions_of_another_format(tmp_path):
     check_format(tmp_path / "absent", "file")
     write_version(tmp_path, fill)
     check_format(tmp_path, "file")
-    with pytest.raises(UserError, match=r"/1 has no other, so it is of another format"):
+    with pytest.raises(
+        UserError, match=r"/1 does not contain other, so it has another"
+    ):
         check_format(tmp_path, "other")

@@ -39,5 +39,5 @@ def test_a_server_is_measured(trained, tmp_path):
 
 def test_a_server_that_is_absent_is_an_error():
     nobody = Server("127.0.0.1", 1, "model", "rest", retries=0)
-    with pytest.raises(UserError, match="no server answers"):
+    with pytest.raises(UserError, match="no response from"):
         measure(nobody, LINES, {}, clients=4, requests=10, batch_size=1)

@@ -49,10 +49,10 @@ def test_writes_nothing_without_a_range(tmp_path):
 
 @pytest.mark.parametrize(("text", "steps"), [("20", (20, 20)), ("20:25", (20, 25))])
 def test_parses_a_range_of_steps(text, steps):
-    assert train._range_of_steps(text) == steps
+    assert train._step_range(text) == steps
 
 
 @pytest.mark.parametrize("text", ["", "0", "5:3", "x", "1:", ":4", "-1", "1:2:3", "²"])
 def test_rejects_an_invalid_range_of_steps(text):
-    with pytest.raises(Exception, match="must be the updates to trace"):
-        train._range_of_steps(text)
+    with pytest.raises(Exception, match="must be a step or a range"):
+        train._step_range(text)

@@ -1,4 +1,4 @@
-"""From a model directory to a translator, and from several to an ensemble."""
+"""Tests of loading models and ensembles from model directories."""
 
 import json
 import re
@@ -18,50 +18,50 @@ from tests import tiny
 pytestmark = pytest.mark.medium
 
 
-def test_a_translator_decodes_as_the_model_says_unless_told_otherwise(trained):
-    found = load_models(str(trained.model_dir))
-    assert found.checkpoints == [str(trained.model_dir / "averaged")]
-    assert found.translator().search == DecodingConfig(
+def test_search_settings_default_to_the_model(trained):
+    loaded = load_models(str(trained.model_dir))
+    assert loaded.checkpoints == [str(trained.model_dir / "averaged")]
+    assert loaded.translator().search == DecodingConfig(
         beam_size=2, alpha=0.6, extra_length=2
     )
-    found = load_models(trained.model_dir, "latest")
-    assert found.checkpoints == [
+    loaded = load_models(trained.model_dir, "latest")
+    assert loaded.checkpoints == [
         str(trained.model_dir / "checkpoints" / "step-00000004")
     ]
-    search = found.translator(beam_size=3, alpha=0.0).search
+    search = loaded.translator(beam_size=3, alpha=0.0).search
     assert search == DecodingConfig(beam_size=3, alpha=0.0, extra_length=2)
 
 
-def test_a_loaded_translator_has_the_weights_of_the_checkpoint_asked_for(trained):
+def test_loads_the_weights_of_the_named_checkpoint(trained):
     texts, scores = {}, {}
     for name in ("averaged", "latest"):
         translator = load_models(trained.model_dir, name).translator(beam_size=1)
-        (found,) = translator.translate_lines(["one two"])
-        texts[name], scores[name] = found.text, found.score
+        (loaded,) = translator.translate_lines(["one two"])
+        texts[name], scores[name] = loaded.text, loaded.score
     assert scores["averaged"] != scores["latest"]
 
 
-def test_several_checkpoints_or_models_translate_as_one(trained, trained_copy):
+def test_loads_ensembles_of_checkpoints_and_models(trained, trained_copy):
     directory = ModelDir(trained.model_dir)
     folders = [trained.model_dir / f"checkpoints/step-0000000{n}" for n in (2, 4)]
     names = ["averaged", "latest", str(folders[0]), str(trained_copy.model_dir)]
-    found = load_models(directory, names)
+    loaded = load_models(directory, names)
     averaged = [
         each / "averaged" for each in (trained.model_dir, trained_copy.model_dir)
     ]
     expected = [averaged[0], folders[1], folders[0], averaged[1]]
-    assert found.checkpoints == list(map(str, expected))
-    assert found.tokenizer.fingerprint == directory.tokenizer().fingerprint
-    assert found.hparams == directory.hparams()
-    values = [[v.numpy() for v in model.trainable_variables] for model in found.models]
+    assert loaded.checkpoints == list(map(str, expected))
+    assert loaded.tokenizer.fingerprint == directory.tokenizer().fingerprint
+    assert loaded.hparams == directory.hparams()
+    values = [[v.numpy() for v in model.trainable_variables] for model in loaded.models]
     for one, other in zip(values[0], values[3], strict=True):
         np.testing.assert_array_equal(one, other)
     assert any((a != b).any() for a, b in zip(values[1], values[2], strict=True))
-    alone = load_models(directory, "averaged")
+    single = load_models(directory, "averaged")
     both = load_models(directory, f"averaged,{trained_copy.model_dir}")
     assert both.checkpoints == list(map(str, averaged))
     (one,), (two,) = (
-        each.translator().translate_lines(["one two"]) for each in (alone, both)
+        each.translator().translate_lines(["one two"]) for each in (single, both)
     )
     assert one.text == two.text
     assert one.score == pytest.approx(two.score, abs=1e-5)
@@ -72,11 +72,11 @@ def test_a_folder_may_have_a_comma_in_its_name(trained, tmp_path):
     with pytest.raises(UserError, match=f"--checkpoint {tmp_path / 'a'}: no such"):
         load_models(trained.model_dir, str(folder))
     shutil.copytree(trained.model_dir, folder)
-    found = load_models(trained.model_dir, str(folder))
-    assert found.checkpoints == [str(folder / "averaged")]
+    loaded = load_models(trained.model_dir, str(folder))
+    assert loaded.checkpoints == [str(folder / "averaged")]
 
 
-def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
+def test_rejects_models_with_different_vocabularies(trained, trained_copy):
     other = trained_copy.model_dir
     (vocabulary,) = other.glob("*.model")
     lines = [target for _, target in tiny.pairs("train")]
@@ -89,35 +89,35 @@ def test_models_of_different_vocabularies_are_refused(trained, trained_copy):
         load_models(ModelDir(trained.model_dir), ["best", str(other)])
 
 
-def test_names_are_the_directorys_own_wherever_the_command_runs(
+def test_checkpoint_names_refer_to_the_model_directory(
     trained, trained_copy, monkeypatch
 ):
-    """A model directory holds folders of the same names."""
+    """The current directory, a model directory, has folders of the same names."""
     monkeypatch.chdir(trained_copy.model_dir)
     directory = ModelDir(trained.model_dir)
     for name in ("averaged", "best_bleu"):
         assert (trained_copy.model_dir / name).is_dir()
-        found = load_models(directory, [name])
-        assert found.model_dirs == [directory]
-        (checkpoint,) = found.checkpoints
+        loaded = load_models(directory, [name])
+        assert loaded.model_dirs == [directory]
+        (checkpoint,) = loaded.checkpoints
         assert checkpoint.startswith(str(trained.model_dir))
 
 
-def test_a_checkpoint_has_the_model_of_its_own_directory(trained, trained_copy):
-    """The directory says how to translate, the checkpoint's own what the model is."""
+def test_a_checkpoint_uses_the_hparams_of_its_own_directory(trained, trained_copy):
+    """The search settings are those of the model directory that was named."""
     other = trained_copy.model_dir
     text = (other / "hparams.yaml").read_text(encoding="utf-8")
     changed = text.replace("num_heads: 2", "num_heads: 4")
     assert changed != text
     (other / "hparams.yaml").write_text(changed, encoding="utf-8")
-    found = load_models(ModelDir(trained.model_dir), [str(other / "averaged")])
-    assert found.model_dirs[0].hparams().num_heads == 4
-    layer = next(iter(found.models[0].decoder.layers_in_order()))
+    loaded = load_models(ModelDir(trained.model_dir), [str(other / "averaged")])
+    assert loaded.model_dirs[0].hparams().num_heads == 4
+    layer = next(iter(loaded.models[0].decoder.layers_in_order()))
     assert layer.self_attention.num_heads == 4
-    assert found.hparams.num_heads == 2
+    assert loaded.hparams.num_heads == 2
 
 
-def test_a_member_that_is_no_model_is_named(trained, tmp_path):
+def test_names_an_ensemble_member_that_is_missing(trained, tmp_path):
     directory = ModelDir(trained.model_dir)
     with pytest.raises(UserError, match=f"--model_dir {tmp_path} holds no model"):
         load_models(ModelDir(tmp_path), ["best"])

@@ -1,4 +1,4 @@
-"""Given translations get the probability that the model gives them."""
+"""Tests of the scores of given translations."""
 
 import math
 
@@ -33,8 +33,8 @@ def scorer(model, tokenizer):
 
 @pytest.fixture(scope="module")
 def expected(model, tokenizer):
-    """The log probabilities of each pair's symbols alone, by NumPy in float64."""
-    found = []
+    """Returns the log probabilities of each pair's tokens, from NumPy in float64."""
+    scores = []
     for pair in PAIRS:
         inputs, targets = (
             tokenizer.encode(tf.constant([text])).to_tensor() for text in pair
@@ -44,24 +44,24 @@ def expected(model, tokenizer):
         ]
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_probs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        found.append(np.take_along_axis(log_probs, targets.numpy().T, axis=1)[:, 0])
-    return found
+        scores.append(np.take_along_axis(log_probs, targets.numpy().T, axis=1)[:, 0])
+    return scores
 
 
 @pytest.mark.parametrize("settings", [{}, {"window": 4, "tokens_per_batch": 30}])
-def test_scores_are_the_models_in_the_order_of_the_pairs(scorer, expected, settings):
-    told = []
-    found = list(scorer.score_pairs(PAIRS, progress=told.append, **settings))
-    assert [score.symbols for score in found] == [len(each) for each in expected]
+def test_scores_equal_the_log_probabilities_of_the_model(scorer, expected, settings):
+    counts = []
+    scores = list(scorer.score_pairs(PAIRS, progress=counts.append, **settings))
+    assert [score.symbols for score in scores] == [len(each) for each in expected]
     sums = [each.sum() for each in expected]
-    np.testing.assert_allclose([score.log_prob for score in found], sums, atol=1e-4)
-    assert {score.tokens for score in found} == {()}
-    assert sum(told) == len(PAIRS)
+    np.testing.assert_allclose([score.log_prob for score in scores], sums, atol=1e-4)
+    assert {score.tokens for score in scores} == {()}
+    assert sum(counts) == len(PAIRS)
 
 
 def test_tokens_spell_the_target_and_their_scores_add_up(scorer, expected):
-    found = scorer.score_pairs(PAIRS, per_token=True)
-    for (_, target), score, values in zip(PAIRS, found, expected, strict=True):
+    scores = scorer.score_pairs(PAIRS, per_token=True)
+    for (_, target), score, values in zip(PAIRS, scores, expected, strict=True):
         texts, log_probs = zip(*score.tokens, strict=True)
         assert "".join(texts) == target + "<EOS>"
         np.testing.assert_allclose(log_probs, values, atol=1e-5)
@@ -69,9 +69,7 @@ def test_tokens_spell_the_target_and_their_scores_add_up(scorer, expected):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_a_hypothesis_has_the_score_that_beam_search_gave_it(
-    model, tokenizer, scorer, alpha
-):
+def test_scores_equal_those_of_beam_search(model, tokenizer, scorer, alpha):
     translator = Translator(
         model, tokenizer, DecodingConfig(beam_size=3, alpha=alpha, extra_length=3)
     )
@@ -86,7 +84,7 @@ def test_a_hypothesis_has_the_score_that_beam_search_gave_it(
     np.testing.assert_allclose(sums, scores[:, 0] * penalty, atol=1e-4)
 
 
-def test_a_window_is_given_back_before_the_next_is_read(scorer):
+def test_yields_a_window_before_reading_the_next(scorer):
     read = []
 
     def pairs():
@@ -99,33 +97,33 @@ def test_a_window_is_given_back_before_the_next_is_read(scorer):
     assert list(scorer.score_pairs([])) == []
 
 
-def test_long_sources_are_cut_as_a_translator_cuts_them(model, tokenizer, scorer):
+def test_cuts_long_sources_like_a_translator(model, tokenizer, scorer):
     short = PairScorer(model, tokenizer, max_input_length=4)
     translator = Translator(model, tokenizer, max_input_length=4)
     pairs = [("one two three four five", "eins zwei"), ("t", "eins")]
-    found = list(short.score_pairs(pairs))
-    assert [score.cut for score in found] == [True, False]
+    scores = list(short.score_pairs(pairs))
+    assert [score.cut for score in scores] == [True, False]
     inputs = translator.encode(tf.constant([source for source, _ in pairs]))
     targets = tokenizer.encode(tf.constant([target for _, target in pairs]))
     sums = scorer.log_probs(inputs, targets.to_tensor()).numpy().sum(axis=1)
-    np.testing.assert_allclose([score.log_prob for score in found], sums, atol=1e-5)
+    np.testing.assert_allclose([score.log_prob for score in scores], sums, atol=1e-5)
 
 
-def test_a_target_that_would_exhaust_memory_is_refused(scorer, monkeypatch):
+def test_rejects_targets_that_are_too_long(scorer, monkeypatch):
     pairs = [("one", "eins"), ("one", "eins " * 9)]
     short, long = (score.symbols for score in scorer.score_pairs(pairs))
     monkeypatch.setattr(pair_scores, "MAX_TARGET_LENGTH", short)
-    words = f"line 2 of the targets has {long} subwords, more than the {short} "
+    words = f"line 2 of the targets has {long} subwords, the maximum is {short}"
     with pytest.raises(UserError, match=words):
         list(scorer.score_pairs(pairs))
     with pytest.raises(UserError, match=words):
         list(scorer.score_pairs(pairs, window=1))
 
 
-def test_perplexity_is_per_symbol_over_the_whole_corpus():
+def test_perplexity_is_per_token_over_the_corpus():
     corpus = CorpusScore()
     assert corpus.perplexity == 1
-    # Three symbols of 1/2 and one of 1/16: 2 ** (7 / 4) by hand.
+    # Three tokens of probability 1/2 and one of 1/16: 2 ** (7 / 4) by hand.
     corpus.add(PairScore(3 * math.log(1 / 2), 3, (), cut=False))
     corpus.add(PairScore(math.log(1 / 16), 1, (), cut=True))
     assert (corpus.pairs, corpus.tokens, corpus.cut) == (2, 4, 1)

@@ -1,4 +1,4 @@
-"""A parser gives a tree for every line, and tells how often it had to repair."""
+"""Tests of the parser: one tree per line, and the count of repairs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from t2t_repro.translation.translator import ScoredText, Translation
 
 
 class Tagger:
-    """Translates by a table, as a translator would."""
+    """A fake translator that looks up lines in a table."""
 
     search = DecodingConfig()
     max_input_length = 7
 
     def __init__(self, table):
         self.table = table
-        self.asked = []
+        self.inputs = []
 
     def fingerprint(self):
         return "f"
 
     def translate_window(self, lines, batch_size, progress, prefixes):
-        self.asked += lines
+        self.inputs += lines
         return [
             Translation(
                 self.table.get(line, ""),
@@ -35,24 +35,24 @@ class Tagger:
 def test_lines_become_trees_and_repairs_are_counted():
     tagger = Tagger({"the dog": "NP DT NN /NP", "-LRB- x -RRB-": "NP NN"})
     parser = Parser(tagger)
-    found = parser.translate_window(["the  dog", "", "( x )", "no"])
-    assert [each.text for each in found] == [
+    trees = parser.translate_window(["the  dog", "", "( x )", "no"])
+    assert [each.text for each in trees] == [
         "(TOP (NP (DT the) (NN dog)))",
         "",
         "(TOP (NP (NN -LRB-) (NN x) (NN -RRB-)))",
         "(TOP (S (NN no)))",
     ]
-    assert tagger.asked == ["the dog", "", "-LRB- x -RRB-", "no"]
+    assert tagger.inputs == ["the dog", "", "-LRB- x -RRB-", "no"]
     assert (parser.parsed, parser.repaired) == (3, 2)
-    assert [each.score for each in found] == [-1.0] * 4
-    assert all(each.others == () for each in found)
+    assert [each.score for each in trees] == [-1.0] * 4
+    assert all(each.others == () for each in trees)
 
 
-def test_the_first_hypothesis_that_is_a_tree_is_taken():
+def test_uses_the_first_hypothesis_that_is_a_tree():
     # The second hypothesis is always NN NN.
     parser = Parser(Tagger({"the dog": "NP DT NN", "a dog": "NP DT"}))
-    found = parser.translate_window(["the dog", "a dog", "one two three"])
-    assert [each.text for each in found] == [
+    trees = parser.translate_window(["the dog", "a dog", "one two three"])
+    assert [each.text for each in trees] == [
         "(TOP (NN the) (NN dog))",
         "(TOP (NN a) (NN dog))",
         "(TOP (S (NN one) (NN two) (NN three)))",
@@ -60,7 +60,7 @@ def test_the_first_hypothesis_that_is_a_tree_is_taken():
     assert (parser.parsed, parser.repaired) == (3, 1)
 
 
-def test_it_is_told_from_the_translator_inside():
+def test_fingerprint_differs_from_that_of_the_translator():
     parser = Parser(Tagger({}))
     assert parser.fingerprint() == "trees:f"
     assert parser.max_input_length == 7

@@ -1,4 +1,4 @@
-"""Terms that must stand in translations: their file, and who has to hold them."""
+"""Tests of lexical constraints: the file of terms, and translations with terms."""
 
 import re
 
@@ -35,46 +35,45 @@ def translator(request, tmp_path_factory):
 
 
 @pytest.mark.medium
-def test_every_line_has_its_terms_and_the_others_are_as_ever(translator):
-    held = TermTranslator(translator, TERMS)
-    found = held.translate_window(LINES, batch_size=4)
+def test_only_lines_with_terms_are_constrained(translator):
+    constrained = TermTranslator(translator, TERMS)
+    translations = constrained.translate_window(LINES, batch_size=4)
     plain = translator.translate_window(LINES, batch_size=4)
     needed = 0
-    for line, with_terms, without in zip(LINES, found, plain, strict=True):
-        # Each source word by itself, the pair before its parts.
+    for line, with_terms, without in zip(LINES, translations, plain, strict=True):
+        # The two-word term has priority over its words.
         words = re.findall("three four|one|three|nine", line)
-        asked = {TERMS[word] for word in words}
-        needed += len(asked)
+        required = {TERMS[word] for word in words}
+        needed += len(required)
         for each in (with_terms, *with_terms.others):
-            assert all(re.search(rf"\b{term}\b", each.text) for term in asked)
-        if not asked:
+            assert all(re.search(rf"\b{term}\b", each.text) for term in required)
+        if not required:
             assert with_terms.text == without.text
             assert abs(with_terms.score - without.score) < 1e-4
-    assert held.needed == held.met == needed > 5
-    missing = TermTranslator(translator, TERMS)
-    missed = sum(
+    assert constrained.needed == constrained.met == needed > 5
+    num_missing = sum(
         not re.search(rf"\b{term}\b", each.text)
         for line, each in zip(LINES, plain, strict=True)
-        for term in missing.asked_of(line)
+        for term in constrained.required_terms(line)
     )
-    assert missed > 0
+    assert num_missing > 0
 
 
-def test_what_a_line_asks_for_is_found_in_whole_words():
-    held = TermTranslator.__new__(TermTranslator)
-    held._terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
-    held._pattern = whole_words(held._terms)
-    assert held.asked_of("A dog, a hot  dog and dogs.") == ["Hund", "Wurst"]
-    assert held.asked_of("hotdog dogged Dog") == []
-    assert held.asked_of("C++!") == ["Zeh"]
-    assert held.asked_of("") == []
+def test_source_terms_match_whole_words():
+    terms = TermTranslator.__new__(TermTranslator)
+    terms._terms = {"hot dog": "Wurst", "dog": "Hund", "C++": "Zeh", "dogs": "Hund"}
+    terms._pattern = whole_words(terms._terms)
+    assert terms.required_terms("A dog, a hot  dog and dogs.") == ["Hund", "Wurst"]
+    assert terms.required_terms("hotdog dogged Dog") == []
+    assert terms.required_terms("C++!") == ["Zeh"]
+    assert terms.required_terms("") == []
 
 
-def test_the_longer_of_two_overlapping_terms_counts():
-    held = TermTranslator.__new__(TermTranslator)
-    held._terms = {"hot": "warm", "hot dog": "Wurst"}
-    held._pattern = whole_words(held._terms)
-    assert held.asked_of("a hot dog on a hot day") == ["Wurst", "warm"]
+def test_the_longer_of_two_overlapping_terms_has_priority():
+    terms = TermTranslator.__new__(TermTranslator)
+    terms._terms = {"hot": "warm", "hot dog": "Wurst"}
+    terms._pattern = whole_words(terms._terms)
+    assert terms.required_terms("a hot dog on a hot day") == ["Wurst", "warm"]
 
 
 @pytest.mark.parametrize(
@@ -85,10 +84,10 @@ def test_the_longer_of_two_overlapping_terms_counts():
         ("dog\tHund\n\n", ":2: '' is not a source term"),
         ("dog\tHund\tTier\n", ":1: "),
         ("dog\t \n", ":1: "),
-        ("dog\tHund\ndog\tKöter\n", ":2: the source term 'dog' comes twice"),
+        ("dog\tHund\ndog\tKöter\n", ":2: the source term 'dog' occurs twice"),
     ],
 )
-def test_a_bad_file_is_refused_with_the_line(tmp_path, text, message):
+def test_rejects_an_invalid_file_of_terms(tmp_path, text, message):
     path = tmp_path / "terms.tsv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=re.escape(message)) as raised:
@@ -96,7 +95,7 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path, text, message):
     assert str(path) in str(raised.value)
 
 
-def test_a_file_of_terms_is_read(tmp_path):
+def test_reads_a_file_of_terms(tmp_path):
     path = tmp_path / "terms.tsv"
     path.write_text("hot  dog\t Wurst\ncat\tKatze \n", encoding="utf-8")
     assert read_terms(path) == {"hot dog": "Wurst", "cat": "Katze"}

@@ -1,4 +1,4 @@
-"""`t2t_repro.load` gives what the commands give."""
+"""Tests of `t2t_repro.load`, whose results equal those of the commands."""
 
 import json
 
@@ -19,8 +19,8 @@ def test_it_translates_as_the_command_does(trained, model, tmp_path):
     text, output = tmp_path / "text", tmp_path / "output"
     text.write_text("\n".join([*SOURCES, ""]), encoding="utf-8")
     flags = ("--model_dir", str(trained.model_dir), "--input_file", str(text))
-    done = run_command.run("translate", *flags, "--output_file", str(output))
-    assert done.status == 0, done
+    process = run_command.run("translate", *flags, "--output_file", str(output))
+    assert process.status == 0, process
     assert model.translate(SOURCES) == output.read_text(encoding="utf-8").splitlines()
     assert model.translate(SOURCES[0], beam_size=1) == model.translate(
         SOURCES[:1], beam_size=1
@@ -35,14 +35,14 @@ def test_it_scores_as_the_command_does(trained, model, tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     flags = ("--source_file", tmp_path / "source", "--target_file", tmp_path / "target")
     words = ("--model_dir", str(trained.model_dir), *map(str, flags), "--json")
-    done = run_command.run("score", *words)
-    assert done.status == 0, done
-    found = model.score(zip(SOURCES, targets, strict=True))
-    corpus = json.loads(done.out.splitlines()[-1])
-    assert sum(found) == pytest.approx(corpus["log_prob"], abs=1e-3)
+    process = run_command.run("score", *words)
+    assert process.status == 0, process
+    scores = model.score(zip(SOURCES, targets, strict=True))
+    corpus = json.loads(process.out.splitlines()[-1])
+    assert sum(scores) == pytest.approx(corpus["log_prob"], abs=1e-3)
 
 
-def test_its_model_and_tokenizer_are_keras_and_text(trained):
+def test_a_loaded_model_is_a_keras_model(trained):
     model = t2t_repro.load(trained.model_dir)
     assert isinstance(model.model, t2t_repro.Transformer)
     ids = model.tokenizer.encode([SOURCES[0]]).to_tensor()
@@ -51,12 +51,12 @@ def test_its_model_and_tokenizer_are_keras_and_text(trained):
     assert model.hparams.d_model == model.model.d_model
 
 
-def test_a_folder_without_a_model_is_told(tmp_path):
+def test_rejects_a_folder_without_a_model(tmp_path):
     with pytest.raises(Exception, match=str(tmp_path)):
         t2t_repro.load(tmp_path)
 
 
-def test_only_what_is_offered_is_there():
+def test_the_package_has_only_its_public_names():
     assert {"layers", "load"} <= set(dir(t2t_repro))
     with pytest.raises(AttributeError, match="no attribute 'rooms'"):
         _ = t2t_repro.rooms

@@ -1,4 +1,4 @@
-"""Windows of a text: counted, spelt, gone on with, and in constant memory."""
+"""Tests of input texts, output records, resuming and memory use."""
 
 import io
 import sys
@@ -8,8 +8,8 @@ import pytest
 
 from t2t_repro.system.errors import UserError
 from t2t_repro.translation.translation_files import (
-    Done,
     InputText,
+    TranslationState,
     nbest_record,
     open_output,
     scored_record,
@@ -22,7 +22,7 @@ LINES = [f"line {n}" for n in range(23)]
 
 
 class Upper:
-    """Translates by writing in capitals; what holds a 7 is too long."""
+    """A fake translator to capitals; it treats lines that contain a 7 as too long."""
 
     def __init__(self):
         self.windows = []
@@ -36,15 +36,15 @@ class Upper:
         ]
 
 
-def translated(lines, done, window=5, most=None, **more):
-    """Returns the records of the first windows, and how many windows there were."""
-    translator, found = Upper(), []
+def translated(lines, state, window=5, most=None, **more):
+    """Returns the records of the first windows, and the sizes of these windows."""
+    translator, records = Upper(), []
     settings = {"batch_size": 2, "window": window, "record": text_record} | more
-    for text in translate_windows(translator, lines, done, **settings):
-        found.append(text)
-        if len(found) == most:
+    for text in translate_windows(translator, lines, state, **settings):
+        records.append(text)
+        if len(records) == most:
             break
-    return "".join(found), translator.windows
+    return "".join(records), translator.windows
 
 
 def input_file(tmp_path, data, name="in.en"):
@@ -58,83 +58,83 @@ def standard_input(monkeypatch, file):
 
 
 def test_there_is_a_record_for_every_line_in_order():
-    done = Done()
-    text, windows = translated(iter(LINES), done)
+    state = TranslationState()
+    text, windows = translated(iter(LINES), state)
     assert text == "".join(f"LINE {n}\n" for n in range(23))
     assert windows == [5, 5, 5, 5, 3]
-    assert done == Done(lines=23, cut=2, first_cut=[8, 18])
+    assert state == TranslationState(lines=23, cut=2, first_cut=[8, 18])
 
 
 @pytest.mark.parametrize("windows", [1, 3, 4])
-def test_a_text_goes_on_after_any_window(windows):
-    whole, _ = translated(LINES, Done())
-    done = Done()
-    begin, _ = translated(LINES, done, most=windows)
-    assert done.lines == 5 * windows
-    rest, _ = translated(LINES, done)
+def test_translation_resumes_after_any_window(windows):
+    whole, _ = translated(LINES, TranslationState())
+    state = TranslationState()
+    begin, _ = translated(LINES, state, most=windows)
+    assert state.lines == 5 * windows
+    rest, _ = translated(LINES, state)
     assert begin + rest == whole
-    assert done == Done(lines=23, cut=2, first_cut=[8, 18])
+    assert state == TranslationState(lines=23, cut=2, first_cut=[8, 18])
 
 
-def test_prefixes_stay_beside_their_lines():
+def test_prefixes_belong_to_their_lines():
     prefixes = [f"{n}:" for n in range(23)]
-    done = Done()
-    text, _ = translated(LINES, done, most=2, prefixes=prefixes)
+    state = TranslationState()
+    text, _ = translated(LINES, state, most=2, prefixes=prefixes)
     assert text.splitlines() == [f"{n}:LINE {n}" for n in range(10)]
-    rest, _ = translated(LINES, done, prefixes=prefixes)
+    rest, _ = translated(LINES, state, prefixes=prefixes)
     assert rest.splitlines() == [f"{n}:LINE {n}" for n in range(10, 23)]
-    with pytest.raises(UserError, match="--prefix_file ends after line 7, the input"):
-        translated(LINES, Done(), prefixes=prefixes[:7])
-    with pytest.raises(UserError, match="--prefix_file goes on after line 20, where"):
-        translated(LINES[:20], Done(), prefixes=prefixes)
+    with pytest.raises(UserError, match="--prefix_file has only 7 lines, fewer than"):
+        translated(LINES, TranslationState(), prefixes=prefixes[:7])
+    with pytest.raises(UserError, match="--prefix_file has more lines than the input"):
+        translated(LINES[:20], TranslationState(), prefixes=prefixes)
 
 
-def test_alignments_stand_behind_their_translations():
+def test_alignments_follow_their_translations():
     def align(sources, targets):
         return [f"{a[5:]}-{b[5:]}" for a, b in zip(sources, targets, strict=True)]
 
-    text, _ = translated(LINES, Done(), align=align)
+    text, _ = translated(LINES, TranslationState(), align=align)
     assert text.splitlines() == [f"LINE {n} ||| {n}-{n}" for n in range(23)]
 
 
-def test_reports_of_cut_lines_do_not_grow():
-    done = Done()
-    done.add(Translation("", 0.0, 0, 0.0, cut=n % 2 == 1) for n in range(3000))
-    assert done.first_cut == [2, 4, 6, 8, 10]
-    assert done.cut_lines() == (
+def test_at_most_five_cut_lines_are_listed():
+    state = TranslationState()
+    state.add(Translation("", 0.0, 0, 0.0, cut=n % 2 == 1) for n in range(3000))
+    assert state.first_cut == [2, 4, 6, 8, 10]
+    assert state.cut_lines() == (
         "1,500 of 3,000 lines (number 2, 4, 6, 8, 10 and others)"
     )
-    done = Done()
-    done.add([Translation("", 0.0, 0, 0.0, cut=True)])
-    assert done.cut_lines() == "1 of 1 lines (number 1)"
+    state = TranslationState()
+    state.add([Translation("", 0.0, 0, 0.0, cut=True)])
+    assert state.cut_lines() == "1 of 1 lines (number 1)"
 
 
 def test_memory_does_not_grow_with_the_text():
-    """A list of 60,000 such lines would take 4 MB and more."""
+    """A list of 60,000 such lines would take more than 4 MB."""
     lines = (f"a line of some words, number {n}" for n in range(60_000))
     settings = {"batch_size": 32, "window": 100, "record": text_record}
     tracemalloc.start()
     try:
-        done = Done()
-        for _ in translate_windows(Upper(), lines, done, **settings):
+        state = TranslationState()
+        for _ in translate_windows(Upper(), lines, state, **settings):
             pass
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert done.lines == 60_000
+    assert state.lines == 60_000
     assert peak < 5e5
 
 
-def test_records_of_one_translation():
-    found = Translation("zwölf Uhr", -0.5, 3, -0.6, cut=False)
-    assert text_record(6, found) == "zwölf Uhr\n"
-    assert scored_record(6, found) == "-0.500000\tzwölf Uhr\n"
+def test_text_and_score_records():
+    records = Translation("zwölf Uhr", -0.5, 3, -0.6, cut=False)
+    assert text_record(6, records) == "zwölf Uhr\n"
+    assert scored_record(6, records) == "-0.500000\tzwölf Uhr\n"
 
 
-def test_n_best_records_are_those_of_moses():
+def test_nbest_records_have_the_format_of_moses():
     others = (ScoredText("zwei ||| drei", -0.75, 1, -0.75),)
-    found = Translation("eins", -0.5, 7, -1.0, cut=False, others=others)
-    assert nbest_record(6, found) == (
+    records = Translation("eins", -0.5, 7, -1.0, cut=False, others=others)
+    assert nbest_record(6, records) == (
         "6 ||| eins ||| LogProb= -1.000000 ||| -0.500000\n"
         "6 ||| zwei ||| drei ||| LogProb= -0.750000 ||| -0.750000\n"
     )
@@ -155,7 +155,7 @@ def test_n_best_records_are_those_of_moses():
         (b"\xef\xbb\xbfone\r\n\r\nno end", ["one", "", "no end"]),
     ],
 )
-def test_a_file_is_counted_and_read(tmp_path, monkeypatch, data, lines):
+def test_counts_and_reads_the_lines_of_a_file(tmp_path, monkeypatch, data, lines):
     path = input_file(tmp_path, data)
     named = InputText(str(path))
     assert named.lines == len(lines)
@@ -170,22 +170,22 @@ def test_a_file_is_counted_and_read(tmp_path, monkeypatch, data, lines):
         assert list(redirected.read()) == lines
 
 
-def test_a_pipe_is_read_once(monkeypatch):
+def test_reads_a_pipe_once(monkeypatch):
     standard_input(monkeypatch, io.BytesIO(b"one\n\ntwo"))
     text = InputText("-")
     assert (text.lines, text.fingerprint) == (None, None)
     assert list(text.read()) == ["one", "", "two"]
 
 
-def test_fingerprints_differ_where_lines_do(tmp_path):
+def test_fingerprints_depend_only_on_the_lines(tmp_path):
     texts = [b"", b"\n", b"a\nb\n", b"ab\n", b"a\nb\n\n", b"a\nc\n"]
-    found = {InputText(str(input_file(tmp_path, data))).fingerprint for data in texts}
-    assert len(found) == len(texts)
+    records = {InputText(str(input_file(tmp_path, data))).fingerprint for data in texts}
+    assert len(records) == len(texts)
     same = [b"a\nb\n", b"a\r\nb", b"\xef\xbb\xbfa\nb\n"]
     assert len({InputText(str(input_file(tmp_path, d))).fingerprint for d in same}) == 1
 
 
-def test_a_mistake_in_the_last_line_is_found_before_the_first_is_translated(tmp_path):
+def test_invalid_lines_are_reported_before_the_translation(tmp_path):
     path = input_file(tmp_path, b"one\n" * 1000 + b"tw\xff\n")
     with pytest.raises(UserError, match=r"in\.en:1001:3: byte 0xff"):
         InputText(str(path))
@@ -193,7 +193,7 @@ def test_a_mistake_in_the_last_line_is_found_before_the_first_is_translated(tmp_
         list(InputText(str(tmp_path / "absent.en")).read())
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(tmp_path):
+def test_rejects_a_file_that_changes_during_translation(tmp_path):
     path = input_file(tmp_path, b"one\ntwo\n")
     text = InputText(str(path))
     lines = text.read()
@@ -204,7 +204,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path):
         list(lines)
 
 
-def test_of_an_endless_line_only_the_beginning_is_read(tmp_path):
+def test_reads_only_the_beginning_of_an_endless_line(tmp_path):
     path = input_file(tmp_path, "ü".encode() * 3_000_000 + b"\r\none\n")
     first, second = InputText(str(path)).read()
     assert MOST_CHARACTERS < len(first) < 5 * MOST_CHARACTERS
@@ -212,7 +212,7 @@ def test_of_an_endless_line_only_the_beginning_is_read(tmp_path):
     assert second == "one"
 
 
-def test_an_output_without_an_identity_is_whole_or_not_there(tmp_path):
+def test_output_without_an_identity_is_written_atomically(tmp_path):
     path = tmp_path / "out.de"
     with pytest.raises(ZeroDivisionError), open_output(str(path), None) as output:
         output.append("eins\n", {"lines": 1})
