@@ -43,9 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not args.json:
             print("\n".join(finding.line() for finding in sheet.findings()), flush=True)
     if not findings:
-        raise UserError(
-            f"--golden_dir {args.golden_dir}: the folder has no reference data"
-        )
+        raise UserError(f"--golden_dir {args.golden_dir}: no reference data found")
     failed = [finding for finding in findings if not finding.passed]
     compared = sum(finding.difference is not None for finding in findings)
     inputs = sum(finding.difference is None and finding.seen for finding in findings)

@@ -8,7 +8,7 @@ command copies the tracked files of the working tree and does not modify the tre
 For each fault, it runs the quick tests, then the medium tests, up to the first failure.
 
 A fault is "caught" if a test fails with it and passes without it, and "escaped" if all
-tests pass. "error" means that the tests have no result, for example because a file
+tests pass. "error" means that the tests failed to run, for example because a file
 cannot be imported. --output is written after each fault; a second run with the same
 file skips its caught and escaped faults. The exit status is 1 unless all faults were
 caught.

@@ -101,7 +101,7 @@ def test_counts_parameters_without_training():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--rows", "base,a_h1"), "--rows: must be of all, base, table3"),
+        (("--rows", "base,a_h1"), "--rows: must be one of all, base, table3"),
         (
             ("--seeds", "1,b", "--work_dir", "w"),
             "--seeds: must be a whole number of at least 0, not 'b'",

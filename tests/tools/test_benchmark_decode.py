@@ -50,7 +50,7 @@ def test_times_all_programs_on_the_same_work():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--only", "fairseq"], "--only: must be of t2t_repro, ctranslate2"),
+        (["--only", "fairseq"], "--only: must be one of t2t_repro, ctranslate2"),
         (["--steps", "4"], "--steps must be at least --length"),
         (["--d_model", "100"], "--d_model must be a multiple of 64"),
     ],

@@ -60,8 +60,8 @@ def test_times_the_program_without_each_given_optimization():
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        ("--without=top_q", "--without: must be of flat_matmul, "),
-        ("--only=fairseq", "--only: must be of t2t_repro, products"),
+        ("--without=top_q", "--without: must be one of flat_matmul, "),
+        ("--only=fairseq", "--only: must be one of t2t_repro, products"),
         ("--plot=x.svg", "--plot requires --lengths: it draws speed against length"),
         ("--lengths=16,x", "--lengths: must be a whole number of at least 2, not 'x'"),
     ],

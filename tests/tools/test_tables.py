@@ -58,7 +58,7 @@ def test_machines_as_columns():
 
 @pytest.mark.parametrize(
     ("title", "words"),
-    [("t", "has several values of other, seconds"), ("x", "has no table")],
+    [("t", "has several values of other, seconds"), ("x", "lacks the table")],
 )
 def test_rejects_an_ambiguous_or_unknown_table(title, words):
     with pytest.raises(UserError, match=words):

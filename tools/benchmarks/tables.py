@@ -72,7 +72,7 @@ def read_records() -> list[dict[str, str]]:
 def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
     """Returns a page with its tables replaced by the recorded figures.
 
-    Raises UserError if a table has no records, or several records for one cell.
+    Raises UserError for a table without records, or a cell with several records.
     """
     return _PLACE.sub(lambda place: f"{place[1]}{_table(place[2], records)}", text)
 
@@ -98,7 +98,7 @@ def _table(description: str, records: Sequence[dict[str, str]]) -> str:
         value = _LARGE.sub(lambda number: f"{int(number[0]):,}", each["value"])
         rows[row][figure] = value
     if not rows:
-        raise UserError(f"{RESULTS.name} has no table {description!r}")
+        raise UserError(f"{RESULTS.name} lacks the table {description!r}")
     return "\n".join(["", *markdown(rows), "", ""])
 
 

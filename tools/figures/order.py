@@ -29,7 +29,7 @@ def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) ->
 
     Returns:
         Root mean square of the difference, divided by the standard deviation of the
-        outputs; 0 if the order has no effect.
+        outputs; 0 if the order does not matter.
     """
     import tensorflow as tf
 

@@ -34,7 +34,7 @@ def t2t_bleu(
             (`BLEU_uncased`).
 
     Raises:
-        UserError: There are no lines, or the numbers of lines differ.
+        UserError: The lists are empty or of different lengths.
     """
     tokens = [
         [tokenize(line if cased else line.lower()) for line in lines]
@@ -71,7 +71,7 @@ def corpus_bleu(
         hypotheses: Sequences to score; the result is 0 if all of them are empty.
 
     Raises:
-        UserError: There are no sequences, or their numbers differ.
+        UserError: The lists are empty or of different lengths.
     """
     check_line_counts(hypotheses, references)
     orders = range(1, MAX_ORDER + 1)

@@ -30,7 +30,7 @@ def to_t2t(
             (modalities.py:get_weights).
 
     Raises:
-        KeyError: tensor2tensor has no such variable.
+        KeyError: tensor2tensor lacks a variable.
     """
     t2t = {}
     for name, value in values.items():

@@ -144,7 +144,7 @@ def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
     sheet.compare("vocab_size", tokenizer.vocab_size, 0.0)
     if not equal:
         raise UserError(f"{theirs}: differs from the vocabulary built by t2t_repro")
-    sheet.take("max_subtoken_length")  # No word of the text is as long.
+    sheet.take("max_subtoken_length")  # All words of the text are shorter.
     sheet.compare_equal("cases/ids", _encoded(tokenizer, sheet.take("cases/text")))
 
 

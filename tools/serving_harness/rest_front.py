@@ -58,7 +58,7 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
         body: JSON object with ``inputs`` (column format) or ``instances`` (row format).
 
     Returns:
-        Dictionary with ``outputs`` or ``predictions``. A single output has no name.
+        Dictionary with ``outputs`` or ``predictions``. A single output is not named.
 
     Raises:
         StatusError: The request is rejected or fails.
