@@ -127,8 +127,8 @@ def build(work: Path) -> list[Path]:
 def tracked_files() -> list[str]:
     """Returns the tracked and untracked files of the checkout, without ignored ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = _run(command, cwd=ROOT, what="git ls-files").split("\0")
-    return [name for name in listed if name and (ROOT / name).is_file()]
+    names = _run(command, cwd=ROOT, what="git ls-files").split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
 
 
 def package_files(root: Path) -> set[str]:

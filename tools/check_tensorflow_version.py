@@ -123,8 +123,8 @@ def _newest(export_dir: Path) -> Path:
     numbers = [int(path.name) for path in paths if path.name.isdecimal()]
     if not numbers:
         raise UserError(
-            f"--export_dir {export_dir} lacks an exported version; create one with python -m "
-            "t2t_repro.export"
+            f"--export_dir {export_dir} lacks an exported version; create one with "
+            "python -m t2t_repro.export"
         )
     return export_dir / str(max(numbers))
 

@@ -47,7 +47,7 @@ def training_flops(
 
     Counts multiplications and additions in forward and backward matmuls, without
     element-wise operations (a few percent). For mean lengths, the result is the mean
-    number of operations except in attention, where it grows with the square.
+    number of operations, except in attention, whose cost is quadratic in the length.
 
     Args:
         hparams: Hyper-parameters of the model.

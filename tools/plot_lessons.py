@@ -95,8 +95,8 @@ def _drawn(name: str, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
     if name == "heads":
         return _heads(module, args, pairs)
     arguments = (Path(args.data_dir), args.steps, args.seed, say)
-    drawn: style.Drawn = module.draw(*arguments if name == "norm_order" else ())
-    return drawn
+    result: style.Drawn = module.draw(*arguments if name == "norm_order" else ())
+    return result
 
 
 def _heads(module: Any, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:

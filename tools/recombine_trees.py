@@ -4,7 +4,7 @@
 
 Reads the training trees of a parsing problem and writes new trees to FOLDER/semi.trees,
 for training with `--problem parse_wsj_semi`. A model memorizes a few thousand trees
-before it has learned to copy words in order; recombined trees are all different.
+before it has learned to align words and tags; recombined trees rarely repeat.
 
 Each new tree is a random tree of the treebank, in which constituents below the top are
 replaced, with a given probability, by random constituents of the treebank that have the

@@ -60,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> None:
                 mean = (time.monotonic() - began) / number
                 line = f"{fault.name}: {outcome.kind} {outcome.test}".rstrip()
                 progress = f"{number}/{len(waiting)}"
-                left = f"{mean * (len(waiting) - number) / 60:.0f} min left"
+                remaining = f"{mean * (len(waiting) - number) / 60:.0f} min left"
                 print(
-                    f"[{progress}] {line} ({outcome.seconds:.0f} s; {left})",
+                    f"[{progress}] {line} ({outcome.seconds:.0f} s; {remaining})",
                     flush=True,
                 )
         finally:  # Prints the summary also after Ctrl-C.

@@ -5,7 +5,7 @@ from argparse import Namespace
 
 import pytest
 from benchmarks import benchmark_training
-from benchmarks.work import SQUARE, Product, Work, flops, products_of, work_of
+from benchmarks.work import SQUARE, Matmul, Work, flops, matmuls_of, work_of
 from model_costs import training_flops
 
 from t2t_repro import hparams
@@ -17,7 +17,7 @@ SMALL = Work("tiny", 2, 3, d_model=4, d_ff=8, num_heads=2, num_layers=1, vocab_s
 
 def test_counts_the_operations_of_a_step():
     """The model has one layer each, 6 rows of 4 channels, and 2 heads of 2 channels."""
-    matmuls = {
+    counts = {
         (6, 4, 4): 12,  # Three attention layers with four projections each.
         (3, 2, 3): 3,  # Queries by keys, for 2 sentences x 2 heads.
         (3, 3, 2): 3,
@@ -25,16 +25,16 @@ def test_counts_the_operations_of_a_step():
         (6, 8, 4): 2,
         (6, 4, 10): 1,
     }
-    products = products_of(SMALL)
-    assert {(p.rows, p.inner, p.columns): p.count for p in products} == matmuls
-    assert [p.copies for p in products] == [1, 4, 4, 1, 1, 1]
-    assert flops(products) == 3 * 2 * (12 * 96 + 2 * 3 * 4 * 18 + 2 * 2 * 192 + 240)
-    assert Product(count=5, copies=7, rows=2, inner=3, columns=4).flops == 5040
+    matmuls = matmuls_of(SMALL)
+    assert {(m.rows, m.inner, m.columns): m.count for m in matmuls} == counts
+    assert [m.copies for m in matmuls] == [1, 4, 4, 1, 1, 1]
+    assert flops(matmuls) == 3 * 2 * (12 * 96 + 2 * 3 * 4 * 18 + 2 * 2 * 192 + 240)
+    assert Matmul(count=5, copies=7, rows=2, inner=3, columns=4).flops == 5040
     assert flops(SQUARE) == 6 * 2048**3
     # The same count as in the paper's table 2.
     expected = 32 * training_flops(hparams.load("base"), 8000, 32, 32)
-    products = products_of(work_of("base", 32, 32, 8000))
-    assert flops(products) == pytest.approx(expected, rel=1e-12)
+    matmuls = matmuls_of(work_of("base", 32, 32, 8000))
+    assert flops(matmuls) == pytest.approx(expected, rel=1e-12)
 
 
 def test_compares_only_programs_of_equal_precision():
@@ -88,13 +88,13 @@ def test_figures_of_a_toy_run_are_consistent(tmp_path):
     titles = [title.partition(" tokens")[0] for title, _ in tables]
     assert titles == ["tiny, 2 x 8"] * 2 + ["tiny, 4 x 4"] * 2
     for (_, table), (_, ratios) in (tables[:2], tables[2:]):
-        ours, products, square = table.values()
+        ours, matmuls, square = table.values()
         for row in table.values():
             assert len(row["ms"]) == len(row["target tokens/s"]) == 2
             assert row["peak memory (MiB)"] > 0
             assert row["first step (s)"] > row["ms"][0] / 1000
         # A step has sixteen tokens.
-        for row in (ours, products):
+        for row in (ours, matmuls):
             for ms, speed in zip(row["ms"], row["target tokens/s"], strict=True):
                 assert ms / 1000 * speed == pytest.approx(16)
         assert square["GFLOP/s"][0] * square["ms"][0] / 1000 == pytest.approx(
@@ -102,7 +102,7 @@ def test_figures_of_a_toy_run_are_consistent(tmp_path):
         )
         assert len(ratios) == 2
         ratio = ratios["t2t_repro float32 / matmuls only float32"]
-        mine, other = (sum(row["target tokens/s"]) for row in (ours, products))
+        mine, other = (sum(row["target tokens/s"]) for row in (ours, matmuls))
         assert ratio["times as fast"] == pytest.approx(mine / other)
     assert min(start_up[1]["tiny"]["s"]) > 1
     assert plot.read_text().startswith("<?xml")

@@ -32,7 +32,7 @@ def contender(name, program=COUNTER):
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_each_round_asks_all_contenders_in_order(tmp_path, one_by_one):
+def test_each_round_runs_all_contenders_in_order(tmp_path, one_by_one):
     rounds = [["x", "y"], ["z"]]
     pair = [contender("a"), contender("b")]
     turns = list(in_turn(pair, rounds, tmp_path, begin=[0], one_by_one=one_by_one))

@@ -27,7 +27,7 @@ from model_costs import training_flops
 from benchmarks import decoding, report
 from benchmarks.in_turn import in_turn, own
 from benchmarks.report import Result, say
-from benchmarks.work import Product, work_of
+from benchmarks.work import Matmul, work_of
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
@@ -120,12 +120,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
     """Returns the measurements, most important first."""
     planned = []
-    product = Product(4, 1, sizes.side, sizes.side, sizes.side)
+    matmul = Matmul(4, 1, sizes.side, sizes.side, sizes.side)
     for precision, name in NAMES.items():
-        fields = {"precision": precision, "products": [asdict(product)]}
+        fields = {"precision": precision, "matmuls": [asdict(matmul)]}
         title = f"matmuls of {sizes.side:,} x {sizes.side:,}, {name}"
         each = Measurement(title, "training.square", fields, sizes.steps)
-        planned.append(each._replace(operations=product.flops))
+        planned.append(each._replace(operations=matmul.flops))
     copied = {"bytes": sizes.copied}
     copy = Measurement("copy", "training.copy", copied, sizes.steps)
     planned.append(copy._replace(moved=2 * sizes.copied))
@@ -185,8 +185,8 @@ def _measure(
 ) -> None:
     """Runs a measurement in a new process; `table` gets its row.
 
-    `MFU` is the ratio of the measured FLOP/s to the GPU's bfloat16 peak; it is left
-    out for GPUs whose peak is not in `PEAKS`.
+    `MFU` is the ratio of the measured FLOP/s to the GPU's bfloat16 peak. It is omitted
+    for GPUs that `PEAKS` does not list.
     """
     # Several visible GPUs would train data-parallel.
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]

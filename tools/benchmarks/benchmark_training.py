@@ -31,7 +31,7 @@ from benchmarks import report
 from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions
 from benchmarks.report import Result, say
 from benchmarks.start_up import StartUp
-from benchmarks.work import SQUARE, Work, flops, products_of, work_of
+from benchmarks.work import SQUARE, Work, flops, matmuls_of, work_of
 from t2t_repro import fast, hparams
 from t2t_repro.command_line import cli
 
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
     """Times all programs on one workload; returns the rows of its table."""
-    operations = flops(products_of(work))
+    operations = flops(matmuls_of(work))
     title = (
         f"{work.size}, {work.batch_size} x {work.length} tokens, {work.vocab_size:,} "
         f"subwords, {operations / work.tokens / 1e9:.3f} GFLOP per token"

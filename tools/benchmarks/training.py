@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from benchmarks.package import keep_freed_memory, random_model
 from benchmarks.peers.turns import memory, steps, turns
-from benchmarks.work import SQUARE, Product, Work, products_of
+from benchmarks.work import SQUARE, Matmul, Work, matmuls_of
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
@@ -105,14 +105,14 @@ class TokenCounter(Monitor):
 def products(settings: Mapping[str, Any]) -> None:
     """Runs only the matmuls of a training step."""
     work = Work(**settings)
-    multiply_in_turn(products_of(work), work.precision)
+    multiply_in_turn(matmuls_of(work), work.precision)
 
 
 def square(settings: Mapping[str, Any]) -> None:
-    """Runs one large matmul, or those in `products`, forward and backward."""
-    fields = settings.get("products")
-    products = [Product(**each) for each in fields] if fields else SQUARE
-    multiply_in_turn(products, settings["precision"])
+    """Runs one large matmul, or those in `matmuls`, forward and backward."""
+    fields = settings.get("matmuls")
+    matmuls = [Matmul(**each) for each in fields] if fields else SQUARE
+    multiply_in_turn(matmuls, settings["precision"])
 
 
 def copy(settings: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ def copy(settings: Mapping[str, Any]) -> None:
         float(step())
 
 
-def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
+def multiply_in_turn(matmuls: Sequence[Matmul], precision: str) -> None:
     """Runs the matmuls of a step with its shapes and layouts, forward and backward.
 
     Each forward result serves as the gradient of its backward matmuls.
@@ -138,14 +138,14 @@ def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
     def matrix(copies: int, rows: int, columns: int) -> Any:
         shape = [rows, columns] if copies == 1 else [copies, rows, columns]
         # The scale prevents overflow.
-        drawn = tf.random.normal(shape, stddev=rows**-0.5)
-        return tf.Variable(tf.cast(drawn, precision))
+        values = tf.random.normal(shape, stddev=rows**-0.5)
+        return tf.Variable(tf.cast(values, precision))
 
     operands = []
-    for p in products:
-        left = matrix(p.copies, p.rows, p.inner)
+    for m in matmuls:
+        left = matrix(m.copies, m.rows, m.inner)
         operands += [
-            (left, matrix(p.copies, p.inner, p.columns)) for _ in range(p.count)
+            (left, matrix(m.copies, m.inner, m.columns)) for _ in range(m.count)
         ]
 
     @tf.function(autograph=False)
@@ -156,7 +156,7 @@ def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
             result = tf.matmul(left, right)
             by_left = tf.matmul(result, right, transpose_b=True)
             by_right = tf.matmul(left, result, transpose_a=True)
-            entries += [tf.reshape(m, [-1])[0] for m in (result, by_left, by_right)]
+            entries += [tf.reshape(x, [-1])[0] for x in (result, by_left, by_right)]
         return tf.add_n(entries)
 
     for _ in steps(before):

@@ -59,7 +59,7 @@ def work_of(size: str, batch_size: int, length: int, vocab_size: int) -> Work:
 
 
 @dataclass(frozen=True)
-class Product:
+class Matmul:
     """Matmuls of one shape in the forward pass: (rows, inner) by (inner, columns).
 
     Attributes:
@@ -83,26 +83,26 @@ class Product:
         return 2 * TRAINING_PASSES * self.count * one
 
 
-SQUARE = [Product(1, 1, 2048, 2048, 2048)]
+SQUARE = [Matmul(1, 1, 2048, 2048, 2048)]
 """A large matmul, which reaches the machine's highest speed."""
 
 
-def products_of(work: Work) -> list[Product]:
+def matmuls_of(work: Work) -> list[Matmul]:
     """Returns the matmuls of a step."""
     rows, length, d_model = work.tokens, work.length, work.d_model
     attentions = 3 * work.num_layers  # One per encoder layer, two per decoder layer.
     heads, depth = work.batch_size * work.num_heads, d_model // work.num_heads
     return [
         # Queries, keys, values and output.
-        Product(4 * attentions, 1, rows, d_model, d_model),
-        Product(attentions, heads, length, depth, length),  # Queries by keys.
-        Product(attentions, heads, length, length, depth),  # Weights by values.
-        Product(2 * work.num_layers, 1, rows, d_model, work.d_ff),
-        Product(2 * work.num_layers, 1, rows, work.d_ff, d_model),
-        Product(1, 1, rows, d_model, work.vocab_size),  # Logits.
+        Matmul(4 * attentions, 1, rows, d_model, d_model),
+        Matmul(attentions, heads, length, depth, length),  # Queries by keys.
+        Matmul(attentions, heads, length, length, depth),  # Weights by values.
+        Matmul(2 * work.num_layers, 1, rows, d_model, work.d_ff),
+        Matmul(2 * work.num_layers, 1, rows, work.d_ff, d_model),
+        Matmul(1, 1, rows, d_model, work.vocab_size),  # Logits.
     ]
 
 
-def flops(products: Iterable[Product]) -> int:
+def flops(matmuls: Iterable[Matmul]) -> int:
     """Returns the total number of operations, forward and backward."""
-    return sum(product.flops for product in products)
+    return sum(matmul.flops for matmul in matmuls)

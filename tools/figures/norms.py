@@ -61,8 +61,8 @@ def normalized(kind: str, batch: Any) -> Any:
 
 def change(kind: str, batch: Any, other: Any) -> float:
     """Returns the change of the first sentence between two batches (RMS)."""
-    moved = normalized(kind, batch) - normalized(kind, other)
-    return float(np.sqrt((moved**2).mean()))
+    difference = normalized(kind, batch) - normalized(kind, other)
+    return float(np.sqrt((difference**2).mean()))
 
 
 def draw() -> style.Drawn:
@@ -76,10 +76,12 @@ def draw() -> style.Drawn:
     facts: dict[str, Any] = {}
     plain = padded_batch(0)
     for number, (kind, name) in enumerate(kinds.items()):
-        moved = [change(kind, plain, padded_batch(fraction)) for fraction in FRACTIONS]
+        changes = [
+            change(kind, plain, padded_batch(fraction)) for fraction in FRACTIONS
+        ]
         padding.plot(
             [100 * fraction for fraction in FRACTIONS],
-            moved,
+            changes,
             label=name,
             marker="os^"[number],
             markersize=4,
@@ -89,7 +91,7 @@ def draw() -> style.Drawn:
             change(kind, plain, padded_batch(0, others_seed=n)) for n in (2, 3, 4)
         ]
         facts[kind] = {
-            "moved_by_90_percent_padding": moved[-1],
+            "moved_by_90_percent_padding": changes[-1],
             "moved_by_other_neighbours": float(np.mean(others)),
         }
     padding.set(

@@ -67,10 +67,10 @@ def draw() -> style.Drawn:
     figure, (spread, largest, gradient) = style.panels(3)
     facts: dict[str, Any] = {}
     for number, (kind, name) in enumerate(NAMES.items()):
-        drawn = [scores(kind, size) for size in SIZES]
-        std = [float(each.std(axis=-1).mean()) for each in drawn]
-        peak = [float(weights(each).max(axis=-1).mean()) for each in drawn]
-        jacobian = [gradient_size(each) for each in drawn]
+        logits = [scores(kind, size) for size in SIZES]
+        std = [float(each.std(axis=-1).mean()) for each in logits]
+        peak = [float(weights(each).max(axis=-1).mean()) for each in logits]
+        jacobian = [gradient_size(each) for each in logits]
         look = style.line(number) | {"marker": "os^"[number], "markersize": 4}
         for axes, values in ((spread, std), (largest, peak), (gradient, jacobian)):
             axes.plot(SIZES, values, label=name, **look)
