@@ -58,7 +58,7 @@ class Trial:
         return self.folder / "trial.json"
 
     def result(self) -> dict[str, Any] | None:
-        """Returns the stored result, or None if it is missing or of other settings."""
+        """Returns the stored result if it has the same hyper-parameters, or None."""
         try:
             result = json.loads(self.result_file.read_text(encoding="utf-8"))
         except (OSError, ValueError):

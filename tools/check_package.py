@@ -231,7 +231,7 @@ def check_install(
 def _try(
     own: str, folder: Path, environment: Path, name: str, full: bool
 ) -> dict[str, Any]:
-    """Tests --help of all commands, trains, exports and translates."""
+    """Runs all commands with --help, then trains, exports and translates."""
 
     def command(module: str, *flags: str, stdin: str = "") -> str:
         return _run(

@@ -18,7 +18,7 @@ PACKAGES = Path(__file__).with_suffix(".txt")
 
 
 def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
-    """Checks what `pip install` of a project would do in Colab.
+    """Checks the effects of installing a project in Colab.
 
     Args:
         project: A wheel, an sdist or a source tree.

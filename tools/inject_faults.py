@@ -240,7 +240,7 @@ def _steps(directory: Path) -> list[int]:
 def _wait_for_saving(
     folder: Path, process: subprocess.Popen[bytes], count: int
 ) -> None:
-    """Waits until a checkpoint is being written after `count` others.
+    """Waits until the next checkpoint after the first `count` ones is being written.
 
     Returns early if the process ends.
     """

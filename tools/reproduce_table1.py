@@ -169,7 +169,7 @@ def _crossovers(
 def _doubled(
     lengths: Sequence[int], widths: Sequence[int], layers: dict[str, Any]
 ) -> dict[str, dict[str, float | None]]:
-    """Returns the growth factors of times when n, and when d, doubles."""
+    """Returns the growth factors of the times when n or d doubles."""
     from table1.timing import doubled
 
     factors = {}

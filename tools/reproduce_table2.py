@@ -88,7 +88,7 @@ def row_of(name: str, args: Namespace) -> dict[str, Any]:
 
 
 def flops_per_token(name: str) -> float:
-    """Returns a set's training operations per target token (and source token)."""
+    """Returns the training operations per pair of a source and a target token."""
     values = hparams.load(name)
     pair = training_flops(values, values.vocab_size, MEAN_LENGTH, MEAN_LENGTH)
     return pair / MEAN_LENGTH

@@ -1,4 +1,4 @@
-"""Tests of the stress test with a shorter text."""
+"""Tests of `stress_translate.py` with a short text."""
 
 import json
 

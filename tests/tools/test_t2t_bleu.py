@@ -42,7 +42,7 @@ def test_bleu_of_ids_equals_that_of_tensor2tensor_in_float32(golden):
 
 
 def test_bleu_is_close_to_that_of_sacrebleu_with_intl_tokens(golden):
-    # All n-gram orders have matches, so the two agree up to tokens.
+    # All n-gram orders have matches, so only the tokenization could differ.
     from sacrebleu.metrics import BLEU
 
     metric = BLEU(tokenize="intl", force=True)

@@ -91,7 +91,7 @@ class Measurement(NamedTuple):
 
 
 class _TimeIsUpError(Exception):
-    """The time limit is reached."""
+    """Raised when the time limit is reached."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -188,7 +188,7 @@ def _measure(
     `MFU` is the ratio of the measured FLOP/s to the GPU's bfloat16 peak. It is omitted
     for GPUs that `PEAKS` does not list.
     """
-    # Several visible GPUs would train data-parallel.
+    # With several visible GPUs, training would be data-parallel.
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
     contender = own(each.name, each.task, each.fields, gpus=visible if gpu else "-1")
     rounds = [[each.request]] * sizes.rounds

@@ -119,7 +119,7 @@ class Runner:
                 return -signal.SIGKILL, f"killed after {self._timeout} s (--timeout)"
             finally:
                 if process.returncode is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # Includes subprocesses.
+                    os.killpg(process.pid, signal.SIGKILL)  # Kills subprocesses too.
                     process.wait()
             output.seek(0)
             return process.returncode, output.read().strip()

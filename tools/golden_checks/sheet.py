@@ -87,7 +87,7 @@ class Sheet:
         return [name.removeprefix(prefix) for name in names]
 
     def group(self, prefix: str) -> dict[str, Any]:
-        """Returns the arrays whose names start with a prefix, keyed without it."""
+        """Returns the arrays under a prefix, by the rest of their names."""
         return {name: self.take(prefix + name) for name in self.names(prefix)}
 
     def compare(

@@ -16,7 +16,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep
 
-WEIGHTS = 1e-5  # After all steps.
+WEIGHTS = 1e-5  # Weights after all steps.
 GRADIENTS = 1e-5
 RATES = 1e-6
 NORMS = 1e-4
@@ -118,7 +118,7 @@ class Training:
 def _compare_group(
     sheet: Sheet, prefix: str, ours: dict[str, Array], tolerance: float
 ) -> None:
-    """Compares the arrays with a prefix with our values of the same names."""
+    """Compares the arrays under a prefix with our values of the same names."""
     for name in sheet.names(prefix):
         if name in ours:
             sheet.compare(prefix + name, ours[name], tolerance)

@@ -28,7 +28,7 @@ class Kind:
         complexity: Complexity per layer.
         sequential: Number of sequential operations.
         path: Maximum path length.
-        doubled: Factors by which the operations grow when n, and when d, doubles.
+        doubled: Growth factors of the operations when n doubles and when d doubles.
     """
 
     name: str
