@@ -14,6 +14,17 @@ from t2t_repro.translation.translator import Translator
 from tests import tiny
 
 SEARCH = DecodingConfig(beam_size=3, extra_length=3)
+CHANGES = [
+    {},
+    {"nbest": 3},
+    {"beam_size": 1},
+    {"min_length": 9},
+    {"no_repeat_ngram": 2},
+    {"alpha": 0.0},
+    {"algorithm": "marian", "never": (5,), "length_factor": 1.5, "alpha": 1.0},
+    {"algorithm": "transformers", "alpha": 1.0},
+    {"algorithm": "opennmt"},
+]
 LINES = [*(source for source, _ in tiny.pairs("test")[:4]), "", "one two " * 4]
 
 
@@ -28,20 +39,9 @@ def models():
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"nbest": 3},
-        {"beam_size": 1},
-        {"min_length": 9},
-        {"no_repeat_ngram": 2},
-        {"alpha": 0.0},
-        {"algorithm": "marian", "never": (5,), "length_factor": 1.5, "alpha": 1.0},
-        {"algorithm": "transformers", "alpha": 1.0},
-        {"algorithm": "opennmt"},
-    ],
+    ("changes", "several"),
+    [({}, True), *((changes, False) for changes in CHANGES)],
     ids=str,
 )
 def test_a_compiled_search_finds_the_same(models, tokenizer, changes, several):

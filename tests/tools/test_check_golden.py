@@ -1,34 +1,23 @@
 """Tests of the comparison with tensor2tensor's reference data."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests import run_command
+
 pytestmark = pytest.mark.medium
 
-ROOT = Path(__file__).resolve().parents[2]
-SEARCHES = ROOT / "tests" / "data" / "golden" / "beam_search_only.npz"
+SEARCHES = run_command.ROOT / "tests" / "data" / "golden" / "beam_search_only.npz"
 
 
 def check(folder: Path) -> tuple[int, dict, str]:
     """Returns exit status, result and standard error of the tool."""
-    process = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "tools/check_golden.py",
-            f"--golden_dir={folder}",
-            "--json",
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    return process.returncode, json.loads(process.stdout or "{}"), process.stderr
+    tool = "tools/check_golden.py"
+    process = run_command.run(tool, f"--golden_dir={folder}", "--json")
+    return process.status, json.loads(process.out or "{}"), process.err
 
 
 @pytest.mark.medium

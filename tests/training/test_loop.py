@@ -102,16 +102,9 @@ FILES += [
 ]
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
-def test_from_a_damaged_checkpoint_it_goes_on_at_the_one_before(
-    saved_twice, tmp_path, name, fault
-):
-    original, expected = saved_twice
-    folder = tmp_path / "copy"
-    shutil.copytree(original, folder)
-    path = folder / "step-00000006" / name
+def damage(checkpoint, name, fault):
+    """Deletes, shortens or alters one of the files of a checkpoint."""
+    path = checkpoint / name
     contents = bytearray(path.read_bytes())
     path.unlink()
     if fault == "cut short":
@@ -120,15 +113,37 @@ def test_from_a_damaged_checkpoint_it_goes_on_at_the_one_before(
         contents[len(contents) // 2] ^= 0x10
         path.write_bytes(contents)
 
-    loop, said = toy.loop(folder), []
-    assert loop.restore(said.append) == 3
-    assert len(said) == 2
-    assert said[0].startswith(f"damaged: {folder / 'step-00000006'}")
-    assert said[1] == f"set aside as {folder / 'damaged-step-00000006'}"
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("fault", ["deleted", "cut short", "altered"])
+def test_a_damaged_checkpoint_is_renamed_and_the_previous_one_restored(
+    saved_twice, tmp_path, name, fault
+):
+    original, _ = saved_twice
+    folder = tmp_path / "copy"
+    shutil.copytree(original, folder)
+    damage(folder / "step-00000006", name, fault)
+    loop, lines = toy.loop(folder), []
+    assert loop.restore(lines.append) == 3
+    assert len(lines) == 2
+    assert lines[0].startswith(f"damaged: {folder / 'step-00000006'}")
+    assert lines[1] == f"set aside as {folder / 'damaged-step-00000006'}"
+
+
+@pytest.mark.medium
+def test_training_from_the_previous_checkpoint_ends_with_the_same_bits(
+    saved_twice, tmp_path
+):
+    original, expected = saved_twice
+    folder = tmp_path / "copy"
+    shutil.copytree(original, folder)
+    damage(folder / "step-00000006", "checkpoint.json", "deleted")
+    loop = toy.loop(folder)
+    assert loop.restore(lambda line: None) == 3
     assert loop.run(toy.batches, toy.monitor(), toy.never)
-    found = tensors(checkpoints.list_checkpoints(folder)[-1])
+    restored = tensors(checkpoints.list_checkpoints(folder)[-1])
     for tensor, value in expected.items():
-        np.testing.assert_array_equal(found[tensor], value, err_msg=tensor)
+        np.testing.assert_array_equal(restored[tensor], value, err_msg=tensor)
 
 
 def test_without_a_whole_checkpoint_nothing_is_renamed(saved_twice, tmp_path):
