@@ -3,10 +3,11 @@
     python tools/ablate.py --work_dir D [--rows base,table3_a_h1,...] [--seeds 1,2]
         [--hparams base,d_model=128,...] [--problem files --data_dir TEXT ...]
 
-Every row is trained for every seed in a folder of its own and scored as in the paper:
-the last checkpoint, not averaged, on the validation split; perplexity per subword
-without label smoothing. A row's sizes keep their proportion to the paper's base.
-`table3.md` and `table3.json` show the paper's figures, too. The same command resumes.
+Each row is trained with each seed in a separate folder. As in the paper, it is scored
+on the validation split with the last checkpoint, without averaging; the perplexity is
+per subword and without label smoothing. Sizes keep their ratio to the paper's base.
+The results are written to `table3.md` and `table3.json`, together with the paper's
+figures. After an interruption, the same command resumes.
 """
 
 import json
@@ -39,7 +40,13 @@ TABLE = "table3"
 
 @dataclass(frozen=True)
 class Trial:
-    """One row of `ROWS` with one seed, and the folder where everything of it lies."""
+    """A row of `ROWS` with one seed.
+
+    Attributes:
+        row: Name of the row.
+        hparams: Hyper-parameters of the row, with the seed.
+        folder: Folder of the model, logs and result.
+    """
 
     row: str
     hparams: HParams
@@ -47,23 +54,23 @@ class Trial:
 
     @property
     def result_file(self) -> Path:
-        """Where its result is kept."""
+        """Path of the file with the trial's result."""
         return self.folder / "trial.json"
 
     def result(self) -> dict[str, Any] | None:
-        """Returns the result of an earlier run of the very same trial, or None."""
+        """Returns the stored result if it has the same hyper-parameters, or None."""
         try:
-            found = json.loads(self.result_file.read_text(encoding="utf-8"))
+            result = json.loads(self.result_file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        same = (
-            isinstance(found, dict) and found.get("hparams") == self.hparams.to_dict()
+        is_same = (
+            isinstance(result, dict) and result.get("hparams") == self.hparams.to_dict()
         )
-        return found if same else None
+        return result if is_same else None
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, trains what is missing and prints the table."""
+    """Parses the flags, runs trials without a result and prints the table."""
     args = _parse(argv)
     base = hparams.load(args.hparams)
     rows = list(ROWS) if args.rows == ["all"] else args.rows
@@ -73,34 +80,34 @@ def main(argv: Sequence[str] | None = None) -> None:
         cli.print_result("\n".join(lines), {"rows": counted}, args.json)
         return
     if args.work_dir is None:
-        raise UserError("--work_dir is missing: the folder for models and the table")
-    # The parameters are counted in checkpoints.
+        raise UserError("--work_dir is required, a folder for models and the table")
+    # Counting the parameters of checkpoints needs TensorFlow.
     cli.start_tensorflow(args.verbose)
     work_dir = Path(args.work_dir)
     trials = list(trials_of(rows, base, args.seeds, work_dir))
     work_dir.mkdir(parents=True, exist_ok=True)
-    on = machine()
+    description = machine()
     with ThreadPoolExecutor(args.jobs) as pool:
         for future in [pool.submit(run, trial, args) for trial in trials]:
             future.result()
-            # After every trial there is a table of what is done.
+            # Writes a table of the finished trials after each trial.
             summaries = _summaries(trials)
-            found: dict[str, Any] = {"machine": on, "rows": summaries}
+            result: dict[str, Any] = {"machine": description, "rows": summaries}
             text = as_markdown(summaries)
-            for ending, told in (
-                ("json", json.dumps(found, indent=1) + "\n"),
+            for ending, content in (
+                ("json", json.dumps(result, indent=1) + "\n"),
                 ("md", text),
             ):
-                write_text_atomically(work_dir / f"{TABLE}.{ending}", told)
-    cli.print_result(text, found, args.json)
+                write_text_atomically(work_dir / f"{TABLE}.{ending}", content)
+    cli.print_result(text, result, args.json)
 
 
 def trials_of(
     rows: Sequence[str], base: HParams, seeds: Sequence[int], work_dir: Path
 ) -> Iterator[Trial]:
-    """Yields every row with every seed, the first seed of all rows first.
+    """Yields the trials of all rows and seeds, ordered by seed.
 
-    Raises UserError if a row has no whole sizes at this base.
+    Raises UserError if a size of a row is not an integer.
     """
     for seed in seeds:
         for row in rows:
@@ -109,7 +116,10 @@ def trials_of(
 
 
 def run(trial: Trial, args: Namespace) -> None:
-    """Trains and scores a trial, unless that is done; a UserError names the log."""
+    """Trains and scores a trial, or reuses its result.
+
+    Raises UserError with the last line of the log if a command fails.
+    """
     if trial.result() is not None:
         say(f"reusing {trial.result_file}")
         return
@@ -138,25 +148,25 @@ def run(trial: Trial, args: Namespace) -> None:
 
 
 def _command(trial: Trial, args: Namespace, name: str, *flags: str) -> dict[str, Any]:
-    """Runs `python -m t2t_repro.NAME` on a trial's model; returns its result."""
+    """Runs `python -m t2t_repro.NAME` on a trial's model and returns its result."""
     log = trial.folder / f"{name}.log"
     say(f"{trial.folder.name} {name} ... (log: {log})")
     command = [sys.executable, "-m", f"t2t_repro.{name}", *flags, "--json"]
     with log.open("w", encoding="utf-8") as stderr:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--model_dir", str(trial.folder / "model")],
             env=os.environ | _threads(args.jobs) | {"CUDA_VISIBLE_DEVICES": "-1"},
             stdout=subprocess.PIPE,
             stderr=stderr,
         )
-    if done.returncode:
-        raise failure(f"{trial.folder.name} {name}", log, done.returncode)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    if process.returncode:
+        raise failure(f"{trial.folder.name} {name}", log, process.returncode)
+    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return result
 
 
 def perplexity(model_dir: Path, step: int) -> float:
-    """Reads the validation at a step: perplexity per subword, without smoothing."""
+    """Returns the validation perplexity per subword at a step, without smoothing."""
     from t2t_repro.training.monitor import VALIDATION_FILE
 
     rows = (model_dir / VALIDATION_FILE).read_text(encoding="utf-8").splitlines()[1:]
@@ -172,8 +182,8 @@ def _parameters(model_dir: Path) -> int:
 
 
 def _summaries(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Returns what is known of every row that is done at least once."""
-    results = [found for trial in trials if (found := trial.result()) is not None]
+    """Returns the summaries of all rows with at least one result."""
+    results = [result for trial in trials if (result := trial.result()) is not None]
     return [
         summary(row, [each for each in results if each["row"] == row])
         for row in dict.fromkeys(each["row"] for each in results)
@@ -186,7 +196,7 @@ def _counted(row: str, base: HParams) -> dict[str, Any]:
 
 
 def _threads(jobs: int) -> dict[str, str]:
-    """Shares the cores out among trials that run at once."""
+    """Returns environment variables that split the cores among concurrent trials."""
     if jobs == 1:
         return {}
     each = max(1, len(os.sched_getaffinity(0)) // jobs)
@@ -202,17 +212,18 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
         "--rows",
         type=several(one_of(("all", *ROWS))),
         default="all",
-        help="names with commas between, e.g. base,table3_a_h1",
+        help="rows, separated by commas, e.g. base,table3_a_h1",
     )
-    add("--hparams", default=BASE, help="the base, at the size of your choice")
+    add("--hparams", default=BASE, help="base hyper-parameter set with overrides")
     seed = several(cli.at_least(0))
-    add("--seeds", type=seed, default="1", help="with commas between")
+    add("--seeds", type=seed, default="1", help="random seeds, separated by commas")
     add("--work_dir", help="folder for the models and the table")
-    add("--jobs", type=cli.at_least(1), default=1, help="trials that run at once")
-    add("--problem", help="the corpus; the set names its own")
+    jobs = "number of concurrent trials"
+    add("--jobs", type=cli.at_least(1), default=1, help=jobs)
+    add("--problem", help="problem to train on (default: that of the base set)")
     for name in ("data_dir", "source_lang", "target_lang", "vocab_file"):
-        add(f"--{name}", help="as of t2t_repro.train")
-    add("--count", action="store_true", help="only count the parameters of each row")
+        add(f"--{name}", help="see t2t_repro.train")
+    add("--count", action="store_true", help="print only the parameters of each row")
     args: Namespace = parser.parse_args(argv)
     return args
 

@@ -1,9 +1,9 @@
-"""Compares t2t_repro with vectors that the real tensor2tensor computed.
+"""Compares t2t_repro with reference data computed by tensor2tensor.
 
     python tools/check_golden.py --golden_dir FOLDER [--json]
 
-FOLDER holds NumPy, JSON and TensorFlow files; each file's kind is read from what it
-holds. An array that is neither compared nor used as an input is a failure.
+FOLDER holds NumPy, JSON and TensorFlow files, whose contents determine the check. An
+array that is neither compared nor used as an input is a failure.
 """
 
 import argparse
@@ -17,16 +17,16 @@ from t2t_repro.system.errors import UserError
 
 def _parser() -> argparse.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Compares every array of a folder of tensor2tensor's vectors with ours."
+        "Compares t2t_repro with reference data computed by tensor2tensor."
     )
     parser.add_argument(
-        "--golden_dir", type=Path, required=True, help="the folder of vectors"
+        "--golden_dir", type=Path, required=True, help="folder of reference data"
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the arguments, compares everything and prints a line per array."""
+    """Parses the flags, checks all files and prints one line per array."""
     args = _parser().parse_args(argv)
     if not args.golden_dir.is_dir():
         raise UserError(f"--golden_dir {args.golden_dir}: no such folder")
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     import tensorflow as tf
     from golden_checks.folder import checked
 
-    # Products of float32 are else rounded to ten bits on a GPU since Ampere.
+    # By default, NVIDIA GPUs since Ampere round the inputs of float32 matmuls to TF32.
     tf.config.experimental.enable_tensor_float_32_execution(False)
 
     findings = []
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not args.json:
             print("\n".join(finding.line() for finding in sheet.findings()), flush=True)
     if not findings:
-        raise UserError(f"--golden_dir {args.golden_dir}: it holds no vectors")
+        raise UserError(f"--golden_dir {args.golden_dir}: no reference data found")
     failed = [finding for finding in findings if not finding.passed]
     compared = sum(finding.difference is not None for finding in findings)
     inputs = sum(finding.difference is None and finding.seen for finding in findings)
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if failed:
         names = ", ".join(f"{finding.file} {finding.array}" for finding in failed[:3])
         raise UserError(
-            f"{len(failed)} arrays differ or were not looked at, the first: {names}"
+            f"{len(failed)} arrays differ or were not used; the first: {names}"
         )
 
 

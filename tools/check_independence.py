@@ -1,12 +1,12 @@
-"""Shows that a translation depends on its sentence alone.
+"""Checks that translations do not depend on the composition of batches.
 
     python tools/check_independence.py --model_dir MODEL --input_file TEXT
         [--saved_model EXPORTED/1]
 
-Translates line by line, then in other batches, in order and shuffled, also by a
-SavedModel if named. Scores must agree within 1e-4, and lines must be the same, unless
-their two scores are that close: these are listed, and at most 2 in 1,000 are allowed.
-Exit status 1 if something differs otherwise.
+Translates a text line by line and in several batch sizes, in order and shuffled, and
+optionally with a SavedModel. All scores must agree within 1e-4. Translations must be
+equal, except for at most 2 in 1,000 lines with equal scores, which are listed.
+Otherwise, the exit status is 1.
 """
 
 import random
@@ -25,14 +25,14 @@ MOST_TIES = 2e-3
 
 
 class Comparison(NamedTuple):
-    """One way of translating beside the translation line by line.
+    """Comparison of a batching with translation line by line.
 
     Attributes:
-        name: the way.
-        largest: the largest difference of scores.
-        ties: lines that differ though their scores are that close: number from 1,
-            both scores.
-        others: lines that differ otherwise, likewise.
+        name: Name of the batching.
+        largest: Largest difference of scores.
+        ties: Lines with different translations but equal scores within the tolerance:
+            line number, starting at 1, and both scores.
+        others: Lines with different scores, in the same form.
     """
 
     name: str
@@ -41,24 +41,27 @@ class Comparison(NamedTuple):
     others: list[tuple[int, float, float]]
 
 
-Found = list[tuple[str, float]]
-"""Each line's translation and score."""
+Translations = list[tuple[str, float]]
+"""Translation and score of each line."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, translates in every way and prints what differs."""
+    """Parses the flags, translates with all batchings and prints the differences."""
     args = _parse(argv)
     lines = read_lines(args.input_file)
     cli.start_tensorflow(args.verbose)
     ways = translations(args, lines)
     _, expected = next(ways)
-    comparisons = [compare(name, expected, found) for name, found in ways]
+    comparisons = [compare(name, expected, other) for name, other in ways]
     failed = [
         each
         for each in comparisons
         if each.others or len(each.ties) > MOST_TIES * len(lines)
     ]
-    text = [f"{len(lines):,} lines, one by one, and:", *map(describe, comparisons)]
+    text = [
+        f"{len(lines):,} lines, compared with translation one by one:",
+        *map(describe, comparisons),
+    ]
     values = {
         "lines": len(lines),
         "ways": [each._asdict() for each in comparisons],
@@ -69,8 +72,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found]]:
-    """Translates in every way, line by line first; yields names and translations."""
+def translations(
+    args: Namespace, lines: list[str]
+) -> Iterator[tuple[str, Translations]]:
+    """Translates with all batchings, first line by line.
+
+    Yields:
+        Name of the batching, and translations in the order of the lines.
+    """
     import tensorflow as tf
 
     from t2t_repro.translation.loading import load_models
@@ -82,12 +91,12 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
     random.Random(1).shuffle(order)
     mixed = [lines[n] for n in order]
 
-    def translated(lines: list[str], batch_size: int, window: int) -> Found:
-        found = translator.translate_lines(lines, batch_size, window)
-        return [(each.text, each.score) for each in found]
+    def translated(lines: list[str], batch_size: int, window: int) -> Translations:
+        results = translator.translate_lines(lines, batch_size, window)
+        return [(each.text, each.score) for each in results]
 
-    def in_order(shuffled: Found) -> Found:
-        return [found for _, found in sorted(zip(order, shuffled, strict=True))]
+    def in_order(shuffled: Translations) -> Translations:
+        return [each for _, each in sorted(zip(order, shuffled, strict=True))]
 
     yield "one by one", translated(lines, 1, 1)
     for size in args.batch_sizes:
@@ -95,11 +104,11 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
         shuffled = translated(mixed, size, size)
         yield f"batches of {size}, shuffled", in_order(shuffled)
     if args.saved_model:
-        import tensorflow_text  # noqa: F401  # Its operations are the tokenizer's.
+        import tensorflow_text  # noqa: F401  # Registers the tokenizer's ops.
 
         signature = tf.saved_model.load(args.saved_model).signatures["serving_default"]
         for size in args.batch_sizes:
-            served: Found = []
+            served: Translations = []
             for n in range(0, len(mixed), size):
                 result = signature(text=tf.constant(mixed[n : n + size]))
                 texts = [text.decode() for text in result["translations"].numpy()]
@@ -107,48 +116,48 @@ def translations(args: Namespace, lines: list[str]) -> Iterator[tuple[str, Found
             yield f"SavedModel, {size} shuffled", in_order(served)
 
 
-def compare(name: str, expected: Found, found: Found) -> Comparison:
-    """Compares two translations of the same lines."""
+def compare(name: str, expected: Translations, other: Translations) -> Comparison:
+    """Compares two lists of translations of the same lines."""
     ties, others, largest = [], [], 0.0
-    for number, (one, other) in enumerate(zip(expected, found, strict=True), 1):
-        difference = abs(one[1] - other[1])
+    for number, (one, two) in enumerate(zip(expected, other, strict=True), 1):
+        difference = abs(one[1] - two[1])
         largest = max(largest, difference)
         if difference > TOLERANCE:
-            others.append((number, one[1], other[1]))
-        elif one[0] != other[0]:
-            ties.append((number, one[1], other[1]))
+            others.append((number, one[1], two[1]))
+        elif one[0] != two[0]:
+            ties.append((number, one[1], two[1]))
     return Comparison(name, largest, ties, others)
 
 
 def describe(comparison: Comparison) -> str:
-    """Writes a comparison for people."""
+    """Formats a comparison as text."""
     name, largest, ties, others = comparison
     lines = [
-        f"  {name}: {len(ties) + len(others)} lines differ, scores by at most "
+        f"  {name}: {len(ties) + len(others)} lines differ, scores differ by at most "
         f"{largest:.1e}"
     ]
-    for kind, found in (("scores as good as equal", ties), ("DIFFERENT", others)):
+    for kind, rows in (("equal within the tolerance", ties), ("DIFFERENT", others)):
         lines += [
-            f"    line {number:,}: scores {one:.6f} and {other:.6f}, {kind}"
-            for number, one, other in found
+            f"    line {number:,}: scores {one:.6f} and {two:.6f}, {kind}"
+            for number, one, two in rows
         ]
     return "\n".join(lines)
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
-        "Shows that a translation depends on its sentence alone."
+        "Checks that translations do not depend on the composition of batches."
     )
     add = parser.add_argument
-    add("--model_dir", required=True, help="folder of the model")
+    add("--model_dir", required=True, help="model directory")
     add("--checkpoint", default="best", help="see t2t_repro.translate")
-    add("--input_file", required=True, help="lines to translate")
-    add("--saved_model", help="a version of the exported model, too")
+    add("--input_file", required=True, help="file with one sentence per line")
+    add("--saved_model", help="version folder of the exported model to check as well")
     add(
         "--batch_sizes",
         type=several(cli.at_least(1)),
         default="1,7,32,128",
-        help="sentences at once, with commas between",
+        help="batch sizes in sentences, separated by commas",
     )
     args: Namespace = parser.parse_args(argv)
     return args

@@ -1,15 +1,15 @@
-"""Builds wheel and sdist, installs each into empty environments and trains there.
+"""Builds wheel and sdist, and tests them in empty environments.
 
     python tools/check_package.py --python python3.11,python3.12,python3.13
     python tools/check_package.py --python python3.11 --lowest
 
-`python -m build` makes both from only the tracked files; their contents are compared
-with the tree. The wheel must replace no package of Google Colab. Every Python gets an
-empty environment for each, outside the checkout, where every command answers `--help`
-and the quickstart trains for a few steps, exports and translates; with --full the first
-one trains and scores all of it. With --lowest every package is the lowest that
-setup.cfg allows instead of the highest. An environment takes about four minutes, most
-of it pip's, and --full ten more. --work_dir names a folder that keeps everything.
+`python -m build` builds both from the tracked files, and their contents are compared
+with the tree. Installing the wheel must not replace a package of Google Colab. Wheel
+and sdist are installed for each Python into empty environments outside of the checkout.
+There, all commands run with `--help`, and the quickstart's model is trained for a few
+steps, exported and used for translation. --full trains and scores it completely in the
+first environment. --lowest installs the lowest allowed version of each package. An
+environment takes about four minutes, mostly for pip, and --full takes ten more.
 """
 
 import configparser
@@ -37,7 +37,7 @@ from t2t_repro.system.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEM = "translate_ende_numbers"
-# What makes the training short; fewer steps than the warm-up, so it is not scored.
+# A short training run. It ends before the end of the warm-up, so it is not scored.
 FEW_STEPS = "tiny,train_steps=40,checkpoint_steps=20,eval_steps=0"
 SENTENCE = "half past four"
 _VERSION = "from importlib import metadata; print(metadata.version('tensorflow'))"
@@ -45,7 +45,7 @@ _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, builds, installs, trains and prints what was found."""
+    """Parses the flags, tests all installations and prints the results."""
     args = _parser().parse_args(argv)
     pythons = [_interpreter(name) for name in args.python]
     with tempfile.TemporaryDirectory() as temporary:
@@ -57,18 +57,18 @@ def main(argv: Sequence[str] | None = None) -> None:
             check_contents(archive, work / "source")
         say("resolving the wheel in Colab")
         added = check_colab(archives[0])
-        say(f"in Colab it adds {', '.join(added)} and replaces nothing")
+        say(f"in Colab, it adds {', '.join(added)} and replaces nothing")
         constraints = work / "constraints.txt"
         constraints.write_text(lowest(ROOT / "setup.cfg") if args.lowest else "")
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for python, archive in itertools.product(pythons, archives):
-            full = args.full and not found
-            found.append(check_install(python, archive, work, constraints, full))
-            say(describe(found[-1]))
+            full = args.full and not results
+            results.append(check_install(python, archive, work, constraints, full))
+            say(describe(results[-1]))
     names = [archive.name for archive in archives]
     cli.print_result(
-        f"{len(found)} installations work: {', '.join(names)}",
-        {"archives": names, "colab_adds": added, "installations": found},
+        f"{len(results)} installations work: {', '.join(names)}",
+        {"archives": names, "colab_adds": added, "installations": results},
         args.json,
     )
 
@@ -76,26 +76,26 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Builds wheel and sdist, installs each into an empty environment of each "
-        "Python, and runs the quickstart's training there, shortened."
+        "Python, and runs a short version of the quickstart there."
     )
     add = parser.add_argument
     add(
         "--python",
         type=several(str),
         default="python3",
-        help="interpreters, with commas between",
+        help="Python interpreters, separated by commas",
     )
     add(
         "--full",
         action="store_true",
-        help="train all the quickstart's steps in the first environment, and score",
+        help="train and score the complete quickstart in the first environment",
     )
     add(
         "--lowest",
         action="store_true",
-        help="install the lowest version that setup.cfg allows of each package",
+        help="install the lowest version of each package that setup.cfg allows",
     )
-    add("--work_dir", help="keep wheel, sdist and environments in this folder")
+    add("--work_dir", help="folder to keep wheel, sdist and environments in")
     return parser
 
 
@@ -103,15 +103,15 @@ def _interpreter(name: str) -> str:
     """Returns the absolute path of an interpreter."""
     path = shutil.which(name)
     if path is None:
-        raise UserError(f"--python {name}: there is no such program")
+        raise UserError(f"--python {name}: no such program")
     return os.path.abspath(path)
 
 
 def build(work: Path) -> list[Path]:
-    """Builds the sdist, and the wheel from it, and returns wheel and sdist.
+    """Builds the sdist and, from it, the wheel; returns wheel and sdist.
 
-    `work` gets a copy of the tracked files in ``source`` and the two in ``dist``. A
-    UserError ends with what the tool said last.
+    Writes a copy of the tracked files to ``source`` in `work` and the archives to
+    ``dist``. Raises UserError with the end of the output if the build fails.
     """
     source, dist = work / "source", work / "dist"
     for folder in (source, dist):
@@ -125,14 +125,14 @@ def build(work: Path) -> list[Path]:
 
 
 def tracked_files() -> list[str]:
-    """Returns the files that git knows, or would on `git add`, below the root."""
+    """Returns the tracked and untracked files of the checkout, without ignored ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = _run(command, cwd=ROOT, what="git ls-files").split("\0")
-    return [name for name in listed if name and (ROOT / name).is_file()]
+    names = _run(command, cwd=ROOT, what="git ls-files").split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
 
 
-def wanted_files(root: Path) -> set[str]:
-    """Returns what an installed package holds, by the names in a wheel."""
+def package_files(root: Path) -> set[str]:
+    """Returns the files of an installed package, by their names in a wheel."""
     package = {
         path.relative_to(root).as_posix()
         for path in root.glob("t2t_repro/**/*")
@@ -144,9 +144,9 @@ def wanted_files(root: Path) -> set[str]:
 
 
 def names_in(archive: Path) -> set[str]:
-    """Returns the files in a wheel or an sdist, by the names in a wheel.
+    """Returns the files in a wheel or an sdist, by their names in a wheel.
 
-    An sdist's outer folder is left out; its `configs/` counts as what it becomes.
+    `configs/` of an sdist becomes `t2t_repro/configs/`, as in a wheel.
     """
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
@@ -159,18 +159,20 @@ def names_in(archive: Path) -> set[str]:
 
 
 def check_contents(archive: Path, root: Path) -> None:
-    """Raises UserError unless an archive holds the package's files and no others."""
-    wanted, names = wanted_files(root), names_in(archive)
-    missing = sorted(wanted - names)
+    """Raises UserError unless an archive has exactly the package's files."""
+    expected, names = package_files(root), names_in(archive)
+    missing = sorted(expected - names)
     if missing:
         raise UserError(f"{archive.name} lacks {', '.join(missing)}; see setup.cfg")
-    foreign = sorted(name for name in names - wanted if name.startswith("t2t_repro/"))
-    if foreign:
-        raise UserError(f"{archive.name} holds {', '.join(foreign)} beyond the tree")
+    extra = sorted(name for name in names - expected if name.startswith("t2t_repro/"))
+    if extra:
+        raise UserError(
+            f"{archive.name} has {', '.join(extra)}, which the checkout lacks"
+        )
 
 
 def lowest(setup_cfg: Path) -> str:
-    """Returns constraints for pip: of each package the lowest version of its range.
+    """Returns pip constraints with the lowest allowed version of each package.
 
     "tensorflow>=2.19,<2.22" becomes "tensorflow==2.19.*".
     """
@@ -185,12 +187,20 @@ def lowest(setup_cfg: Path) -> str:
 def check_install(
     python: str, archive: Path, work: Path, constraints: Path, full: bool = False
 ) -> dict[str, Any]:
-    """Installs an archive into an empty environment and trains outside the checkout.
+    """Installs an archive into an empty environment and runs the quickstart there.
 
-    `work` gets the environment and a folder to train in; `constraints` is a file for
-    pip, which may be empty; `full` trains the quickstart's whole training and scores
-    it. Returns what was installed where, how long it took,
-    and the BLEU of a full training. A step's UserError ends with what it said last.
+    Args:
+        python: Interpreter.
+        archive: Wheel or sdist.
+        work: Folder for the environment and the model.
+        constraints: pip constraints file, which may be empty.
+        full: Whether to train and score the complete quickstart.
+
+    Returns:
+        Versions, times in seconds and, if `full`, the BLEU score.
+
+    Raises:
+        UserError: A program fails; the message has the end of its output.
     """
     version = _run([python, "--version"], cwd=work, what=python).strip()
     kind = "wheel" if archive.suffix == ".whl" else "sdist"
@@ -221,7 +231,7 @@ def check_install(
 def _try(
     own: str, folder: Path, environment: Path, name: str, full: bool
 ) -> dict[str, Any]:
-    """Asks every command for help, trains, exports and translates; returns results."""
+    """Runs all commands with --help, then trains, exports and translates."""
 
     def command(module: str, *flags: str, stdin: str = "") -> str:
         return _run(
@@ -234,7 +244,7 @@ def _try(
     printed = "import t2t_repro; print(t2t_repro.__file__)"
     where = _run([own, "-c", printed], cwd=folder, what=name)
     if not Path(where.strip()).is_relative_to(environment):
-        raise UserError(f"{name}: the package that is imported is {where.strip()}")
+        raise UserError(f"{name}: t2t_repro was imported from {where.strip()}")
     for module in commands(environment.parent / "source"):
         if "usage:" not in command(module, "--help"):
             raise UserError(f"{name}: t2t_repro.{module} --help shows no usage")
@@ -243,37 +253,38 @@ def _try(
     result = json.loads(command("train", *flags, *folders, "--json"))
     command("export", "--model_dir", "model", "--export_dir", "export")
     if not (folder / "export" / "1" / "saved_model.pb").is_file():
-        raise UserError(f"{name}: the export holds no saved_model.pb")
+        raise UserError(f"{name}: the export lacks saved_model.pb")
     translated = command("translate", "--model_dir", "model", stdin=f"{SENTENCE}\n")
     if translated.count("\n") != 1:
-        raise UserError(f"{name}: {SENTENCE!r} became {translated!r}, not one line")
-    told = {key: result[key] for key in ("steps", "bleu", "signature") if key in result}
-    return told | {"translation": translated.strip()}
+        raise UserError(f"{name}: the translation of one line is {translated!r}")
+    keys = ("steps", "bleu", "signature")
+    figures = {key: result[key] for key in keys if key in result}
+    return figures | {"translation": translated.strip()}
 
 
 def commands(root: Path) -> Iterable[str]:
-    """Returns the names of the commands: the modules that run as programs."""
+    """Yields the names of the commands: the modules that run as programs."""
     for path in sorted(root.glob("t2t_repro/*.py")):
         if _PROGRAM.search(path.read_text(encoding="utf-8")):
             yield path.stem
 
 
-def describe(found: dict[str, Any]) -> str:
-    """Says in one line what became of an installation."""
-    score = f", BLEU {found['bleu']:.2f}" if "bleu" in found else ""
+def describe(result: dict[str, Any]) -> str:
+    """Formats the result of an installation as one line."""
+    score = f", BLEU {result['bleu']:.2f}" if "bleu" in result else ""
     return (
-        f"{found['python']}, TensorFlow {found['tensorflow']}, {found['archive']}: "
+        f"{result['python']}, TensorFlow {result['tensorflow']}, {result['archive']}: "
         f"installed in "
-        f"{found['install_seconds']} s, {found['steps']:,} steps, export and "
-        f"translation in {found['seconds']} s{score}"
+        f"{result['install_seconds']} s, {result['steps']:,} steps, export and "
+        f"translation in {result['seconds']} s{score}"
     )
 
 
 def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
-    """Runs a program where no variable leads to the checkout; returns its output."""
+    """Runs a program without access to the checkout's modules; returns its output."""
     hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
     environment = {k: v for k, v in os.environ.items() if k not in hidden}
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         cwd=cwd,
         env=environment,
@@ -282,10 +293,10 @@ def _run(command: list[str], cwd: Path, what: str, stdin: str = "") -> str:
         encoding="utf-8",
         check=False,
     )
-    if done.returncode:
-        last = " | ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
-        raise UserError(f"{what} ended with status {done.returncode}: {last}")
-    return done.stdout
+    if process.returncode:
+        last = " | ".join((process.stdout + process.stderr).strip().splitlines()[-5:])
+        raise UserError(f"{what} exited with status {process.returncode}: {last}")
+    return process.stdout
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
     python tools/check_tensorflow_version.py --export_dir exported --tensorflow 2.20
 
-makes an environment with that version (some minutes and 2 GB the first time), runs
-every signature of the newest version of the export there and here, through the graph
-loader alone, and compares the answers. The newest published server may be a minor
-version behind the TensorFlow that exports.
+Creates an environment with this version, which takes minutes and 2 GB. Runs all
+signatures of the newest version of the export there and in the current environment,
+using only the graph loader, and compares the outputs. The newest release of TensorFlow
+Serving may be one minor version older than the TensorFlow that exports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from environments import make_environment
 from t2t_repro.command_line import cli
 from t2t_repro.system.errors import UserError
 
-# As good as each other in float32: kernels differ between versions.
+# Kernels of different versions round differently in float32.
 _TOLERANCE = 1e-4
 _PACKAGES = ("tensorflow", "tensorflow-text")
 _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
@@ -30,19 +30,19 @@ _DEFAULT_LINES = ("one two three", "", "1 2 3 4 5 6 7 8", "a € 日本 b")
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Runs the newest version of an export under another TensorFlow and compares."
+        "Compares the outputs of an export under another version of TensorFlow."
     )
     add = parser.add_argument
     add("--export_dir", required=True, help="folder of the versions")
-    add("--tensorflow", default="2.20", help="major and minor version")
-    kept = "folder for it, kept for the next time (default: a temporary one)"
-    add("--environment", help=kept)
-    add("--source_file", help="text to translate, the first 32 lines")
+    add("--tensorflow", default="2.20", help="major and minor version of TensorFlow")
+    environment = "folder of the environment, reused if present (default: temporary)"
+    add("--environment", help=environment)
+    add("--source_file", help="file whose first 32 lines are translated")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, runs the export twice and prints how it compares."""
+    """Parses the flags, runs the export under both versions and prints differences."""
     args = _parser().parse_args(argv)
     version = _newest(Path(args.export_dir))
     lines = list(_DEFAULT_LINES)
@@ -65,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         "largest_difference": worst,
     }
     cli.print_result(
-        f"TensorFlow {values['tensorflow']} against {values['here']}, {len(lines)} "
-        f"lines, every signature: {different} texts differ, numbers by at most "
-        f"{worst:.1e}",
+        f"TensorFlow {values['tensorflow']} compared with {values['here']}, "
+        f"{len(lines)} lines, all signatures: {different} texts differ, numbers differ "
+        f"by at most {worst:.1e}",
         values,
         args.json,
     )
@@ -76,17 +76,25 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
-    """Asks every signature in a process of an environment; see `peers/run_export.py`.
+    """Runs all signatures in another process and returns their answers.
 
-    Each line is its own translation where one must be given. Raises UserError if the
-    export cannot be loaded or run there.
+    Signatures that require a translation get the source line. Raises UserError if the
+    export cannot be loaded or run.
+
+    Args:
+        python: Interpreter of an environment with TensorFlow.
+        version: Folder of the exported version.
+        lines: Lines to translate.
+
+    Returns:
+        Answers of `peers/run_export.py`.
     """
     export = peer(f"{version} under {python}", python, "run_export.py", str(version))
     single = {"text": lines}
     pairs = single | {"translation": lines}
-    with tempfile.TemporaryDirectory() as log, Process(export, Path(log)) as asked:
+    with tempfile.TemporaryDirectory() as log, Process(export, Path(log)) as process:
         return [
-            asked.ask({"signature": name, "inputs": inputs})
+            process.ask({"signature": name, "inputs": inputs})
             for name, inputs in (
                 *(("serving_default", single), ("nbest", single)),
                 *(("score", pairs), ("attention", pairs)),
@@ -97,7 +105,7 @@ def answers(python: str, version: Path, lines: Sequence[str]) -> list[dict[str, 
 def compare(
     ours: Sequence[dict[str, list[Any]]], theirs: Sequence[dict[str, list[Any]]]
 ) -> tuple[int, float]:
-    """Counts the texts that differ, and finds the largest difference of a number."""
+    """Returns the number of different texts and the largest difference of numbers."""
     different, worst = 0, 0.0
     for mine, other in zip(ours, theirs, strict=True):
         for name, values in mine.items():
@@ -110,13 +118,13 @@ def compare(
 
 
 def _newest(export_dir: Path) -> Path:
-    """Returns the folder of the newest version; UserError if there is none."""
-    found = export_dir.iterdir() if export_dir.is_dir() else ()
-    numbers = [int(path.name) for path in found if path.name.isdecimal()]
+    """Returns the folder of the newest version; raises UserError without a version."""
+    paths = export_dir.iterdir() if export_dir.is_dir() else ()
+    numbers = [int(path.name) for path in paths if path.name.isdecimal()]
     if not numbers:
         raise UserError(
-            f"--export_dir {export_dir} holds no version; make one with python -m "
-            "t2t_repro.export"
+            f"--export_dir {export_dir} lacks an exported version; create one with "
+            "python -m t2t_repro.export"
         )
     return export_dir / str(max(numbers))
 

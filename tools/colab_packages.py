@@ -1,7 +1,7 @@
-"""Checks that an installation in Google Colab replaces none of Colab's packages.
+"""Checks that an installation in Google Colab does not replace Colab's packages.
 
-An empty environment gets the metadata of Colab's packages, names and versions without
-files, and pip resolves the installation there without doing it.
+The check creates an environment with only the metadata of Colab's packages (names and
+versions), in which pip resolves the requirements without installing them.
 """
 
 import json
@@ -18,7 +18,7 @@ PACKAGES = Path(__file__).with_suffix(".txt")
 
 
 def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
-    """Checks what `pip install` of a project would do in Colab.
+    """Checks the effects of installing a project in Colab.
 
     Args:
         project: A wheel, an sdist or a source tree.
@@ -49,7 +49,7 @@ def check_colab(project: Path, packages: Path = PACKAGES) -> list[str]:
     if replaced:
         raise UserError(
             f"in Colab, installing {project.name} would replace {', '.join(replaced)}: "
-            "setup.cfg has to allow Colab's versions"
+            "allow Colab's versions in setup.cfg"
         )
     if unknown := sorted(installed.keys() - versions.keys()):
         raise UserError(
@@ -71,9 +71,9 @@ def read_packages(path: Path) -> dict[str, str]:
 
 
 def _add_metadata(site: Path, name: str, version: str) -> None:
-    """Makes pip believe that a package is installed.
+    """Adds the metadata of a package, so that pip considers it installed.
 
-    It has no requirements here: Colab's own packages fit together already.
+    The metadata omits requirements, because Colab's packages are consistent.
     """
     folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
     folder.mkdir()
@@ -82,19 +82,19 @@ def _add_metadata(site: Path, name: str, version: str) -> None:
 
 
 def _resolve(python: str, project: Path, report: Path) -> dict[str, str]:
-    """Returns the version of each package that pip would add for a project, by name."""
-    # -I: on PYTHONPATH pip would find the checkout's own metadata.
+    """Returns the versions of the packages that pip would add for a project."""
+    # -I ignores PYTHONPATH, where pip would find the checkout's metadata.
     pip = [python, "-I", "-m", "pip", "install", "--quiet", "--dry-run"]
     command = [*pip, "--report", str(report), str(project)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        last = process.stderr.strip().rpartition("\n")[2]
         raise UserError(f"pip cannot resolve {project.name} in Colab: {last}")
-    found = json.loads(report.read_text(encoding="utf-8"))["install"]
-    packages = [each["metadata"] for each in found if not each["requested"]]
+    installs = json.loads(report.read_text(encoding="utf-8"))["install"]
+    packages = [each["metadata"] for each in installs if not each["requested"]]
     return dict(sorted((_normalized(p["name"]), p["version"]) for p in packages))
 
 
 def _normalized(name: str) -> str:
-    """Normalizes the name of a package as PEP 503 does."""
+    """Normalizes the name of a package by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()

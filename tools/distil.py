@@ -1,13 +1,13 @@
-"""Trains a small, fast student on the translations of a teacher.
+"""Trains a small, fast student model on the translations of a teacher model.
 
     python tools/distil.py --teacher TEACHER --data_dir DISTILLED --model_dir STUDENT
         [--hparams student]
 
 Sequence-level knowledge distillation (Kim and Rush 2016, arXiv:1606.07947): the
-teacher's beam search translates the source side of what it was trained on, and the
-student learns these translations with the teacher's vocabulary. Validation and test
-keep their references. `--data_dir` gets the text, which `translate` writes; the student
-is trained by `train`. The same command goes on where it was interrupted.
+teacher translates the source side of its training data with beam search, and the
+student is trained on these translations with the teacher's vocabulary. Validation and
+test data keep their references. The texts are written to `--data_dir`. After an
+interruption, the same command resumes.
 """
 
 import subprocess
@@ -26,18 +26,20 @@ from t2t_repro.system.errors import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, writes the text, lets the teacher translate and trains."""
+    """Parses the flags, writes the data, runs `translate` and `train`."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
     teacher, folder = ModelDir(Path(args.teacher)), Path(args.data_dir)
     problem, vocabulary = teacher.problem(), teacher.tokenizer().file_name
     if problem.data_dir and Path(problem.data_dir).resolve() == folder.resolve():
-        raise UserError(f"--data_dir {folder} holds the teacher's text; name another")
+        raise UserError(
+            f"--data_dir {folder} has the teacher's data; give another folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / f"train.{problem.source_lang}"
     translated = folder / f"train.{problem.target_lang}"
     if translated.exists():
-        say(f"{translated} is there; the teacher does not translate again")
+        say(f"reusing the translations in {translated}")
     else:
         write_text(problem, folder)
         files = ("--input_file", str(source), "--output_file", str(translated))
@@ -49,14 +51,15 @@ def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser("Trains a student on the translations of a teacher.")
     add = parser.add_argument
     add("--teacher", required=True, help="model directory of the teacher")
-    add("--data_dir", required=True, help="folder for the text that is learned from")
+    add("--data_dir", required=True, help="folder for the student's training data")
     add("--model_dir", required=True, help="model directory of the student")
-    add("--hparams", default="student", help="the student's set, with any overrides")
+    hparams = "hyper-parameter set of the student, with overrides"
+    add("--hparams", default="student", help=hparams)
     return parser
 
 
 def write_text(problem: Problem, folder: Path) -> None:
-    """Writes the source side of the training pairs, and both sides of the others."""
+    """Writes the source side of the training split and both sides of the others."""
     for split in SPLITS:
         sides = (problem.source_lang, problem.target_lang)[
             : 1 if split == "train" else 2
@@ -67,7 +70,7 @@ def write_text(problem: Problem, folder: Path) -> None:
 
 
 def student_flags(args: Namespace, problem: Problem, vocabulary: Path) -> list[str]:
-    """Returns the flags of `train`: the new text, with the teacher's vocabulary."""
+    """Returns the flags of `train`, with the new data and the teacher's vocabulary."""
     return [
         *("--hparams", args.hparams, "--problem", "files"),
         *("--data_dir", args.data_dir, "--model_dir", args.model_dir),
@@ -78,10 +81,10 @@ def student_flags(args: Namespace, problem: Problem, vocabulary: Path) -> list[s
 
 
 def _run(command: str, *flags: str) -> None:
-    """Runs a command, whose output is this program's; ends as it ends if it fails."""
-    done = subprocess.run([sys.executable, "-m", f"t2t_repro.{command}", *flags])
-    if done.returncode:
-        sys.exit(done.returncode)
+    """Runs a command of the package; exits with its status if it fails."""
+    process = subprocess.run([sys.executable, "-m", f"t2t_repro.{command}", *flags])
+    if process.returncode:
+        sys.exit(process.returncode)
 
 
 if __name__ == "__main__":

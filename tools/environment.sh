@@ -90,14 +90,14 @@ quiet_pip() {
 }
 
 make_environment() {
-    local folder="$1" target="$2" editable="${3:-}" built=no wanted package
+    local folder="$1" target="$2" editable="${3:-}" had_build=no requirements package
     [[ "$folder" == /* ]] || folder="$PWD/$folder"
     BASE_PYTHON="$(find_python)" || exit $?
-    wanted="$("$BASE_PYTHON" --version 2>&1) $ROOT $target $(requirements_fingerprint)"
+    requirements="$("$BASE_PYTHON" --version 2>&1) $ROOT $target $(requirements_fingerprint)"
     ENVIRONMENT_PYTHON="$folder/bin/python"
-    [[ -e "$ROOT/build" ]] && built=yes
+    [[ -e "$ROOT/build" ]] && had_build=yes
 
-    if [[ "$(cat "$folder/installed" 2>/dev/null)" == "$wanted" ]]; then
+    if [[ "$(cat "$folder/installed" 2>/dev/null)" == "$requirements" ]]; then
         echo "Reusing the environment in $folder"
     else
         echo "Creating an environment in $folder with $("$BASE_PYTHON" --version)"
@@ -110,7 +110,7 @@ make_environment() {
             quiet_pip "$folder/pip.log" "$ROOT/${target#.}"
             package_fingerprint >"$folder/package"
         fi
-        printf '%s\n' "$wanted" >"$folder/installed"
+        printf '%s\n' "$requirements" >"$folder/installed"
     fi
     if [[ "$editable" != editable ]]; then
         package="$(package_fingerprint)"
@@ -121,5 +121,5 @@ make_environment() {
         fi
     fi
     # setuptools leaves a copy of the package here and would reuse it in later installs.
-    [[ "$built" == yes ]] || rm -rf "$ROOT/build"
+    [[ "$had_build" == yes ]] || rm -rf "$ROOT/build"
 }

@@ -1,4 +1,4 @@
-"""Environments of their own for programs that need other packages than this one."""
+"""Separate Python environments for programs that need other packages."""
 
 import json
 import subprocess
@@ -10,21 +10,27 @@ from t2t_repro.system.errors import UserError
 
 
 def make_environment(folder: Path, *installs: Sequence[str]) -> str:
-    """Makes an environment, once; returns its interpreter.
+    """Creates an environment and returns its interpreter.
 
-    Each of `installs` are the arguments of one `pip install`. What was made of others
-    is made anew. Raises UserError if pip fails.
+    Reuses an existing environment that was created with the same arguments.
+
+    Args:
+        folder: Folder of the environment.
+        installs: Arguments of each `pip install`.
+
+    Raises:
+        UserError: pip fails.
     """
-    python, done = folder / "bin" / "python", folder / "installed"
-    wanted = json.dumps(installs)
-    if done.exists() and done.read_text(encoding="utf-8") == wanted:
+    python, record = folder / "bin" / "python", folder / "installed"
+    arguments = json.dumps(installs)
+    if record.exists() and record.read_text(encoding="utf-8") == arguments:
         return str(python)
     venv.create(folder, with_pip=True, clear=True)
     for each in installs:
         pip = [str(python), "-m", "pip", "install", "--quiet", *each]
-        installed = subprocess.run(pip, capture_output=True, text=True, check=False)
-        if installed.returncode != 0:
-            last = installed.stderr.strip().rpartition("\n")[2]
+        process = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            last = process.stderr.strip().rpartition("\n")[2]
             raise UserError(f"pip cannot install {' '.join(each)}: {last}")
-    done.write_text(wanted, encoding="utf-8")
+    record.write_text(arguments, encoding="utf-8")
     return str(python)

@@ -1,4 +1,4 @@
-"""Types of the tools' flags that take several values, with commas between."""
+"""Types of flags that take several values, separated by commas."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection
@@ -8,16 +8,16 @@ Value = TypeVar("Value")
 
 
 def several(kind: Callable[[str], Value]) -> Callable[[str], list[Value]]:
-    """Returns a flag's type: a list of values, each of a type; "" is none."""
+    """Returns a flag type: a list of values of type `kind`; empty for ""."""
     return lambda text: [kind(part.strip()) for part in text.split(",") if part]
 
 
 def one_of(known: Collection[str]) -> Callable[[str], str]:
-    """Returns a flag's type: one of some names."""
+    """Returns a flag type: one of the given names."""
 
     def name(text: str) -> str:
         if text not in known:
-            raise ArgumentTypeError(f"must be of {', '.join(known)}, not {text!r}")
+            raise ArgumentTypeError(f"must be one of {', '.join(known)}, not {text!r}")
         return text
 
     return name

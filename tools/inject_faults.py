@@ -1,11 +1,12 @@
-"""Kills trainings at random moments and compares what becomes of them.
+"""Kills training runs at random times and checks that resumed runs are bit-identical.
 
     python tools/inject_faults.py [--kills 20] [--strategy mirrored --replicas 2]
 
-One training runs undisturbed. For each kill the same command begins in a new folder, is
-killed (SIGKILL) at a random moment (one in four while a checkpoint is being written),
-and is run again to the end. All variables of all checkpoints, the average, the losses
-and all files that do not tell time must have the same bits; else exit status 1.
+A reference run is not interrupted. For each kill, the same command starts in a new
+folder, is killed (SIGKILL) at a random time, every fourth time while a checkpoint is
+being written, and is run again to the end. All variables of all checkpoints and of the
+average, the losses, and other files without times must be identical to those of the
+reference run; otherwise, the exit status is 1.
 """
 
 import random
@@ -34,22 +35,22 @@ HPARAMS = (
 )
 TABLES = ("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv")
 FILES = ("hparams.yaml", "model.json", "vocab.model")
-_BEGUN = "an epoch: "  # What the command prints before its first update.
+_STARTED = "an epoch: "  # Part of a line that the command prints before its first step.
 _WRITING = ".writing-"
 _ONE_IN = 4
 _TRIES = 5
 
 
 class Kill(NamedTuple):
-    """One training that was killed and went on.
+    """A training run that was killed and resumed.
 
     Attributes:
-        number: which, from 1.
-        seconds: after the training began.
-        saved: updates that were saved by then.
-        writing: the checkpoint that was being written, or None.
-        compared: how many variables were compared.
-        different: what was not as in the undisturbed training.
+        number: Number of the kill, starting at 1.
+        seconds: Seconds from the start of training to the kill.
+        saved: Step of the last checkpoint before the kill.
+        writing: Checkpoint that was being written during the kill, or None.
+        compared: Number of compared variables.
+        different: Variables and files that differ from the reference run.
     """
 
     number: int
@@ -60,70 +61,76 @@ class Kill(NamedTuple):
     different: list[str]
 
     def line(self, kills: int) -> str:
-        """Describes it in one line."""
-        writing = f", while {self.writing} was written" if self.writing else ""
-        found = f"{self.compared:,} variables identical"
+        """Formats the result as one line; `kills` is the total number of kills."""
+        writing = f" while writing {self.writing}" if self.writing else ""
+        verdict = f"{self.compared:,} variables identical"
         if self.different:
-            found = f"DIFFERENT: {', '.join(self.different)}"
+            verdict = f"DIFFERENT: {', '.join(self.different)}"
         return (
-            f"kill {self.number} of {kills}: {self.seconds:.2f} s into the training"
-            f"{writing}, {self.saved:,} updates saved; gone on: {found}"
+            f"kill {self.number} of {kills}: after {self.seconds:.2f} s{writing}, "
+            f"resumed from step {self.saved:,}: {verdict}"
         )
 
 
 class Injector:
-    """Runs the same training again and again.
+    """Runs, kills and resumes a training command.
 
-    `train` are the flags of `python -m t2t_repro.train` but for its folders, which lie
-    in `work_dir`; `seed` is of the moments.
+    Args:
+        work_dir: Folder for data, models and logs.
+        train: Flags of `python -m t2t_repro.train`, without its folders.
+        seed: Random seed of the kill times.
     """
 
     def __init__(self, work_dir: Path, train: Sequence[str], seed: int) -> None:
         self._work_dir = work_dir
         self._train = train
         self._random = random.Random(seed)
-        self._undisturbed = work_dir / "undisturbed"
+        self._reference = work_dir / "reference"
         self._seconds = 0.0
         self._saves = 0
 
-    def run_undisturbed(self) -> None:
-        """Trains what all others are compared with."""
-        with self._process(self._undisturbed) as process:
-            began = self._wait_for_beginning(self._undisturbed, process)
-            self._finish(self._undisturbed, process)
+    def run_reference(self) -> None:
+        """Runs the training command without interruption."""
+        with self._process(self._reference) as process:
+            began = self._wait_for_start(self._reference, process)
+            self._finish(self._reference, process)
             self._seconds = time.monotonic() - began
-        self._saves = len(_steps(self._undisturbed))
+        self._saves = len(_steps(self._reference))
 
     def kill(self, number: int) -> Kill:
-        """Kills a training, lets it go on to its end, and compares."""
+        """Kills a training run, resumes it to the end, and compares the result."""
         folder = self._work_dir / f"killed-{number:02d}"
         for _ in range(_TRIES):
             shutil.rmtree(folder, ignore_errors=True)
-            seconds = self._begin_and_kill(folder, number % _ONE_IN == 0)
+            seconds = self._start_and_kill(folder, number % _ONE_IN == 0)
             if seconds is not None:
                 break
         else:
             raise UserError(
-                f"in {_TRIES} tries the training ended before it could be killed; "
-                "give it more updates with --hparams"
+                f"training finished before the kill in {_TRIES} attempts; increase "
+                "train_steps in --hparams"
             )
         writing = [path.name for path in (folder / "checkpoints").glob(f"{_WRITING}*")]
         saved = max(_steps(folder), default=0)
         with self._process(folder) as process:
             self._finish(folder, process)
-        compared, different = compare(self._undisturbed, folder)
+        compared, different = compare(self._reference, folder)
         if not different:
             shutil.rmtree(folder)
         name = writing[0].removeprefix(_WRITING) if writing else None
         return Kill(number, seconds, saved, name, compared, different)
 
-    def _begin_and_kill(self, folder: Path, while_saving: bool) -> float | None:
-        """Returns after how many seconds it was killed; None: it had ended before."""
+    def _start_and_kill(self, folder: Path, while_saving: bool) -> float | None:
+        """Starts and kills a training run.
+
+        Returns the seconds from the start to the kill, or None if the run had already
+        finished.
+        """
         with self._process(folder) as process:
-            began = self._wait_for_beginning(folder, process)
+            began = self._wait_for_start(folder, process)
             if while_saving:
-                which = self._random.randrange(self._saves)
-                _wait_for_saving(folder, process, which)
+                count = self._random.randrange(self._saves)
+                _wait_for_saving(folder, process, count)
                 time.sleep(self._random.uniform(0, 0.004))
             else:
                 time.sleep(self._random.uniform(0, self._seconds))
@@ -133,7 +140,7 @@ class Injector:
 
     @contextmanager
     def _process(self, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-        """Runs the command; it does not outlive the context."""
+        """Starts the command and kills it at the end of the context."""
         command = [sys.executable, "-m", "t2t_repro.train", *self._train]
         folders = ["--data_dir", f"{self._work_dir}/data", "--model_dir", str(folder)]
         with open(self._log(folder), "wb") as log:
@@ -149,11 +156,9 @@ class Injector:
     def _log(self, folder: Path) -> Path:
         return self._work_dir / f"{folder.name}.txt"
 
-    def _wait_for_beginning(
-        self, folder: Path, process: subprocess.Popen[bytes]
-    ) -> float:
-        """Returns when the training began."""
-        while _BEGUN not in self._log(folder).read_text(encoding="utf-8"):
+    def _wait_for_start(self, folder: Path, process: subprocess.Popen[bytes]) -> float:
+        """Waits until training starts; returns the time of the start."""
+        while _STARTED not in self._log(folder).read_text(encoding="utf-8"):
             if process.poll() is not None:
                 raise self._failed(folder, process)
             time.sleep(0.002)
@@ -164,21 +169,23 @@ class Injector:
             raise self._failed(folder, process)
 
     def _failed(self, folder: Path, process: subprocess.Popen[bytes]) -> UserError:
-        name = f"the training in {folder}"
+        name = f"training in {folder}"
         return failure(name, self._log(folder), process.returncode)
 
 
-def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
+def compare(expected: Path, actual: Path) -> tuple[int, list[str]]:
     """Compares two model directories bit by bit.
 
-    Returns the number of variables compared, and the names of what differs: checkpoints
-    that only one has, `FOLDER/PART NAME` for a variable, files, debris.
+    Returns:
+        Number of compared variables, and descriptions of the differences: checkpoints
+        in only one directory, variables as `FOLDER/FILE NAME`, files, and temporary
+        files that were left behind.
     """
     compared, different = 0, []
-    folders = [_folders(directory) for directory in (expected, found)]
+    folders = [_folders(directory) for directory in (expected, actual)]
     different += [f"{name} is not in both" for name in sorted(folders[0] ^ folders[1])]
     for name in sorted(folders[0] & folders[1]):
-        ours, theirs = (_tensors(directory / name) for directory in (expected, found))
+        ours, theirs = (_tensors(directory / name) for directory in (expected, actual))
         compared += len(ours)
         different += [
             f"{name}/{tensor}"
@@ -186,17 +193,17 @@ def compare(expected: Path, found: Path) -> tuple[int, list[str]]:
             if ours.get(tensor) != theirs.get(tensor)
         ]
     for name, read in (
-        *((table, _timeless) for table in TABLES),
+        *((table, _rows_without_speed) for table in TABLES),
         *((file, Path.read_bytes) for file in FILES),
     ):
-        if read(expected / name) != read(found / name):
+        if read(expected / name) != read(actual / name):
             different.append(name)
-    left = [str(path.relative_to(found)) for path in found.rglob(".*")]
-    return compared, different + [f"{name} was left behind" for name in sorted(left)]
+    debris = [str(path.relative_to(actual)) for path in actual.rglob(".*")]
+    return compared, different + [f"{name} was left behind" for name in sorted(debris)]
 
 
 def _folders(directory: Path) -> set[str]:
-    """Returns the checkpoints of a model directory."""
+    """Returns the checkpoint folders of a model directory."""
     return {
         str(path.parent.relative_to(directory))
         for path in directory.glob("**/checkpoint.json")
@@ -204,44 +211,47 @@ def _folders(directory: Path) -> set[str]:
 
 
 def _tensors(checkpoint: Path) -> dict[str, tuple[str, bytes]]:
-    """Returns type and bytes of every variable of a checkpoint."""
+    """Returns dtype, shape and bytes of all variables of a checkpoint."""
     from t2t_repro.runs.checkpoints import TensorFile
 
-    found = {}
+    tensors = {}
     for index in checkpoint.glob("*.index"):
         file = TensorFile(index.with_suffix(""))
         for name in file.shapes():
             value = file.read(name)
             kind = f"{value.dtype} {value.shape}"
-            found[f"{index.stem} {name}"] = (kind, value.tobytes())
-    return found
+            tensors[f"{index.stem} {name}"] = (kind, value.tobytes())
+    return tensors
 
 
-def _timeless(table: Path) -> list[list[str]]:
-    """Returns the rows of a table without the column of the speed."""
+def _rows_without_speed(table: Path) -> list[list[str]]:
+    """Returns the rows of a table without its speed columns."""
     rows = [row.split("\t") for row in table.read_text(encoding="utf-8").splitlines()]
-    kept = [i for i, name in enumerate(rows[0]) if not name.endswith("per_second")]
-    return [[row[i] for i in kept] for row in rows]
+    columns = [i for i, name in enumerate(rows[0]) if not name.endswith("per_second")]
+    return [[row[i] for i in columns] for row in rows]
 
 
 def _steps(directory: Path) -> list[int]:
-    """Returns the steps of the checkpoints that are in place."""
-    found = (directory / "checkpoints").glob("step-*/checkpoint.json")
-    return [int(path.parent.name.removeprefix("step-")) for path in found]
+    """Returns the steps of the complete checkpoints."""
+    paths = (directory / "checkpoints").glob("step-*/checkpoint.json")
+    return [int(path.parent.name.removeprefix("step-")) for path in paths]
 
 
 def _wait_for_saving(
-    folder: Path, process: subprocess.Popen[bytes], which: int
+    folder: Path, process: subprocess.Popen[bytes], count: int
 ) -> None:
-    """Waits until a checkpoint is begun after so many others, or the process ended."""
+    """Waits until the next checkpoint after the first `count` ones is being written.
+
+    Returns early if the process ends.
+    """
     checkpoints = folder / "checkpoints"
     while process.poll() is None:
-        if len(_steps(folder)) >= which and any(checkpoints.glob(f"{_WRITING}*")):
+        if len(_steps(folder)) >= count and any(checkpoints.glob(f"{_WRITING}*")):
             return
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, kills and compares, and prints a line for each kill."""
+    """Parses the flags, kills and compares training runs, and prints the results."""
     args = _parse(argv)
     cli.start_tensorflow(args.verbose)
     stream = sys.stderr if args.json else sys.stdout
@@ -251,9 +261,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         work_dir = Path(args.work_dir or temporary)
         work_dir.mkdir(parents=True, exist_ok=True)
         if any(work_dir.iterdir()):
-            raise UserError(f"--work_dir {work_dir} is not empty; name another folder")
+            raise UserError(f"--work_dir {work_dir} is not empty; give an empty folder")
         injector = Injector(work_dir, train, args.seed)
-        injector.run_undisturbed()
+        injector.run_reference()
         kills = []
         for number in range(1, args.kills + 1):
             kills.append(injector.kill(number))
@@ -268,16 +278,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
-        "Kills trainings at random moments, lets the same command go on, and compares "
-        "the result with an undisturbed training's, bit by bit."
+        "Kills training runs at random times, resumes them, and checks that they are "
+        "bit-identical to an uninterrupted run."
     )
     add = parser.add_argument
-    add("--kills", type=cli.at_least(1), default=20, help="how many")
-    add("--seed", type=cli.at_least(0), default=1, help="of the moments")
-    add("--hparams", default=HPARAMS, help="what is trained, on its own corpus")
-    add("--strategy", default="one_device", help="as python -m t2t_repro.train")
-    add("--replicas", type=cli.at_least(0), default=0, help="likewise")
-    add("--work_dir", help="keep data, logs and what differs here; absent or empty")
+    add("--kills", type=cli.at_least(1), default=20, help="number of kills")
+    seed = "random seed of the kill times"
+    add("--seed", type=cli.at_least(0), default=1, help=seed)
+    hparams = "hyper-parameter set with overrides; trained on the set's problem"
+    add("--hparams", default=HPARAMS, help=hparams)
+    add("--strategy", default="one_device", help="see t2t_repro.train")
+    replicas = "see t2t_repro.train"
+    add("--replicas", type=cli.at_least(0), default=0, help=replicas)
+    work_dir = "empty or new folder to keep data, logs and differing models in"
+    add("--work_dir", help=work_dir)
     args: Namespace = parser.parse_args(argv)
     return args
 

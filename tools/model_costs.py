@@ -1,20 +1,20 @@
-"""What a model costs by arithmetic: its parameters, and operations in products."""
+"""Number of parameters and training operations of a model, by arithmetic."""
 
 from __future__ import annotations
 
 from t2t_repro.hparams import HParams
 
 TARGET_SPACES = 32
-"""Rows of tensor2tensor's table of target languages."""
+"""Rows of tensor2tensor's target-space embedding."""
 
 TRAINING_PASSES = 3
-"""A gradient costs two products for each of the forward pass."""
+"""Matmuls per forward matmul: one forward and two backward."""
 
 
 def parameters(hparams: HParams, vocab_size: int) -> int:
-    """Counts the parameters of a model over one shared vocabulary.
+    """Returns the number of parameters of a model with a shared vocabulary.
 
-    `vocab_size` is V before it is rounded up to `vocab_divisor`.
+    `vocab_size` is not yet rounded up to a multiple of `vocab_divisor`.
     """
     d, d_ff = hparams.d_model, hparams.d_ff
     rows = -(-vocab_size // hparams.vocab_divisor) * hparams.vocab_divisor
@@ -43,20 +43,24 @@ def parameters(hparams: HParams, vocab_size: int) -> int:
 def training_flops(
     hparams: HParams, vocab_size: int, source: float, target: float
 ) -> float:
-    """Counts the floating-point operations that training on one sentence pair takes.
+    """Returns the floating-point operations of training on one sentence pair.
 
-    Multiplications and additions (two operations) in matrix products, forward and
-    backward; what is done element by element is left out (a few percent). With dense
-    rows of positions the mean length gives the mean count but for the attention's
-    products, which grow with the square. `source` and `target` are tokens, EOS
-    included.
+    Counts multiplications and additions in forward and backward matmuls, without
+    element-wise operations (a few percent). For mean lengths, the result is the mean
+    number of operations, except in attention, whose cost is quadratic in the length.
+
+    Args:
+        hparams: Hyper-parameters of the model.
+        vocab_size: Number of subwords.
+        source: Source tokens, including EOS.
+        target: Target tokens, including EOS.
     """
     d, d_ff = hparams.d_model, hparams.d_ff
     keys = hparams.num_heads * hparams.key_size
     values = hparams.num_heads * hparams.value_size
     feed_forward = 2 * d * d_ff
     projections = _attention(hparams)
-    # Products of queries with keys, and of weights with values: for each pair.
+    # Queries by keys, and weights by values: per pair of positions.
     pair = keys + values
     encoder = hparams.num_layers * (
         source * (projections + feed_forward) + source * source * pair
@@ -64,7 +68,7 @@ def training_flops(
     queries_and_output = d * (keys + values)
     decoder = hparams.decoder_layers * (
         target * (projections + feed_forward + queries_and_output)
-        + source * queries_and_output  # The encoder's output as keys and values.
+        + source * queries_and_output  # Keys and values of the encoder output.
         + (target * target + target * source) * pair
     )
     logits = target * d * vocab_size
@@ -72,6 +76,6 @@ def training_flops(
 
 
 def _attention(hparams: HParams) -> int:
-    """Counts the weights of one attention's four projections."""
+    """Returns the number of weights in the four projections of an attention layer."""
     heads, d = hparams.num_heads, hparams.d_model
     return 2 * d * heads * (hparams.key_size + hparams.value_size)

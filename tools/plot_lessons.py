@@ -1,12 +1,13 @@
-"""Draws the lessons of the paper, each as PNG and SVG, and prints their numbers.
+"""Draws figures of the paper's design choices and prints the numbers in them.
 
     python tools/plot_lessons.py --output_dir figures
     python tools/plot_lessons.py --only heads --model_dir M \
         --source_file test.en --reference_file test.de --output_dir figures
     python tools/plot_lessons.py --only norm_order --data_dir data --output_dir figures
 
-The first takes seconds; the other two take longer and are drawn only when named. `pip
-install t2t_repro[figures]` brings Matplotlib.
+The first command draws six figures, as PNG and SVG, in seconds. `heads` and
+`norm_order` take longer and must be selected. The figures require Matplotlib (`pip
+install t2t_repro[figures]`).
 """
 
 import importlib
@@ -28,72 +29,78 @@ NAMED = ("heads", "norm_order")
 
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
-        "Draws figures about the Transformer as PNG and SVG and prints their numbers."
+        "Draws figures of the paper's design choices and prints the numbers in them."
     )
     add = parser.add_argument
-    add("--output_dir", required=True, help="where the pictures go")
-    only = f"draw this one (without it: {', '.join(QUICK)})"
+    add("--output_dir", required=True, help="folder for the figures")
+    only = f"figure to draw (default: {', '.join(QUICK)})"
     add("--only", choices=(*QUICK, *NAMED), help=only)
-    add = parser.add_argument_group("heads: one head is silent at a time").add_argument
-    add("--model_dir", help="folder of a trained model")
-    add("--checkpoint", default="best", help="averaged, latest, best, or a folder")
-    add("--source_file", help="sentences, one a line")
-    add("--reference_file", help="their translations")
-    add("--lines", type=cli.at_least(1), default=200, help="how many are translated")
-    add = parser.add_argument_group("norm_order: four short trainings").add_argument
-    add("--data_dir", default="data", help="where the built-in corpus is prepared")
-    add("--steps", type=cli.at_least(20), default=400, help="updates of each run")
-    add("--seed", type=cli.at_least(0), default=1, help="of the runs")
+    add = parser.add_argument_group("heads: silences one head at a time").add_argument
+    add("--model_dir", help="model directory of a trained model")
+    checkpoint = "averaged, latest, best, or the folder of a checkpoint"
+    add("--checkpoint", default="best", help=checkpoint)
+    add("--source_file", help="file with one sentence per line")
+    add("--reference_file", help="file with the reference translations")
+    lines = "number of sentences to translate"
+    add("--lines", type=cli.at_least(1), default=200, help=lines)
+    group = "norm_order: trains four small models"
+    add = parser.add_argument_group(group).add_argument
+    add("--data_dir", default="data", help="folder for the prepared built-in corpus")
+    add("--steps", type=cli.at_least(20), default=400, help="steps of each run")
+    add("--seed", type=cli.at_least(0), default=1, help="random seed of the runs")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, draws and prints."""
+    """Parses the flags, draws the figures and prints their numbers."""
     args = _parser().parse_args(argv)
     folder = Path(args.output_dir)
     pairs = _checked(args)
     style.require_matplotlib()
     cli.start_tensorflow(args.verbose)
 
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in [args.only] if args.only else QUICK:
         with style.styled():
             figure, facts = _drawn(name, args, pairs)
             folder.mkdir(parents=True, exist_ok=True)
             files = style.save(figure, folder, name)
-        found[name] = {"files": [str(path) for path in files], "numbers": facts}
+        result[name] = {"files": [str(path) for path in files], "numbers": facts}
     lines = [
         f"{name}: {' '.join(each['files'])}\n  {json.dumps(each['numbers'])}"
-        for name, each in found.items()
+        for name, each in result.items()
     ]
-    cli.print_result("\n".join(lines), found, args.json)
+    cli.print_result("\n".join(lines), result, args.json)
 
 
 def _checked(args: Any) -> list[tuple[str, str]]:
-    """Returns the pairs to translate; UserError if something is missing or wrong."""
+    """Checks the flags and returns the sentence pairs to translate.
+
+    Raises UserError if a flag is missing or wrong.
+    """
     folder = Path(args.output_dir)
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"--output_dir {folder} is a file; name a folder")
+        raise UserError(f"--output_dir {folder} is a file; give a folder")
     if args.only != "heads":
         return []
     for name in ("model_dir", "source_file", "reference_file"):
         if getattr(args, name) is None:
-            raise UserError(f"--only heads needs --{name}")
+            raise UserError(f"--only heads requires --{name}")
     return list(iterate_pairs(args.source_file, args.reference_file))[: args.lines]
 
 
 def _drawn(name: str, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
-    """Draws a figure."""
+    """Draws a figure; returns it and the numbers in it."""
     module = importlib.import_module(f"figures.{name}")
     if name == "heads":
         return _heads(module, args, pairs)
     arguments = (Path(args.data_dir), args.steps, args.seed, say)
-    drawn: style.Drawn = module.draw(*arguments if name == "norm_order" else ())
-    return drawn
+    result: style.Drawn = module.draw(*arguments if name == "norm_order" else ())
+    return result
 
 
 def _heads(module: Any, args: Any, pairs: list[tuple[str, str]]) -> style.Drawn:
-    """Draws what each head of a trained model is worth."""
+    """Draws the figure of `figures.heads` for a trained model."""
     from t2t_repro.runs.model_dir import ModelDir
     from t2t_repro.translation.loading import search_of
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core

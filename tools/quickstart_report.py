@@ -1,7 +1,7 @@
-"""Translates sentences with an exported model, and writes quickstart's report.
+"""Translates sentences with an exported model and writes the quickstart's report.
 
-It imports nothing of t2t_repro: what it does, any program that has TensorFlow and
-tensorflow_text can do with the exported folder.
+The script does not import t2t_repro: any program with TensorFlow and tensorflow_text
+can use an export in this way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# The sentences that README and the first page of the docs show, and six longer ones,
-# each with its only right translation.
+# The sentences in the README and on the first page of the documentation, and six longer
+# ones, each with its only correct translation.
 PAIRS = {
     "half past four": "halb fünf",
     "seventeen euros": "siebzehn Euro",
@@ -36,13 +36,13 @@ PAIRS = {
         "am achtzehnten Juni endete das Spiel"
     ),
 }
-# Short inputs that a visitor may type, one per line: English, then every German that is
-# right, separated by tabs. The list measures; training never sees it.
+# Short inputs that a visitor may type. Each line has the English input and all correct
+# translations, separated by tabs. The training data does not depend on this list.
 VISITOR_INPUTS = Path(__file__).with_name("visitor_inputs.tsv")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Translates, prints the report and writes it as JSON."""
+    """Translates the sentences, prints the report and writes it as JSON."""
     args = _parser().parse_args(argv)
     result = json.loads(args.result.read_text(encoding="utf-8"))
     accepted = visitor_inputs()
@@ -67,51 +67,57 @@ def main(argv: Sequence[str] | None = None) -> None:
     for source, translation in report["translations"].items():
         print(f"  {source}\n    -> {translation}")
         if source in report["wrong"]:
-            print(f"    wrong: it should be {PAIRS[source]}")
+            print(f"    wrong, expected: {PAIRS[source]}")
     print(
         f"\nShort inputs that a visitor may type: {report['visitor_inputs_right']} of "
-        f"{len(accepted)} right"
+        f"{len(accepted)} correct"
     )
     for source, translation in wrong_inputs.items():
         print(f"  wrong: {source} -> {translation}")
     print(
         f"BLEU on the test split: {report['test_bleu']:.2f} "
         f"({report['sentences']:,} sentences; {report['signature']})\n"
-        f"This run took {report['seconds']:.0f} s (training: "
-        f"{report['train_seconds']} s, when it was done). Report: {args.report}"
+        f"This run took {report['seconds']:.0f} s; training took "
+        f"{report['train_seconds']} s. Report: {args.report}"
     )
 
 
 def visitor_inputs() -> dict[str, list[str]]:
-    """Returns the right translations of each of the visitor's inputs."""
+    """Returns the correct translations of each input of `VISITOR_INPUTS`."""
     lines = VISITOR_INPUTS.read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines]
     return {source: accepted for source, *accepted in rows}
 
 
 def newest_version(export_dir: Path) -> Path:
-    """Returns the newest SavedModel of an export; FileNotFoundError if none."""
+    """Returns the newest SavedModel of an export.
+
+    Raises FileNotFoundError without a version.
+    """
     versions = [path for path in export_dir.iterdir() if path.name.isdecimal()]
     if not versions:
-        raise FileNotFoundError(f"{export_dir} holds no exported version")
+        raise FileNotFoundError(f"{export_dir} has no exported version")
     return max(versions, key=lambda path: int(path.name))
 
 
 def translate(model: Path, sentences: Sequence[str]) -> tuple[list[str], float]:
-    """Translates with a SavedModel; returns translations and seconds, with loading."""
+    """Translates with a SavedModel.
+
+    Returns the translations and the time in seconds, including loading.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     start = time.monotonic()
     import tensorflow as tf
-    import tensorflow_text  # noqa: F401  Registers the tokenizer's operations.
+    import tensorflow_text  # noqa: F401  Registers the tokenizer's ops.
 
     loaded: Any = tf.saved_model.load(str(model))
-    found = loaded.signatures["serving_default"](text=tf.constant(list(sentences)))
-    translations = [text.decode("utf-8") for text in found["translations"].numpy()]
+    outputs = loaded.signatures["serving_default"](text=tf.constant(list(sentences)))
+    translations = [text.decode("utf-8") for text in outputs["translations"].numpy()]
     return translations, time.monotonic() - start
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file that is either the old one or the whole new one."""
+    """Writes a file to a temporary name and renames it."""
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)
@@ -121,13 +127,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     for flag, kind, text in (
         ("--export_dir", Path, "folder of exported versions"),
-        ("--result", Path, "what train --json printed"),
-        ("--train_seconds", int, "seconds the training took"),
-        ("--seconds", float, "seconds of this run so far"),
-        ("--report", Path, "the JSON file to write"),
+        ("--result", Path, "output of train --json"),
+        ("--train_seconds", int, "training time in seconds"),
+        ("--seconds", float, "time of this run so far in seconds"),
+        ("--report", Path, "JSON file to write"),
     ):
         parser.add_argument(flag, type=kind, required=True, help=text)
-    reused = "a part that an earlier run had made; may be repeated"
+    reused = "result reused from an earlier run; may be repeated"
     parser.add_argument("--reused", action="append", default=[], help=reused)
     return parser
 

@@ -1,15 +1,14 @@
-"""Makes new trees of a treebank's own: constituents of one label take turns.
+"""Augments a treebank by exchanging constituents with equal labels.
 
     python tools/recombine_trees.py --data_dir FOLDER --trees 60000
 
-reads the training trees of a parsing problem and writes FOLDER/semi.trees, so that
-`--problem parse_wsj_semi` learns from both. A few thousand trees are soon known by
-heart, before a model has learned which word it is at; recombined ones never repeat.
+Reads the training trees of a parsing problem and writes new trees to FOLDER/semi.trees,
+for training with `--problem parse_wsj_semi`. A model memorizes a few thousand trees
+before it has learned to align words and tags; recombined trees rarely repeat.
 
-Each tree is one of the treebank's, drawn at random, in which every constituent below
-the top is replaced, with some probability, by another of the same label under the same
-label, drawn from all of the treebank as often as it stands there. What is longer than
-`--most_words` is drawn again.
+Each new tree is a random tree of the treebank, in which constituents below the top are
+replaced, with a given probability, by random constituents of the treebank that have the
+same label and the same parent label. Trees longer than `--most_words` are drawn again.
 
 Source: Shi, Livescu and Gimpel 2021, "Substructure Substitution: Structured Data
 Augmentation for NLP" (arXiv:2101.00411).
@@ -31,13 +30,17 @@ from t2t_repro.problems.trees import Kind, Mark, read_tags, spell
 from t2t_repro.system.atomic_file import new_text_file
 
 Piece = tuple[Mark, str]
-"""A mark, and the word of one that stands for a word."""
+"""A mark and its word; "" for marks other than words."""
 
 _TRIES = 100
 
 
 class Treebank:
-    """Trees, given as words and tags, and their constituents by parent and label."""
+    """Trees and their constituents by parent label and label.
+
+    Args:
+        pairs: Words and tags of each tree.
+    """
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._trees: list[list[Piece]] = []
@@ -52,9 +55,16 @@ class Treebank:
     def recombined(
         self, generator: random.Random, probability: float, most_words: int
     ) -> str:
-        """Draws a tree, in brackets; replaces each constituent with some probability.
+        """Draws a tree and replaces its constituents at random.
 
-        It has at most `most_words`, where that can be had in a hundred tries.
+        Args:
+            generator: Random generator.
+            probability: Probability of replacing a constituent.
+            most_words: Maximum number of words; the tree may be longer if 100 draws
+                give no shorter one.
+
+        Returns:
+            Tree in bracket notation.
         """
         for _ in range(_TRIES):
             tree = self._replaced(generator.choice(self._trees), generator, probability)
@@ -66,33 +76,34 @@ class Treebank:
     def _replaced(
         self, tree: Sequence[Piece], generator: random.Random, probability: float
     ) -> list[Piece]:
-        """Replaces constituents, the outer ones first; what is put in stays."""
+        """Replaces constituents from the outermost inwards, but not in replacements."""
         ends = {begin: (end, parent) for begin, end, parent in _constituents(tree)}
-        made: list[Piece] = []
-        place = 0
-        while place < len(tree):
-            end, parent = ends.get(place, (0, ""))
+        result: list[Piece] = []
+        position = 0
+        while position < len(tree):
+            end, parent = ends.get(position, (0, ""))
             if parent and generator.random() < probability:
-                label = tree[place][0].label
-                made += generator.choice(self._constituents[parent, label])
-                place = end
+                label = tree[position][0].label
+                result += generator.choice(self._constituents[parent, label])
+                position = end
             else:
-                made.append(tree[place])
-                place += 1
-        return made
+                result.append(tree[position])
+                position += 1
+        return result
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and writes the trees."""
-    parser = cli.ArgumentParser("Makes new trees of the training trees of a treebank.")
+    parser = cli.ArgumentParser(
+        "Augments the training trees of a treebank by exchanging constituents."
+    )
     add, count = parser.add_argument, cli.at_least(1)
-    add("--data_dir", required=True, help="folder of the trees")
-    add("--trees", type=count, default=60_000, help="how many to make")
-    probability = "to replace a constituent"
+    add("--data_dir", required=True, help="folder of the treebank")
+    add("--trees", type=count, default=60_000, help="number of trees to write")
+    probability = "probability of replacing a constituent"
     add("--probability", type=cli.share, default=0.2, help=probability)
-    add("--most_words", type=count, default=60, help="of a tree")
-    seed = "another makes other trees"
-    add("--seed", type=cli.at_least(0), default=1, help=seed)
+    add("--most_words", type=count, default=60, help="maximum words per tree")
+    add("--seed", type=cli.at_least(0), default=1, help="random seed")
     args = parser.parse_args(argv)
     treebank = Treebank(problems.create(WSJ_ONLY, args.data_dir).pairs("train"))
     path = Path(args.data_dir) / "semi.trees"
@@ -102,30 +113,30 @@ def main(argv: Sequence[str] | None = None) -> None:
             tree = treebank.recombined(generator, args.probability, args.most_words)
             file.write(f"{tree}\n")
     cli.print_result(
-        f"{path} holds {args.trees:,} trees",
+        f"wrote {args.trees:,} trees to {path}",
         {"file": str(path), "trees": args.trees},
         args.json,
     )
 
 
 def _pieces(marks: Sequence[Mark], words: Sequence[str]) -> list[Piece]:
-    """Joins marks with their words."""
+    """Pairs marks with their words."""
     remaining = iter(words)
     return [(m, next(remaining) if m.kind is Kind.WORD else "") for m in marks]
 
 
 def _constituents(tree: Sequence[Piece]) -> list[tuple[int, int, str]]:
-    """Finds the constituents inside of others: first piece, end, label around it."""
-    found = []
+    """Returns (begin, end, parent label) of all constituents below the top."""
+    constituents = []
     open_: list[tuple[int, str]] = []
-    for place, (mark, _) in enumerate(tree):
+    for position, (mark, _) in enumerate(tree):
         if mark.kind is Kind.BEGIN:
-            open_.append((place, mark.label))
+            open_.append((position, mark.label))
         elif mark.kind is Kind.END:
             begin, _ = open_.pop()
             if open_:
-                found.append((begin, place + 1, open_[-1][1]))
-    return found
+                constituents.append((begin, position + 1, open_[-1][1]))
+    return constituents
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The paper's table 2: what each model costs, and what it reached where it was trained.
+"""Reproduces the paper's table 2: training cost and BLEU of each model.
 
     python tools/reproduce_table2.py [--tokens_per_second 25000] [--models DIR] [--json]
 
-For base and big, English-German and English-French: the command, the operations of the
-whole training by the paper's estimate (hours x GPUs x what one sustains) and by
-counting products, the target tokens, the time at a throughput measured with base (the
-others are taken to do as many operations a second), and both BLEU figures of results in
-`--models`.
+The table has base and big for English-German and English-French: the command, the
+number of target tokens, the training operations (by the paper's estimate of hours x
+GPUs x sustained FLOP/s, and counted in matmuls), the training time, and the BLEU scores
+of models in `--models`. The training time assumes the FLOP/s that base reaches at
+`--tokens_per_second`.
 """
 
 import json
@@ -23,19 +23,20 @@ from t2t_repro.system.errors import UserError
 
 GPUS = 8
 SUSTAINED = 9.5e12
-"""Single-precision operations a second of a P100 (the paper's footnote 5)."""
+"""Sustained single-precision FLOP/s of a P100 (the paper's footnote 5)."""
 
-# Section 5.1 of the paper: a batch holds about 25,000 tokens of either side, of which
-# the mean sentence of WMT14 has so many subwords (25.8 words of English, Luong et al.
-# 2015, at about 1.2 subwords a word). Only attention's products depend on it.
 MEAN_LENGTH = 30
+"""Mean subwords per sentence in WMT14: 25.8 English words (Luong et al. 2015) at about
+1.2 subwords per word. Only the matmuls of attention depend on it."""
 
 
 class Paper(NamedTuple):
-    """What the paper reports (table 2, sections 5.2 and 6.1); None where it does not.
+    """Figures of the paper (table 2, sections 5.2 and 6.1).
 
-    BLEU is tokenised, compounds split for English-German; flops and hours (on eight
-    P100) are of the whole training.
+    Attributes:
+        bleu: Tokenized BLEU, with split compounds for English-German.
+        flops: Operations of the whole training run.
+        hours: Training time on eight P100 GPUs; None if the paper does not give it.
     """
 
     bleu: float
@@ -43,7 +44,7 @@ class Paper(NamedTuple):
     hours: float | None = None
 
 
-# The table gives one cost for both languages.
+# The paper's table gives one cost for both language pairs.
 PAPER = {
     "base": Paper(27.3, 3.3e18, 12),
     "big": Paper(28.4, 2.3e19, 84),
@@ -60,17 +61,18 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def row_of(name: str, args: Namespace) -> dict[str, Any]:
-    """Computes a row of `PAPER` by name; None for hours and BLEU that are unknown."""
-    chosen, paper = hparams.load(name), PAPER[name]
-    target_tokens = chosen.train_steps * chosen.tokens_per_batch
+    """Computes a row of the table; unknown hours and BLEU scores are None."""
+    values, paper = hparams.load(name), PAPER[name]
+    # A batch has about 25,000 tokens per side (section 5.1 of the paper).
+    target_tokens = values.train_steps * values.tokens_per_batch
     flops = target_tokens * flops_per_token(name)
     speed = args.tokens_per_second
     result = _result(Path(args.models), name) if args.models else {}
     return {
         "set": name,
         "command": f"python -m t2t_repro.train --hparams {name}",
-        "parameters": parameters(chosen, chosen.vocab_size),
-        "steps": chosen.train_steps,
+        "parameters": parameters(values, values.vocab_size),
+        "steps": values.train_steps,
         "target_tokens": target_tokens,
         "counted_flops": flops,
         "paper_flops": paper.flops,
@@ -86,18 +88,18 @@ def row_of(name: str, args: Namespace) -> dict[str, Any]:
 
 
 def flops_per_token(name: str) -> float:
-    """Counts the operations that a target token, and a source token, cost a set."""
-    chosen = hparams.load(name)
-    pair = training_flops(chosen, chosen.vocab_size, MEAN_LENGTH, MEAN_LENGTH)
+    """Returns the training operations per pair of a source and a target token."""
+    values = hparams.load(name)
+    pair = training_flops(values, values.vocab_size, MEAN_LENGTH, MEAN_LENGTH)
     return pair / MEAN_LENGTH
 
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """Writes rows as a table for people."""
+    """Formats rows as a Markdown table."""
     lines = [
-        "| set | command | parameters | steps | target tokens | operations, counted "
-        "| hours x GPUs x 9.5e12 | paper | hours | paper's BLEU | sacreBLEU here "
-        "| paper's definition here |",
+        "| set | command | parameters | steps | target tokens | counted operations "
+        "| paper's hours x GPUs x 9.5e12 | paper's operations | hours | paper's BLEU "
+        "| our sacreBLEU | our BLEU by the paper's definition |",
         "|---" * 12 + "|",
     ]
     for row in rows:
@@ -114,8 +116,8 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 def _paper_bleu(row: dict[str, Any]) -> str:
     original = row["paper_bleu_original_quotes"]
-    found = _or_dash(row["paper_bleu"], ".2f")
-    return found if original is None else f"{found} (original quotes: {original:.2f})"
+    text = _or_dash(row["paper_bleu"], ".2f")
+    return text if original is None else f"{text} (original quotes: {original:.2f})"
 
 
 def _or_dash(value: float | None, spelling: str) -> str:
@@ -123,33 +125,34 @@ def _or_dash(value: float | None, spelling: str) -> str:
 
 
 def _result(models: Path, name: str) -> dict[str, Any]:
-    """Reads the result of a set's training, {} if none is there; UserError: damaged."""
+    """Reads the result of a set's training run; {} without a result.
+
+    Raises UserError if the file is damaged.
+    """
     problem = hparams.load(name).problem
     path = models / f"{name}.{problem}" / "result.json"
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(result, dict):
             raise ValueError
     except ValueError:
-        raise UserError(f"{path} is damaged; train again or remove it") from None
-    return found
+        raise UserError(f"{path} is damaged; remove it or train again") from None
+    return result
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
-        "The paper's table 2: what each model costs, and what it reached."
+        "Reproduces the paper's table 2: training cost and BLEU of each model."
     )
     parser.add_argument(
         "--tokens_per_second",
         type=cli.between(0, 1e9),
-        help="target tokens a second of base on your machine, as training prints "
-        "them: gives the hours",
+        help="training speed of base on your machine in target tokens/s, to compute "
+        "the hours",
     )
-    parser.add_argument(
-        "--models", help="folder of the model directories, as train makes them"
-    )
+    parser.add_argument("--models", help="folder with the model directories of train")
     args: Namespace = parser.parse_args(argv)
     return args
 

@@ -2,11 +2,11 @@
 
     python tools/right_branching.py --data_dir FOLDER [--split test]
 
-A parser has to do better than this. Every sentence is an `S` in which each word but the
-last begins a constituent that reaches to the end, final punctuation left out. Its label
-is the one that constituents of at least two words beginning with the same part of
-speech have most often in the training trees, or `NP`. The parts of speech are the
-treebank's own, so tagging is 100 by construction.
+A useful parser has a higher score. Each sentence is an `S`, in which each word except
+the last begins a constituent that ends before the final punctuation. Its label is the
+most frequent label of constituents of at least two words that begin with the same part
+of speech in the training trees, or `NP` for other parts of speech. The parts of speech
+are those of the treebank, so the tagging score is always 100.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ _UNKNOWN = "NP"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, learns the labels and prints the score of a split."""
+    """Parses the flags, counts labels and prints the score of a split."""
     parser = cli.ArgumentParser("Scores the right-branching baseline.")
-    parser.add_argument("--data_dir", required=True, help="folder of the trees")
-    parser.add_argument("--problem", default="parse_wsj", help="a parsing problem")
-    parser.add_argument("--split", default="test", choices=SPLITS, help="to be scored")
-    parser.add_argument("--output_file", help="write the baseline's trees here, too")
+    parser.add_argument("--data_dir", required=True, help="folder of the treebank")
+    parser.add_argument("--problem", default="parse_wsj", help="parsing problem")
+    parser.add_argument(
+        "--split", default="test", choices=SPLITS, help="split to score"
+    )
+    parser.add_argument("--output_file", help="output file for the baseline's trees")
     args = parser.parse_args(argv)
     if args.problem not in PARSING:
         raise UserError(
-            f"--problem {args.problem} is no parsing problem; choose one of "
+            f"--problem {args.problem} is not a parsing problem; choose one of "
             f"{', '.join(PARSING)}"
         )
     problem = problems.create(args.problem, args.data_dir)
@@ -56,37 +58,39 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def most_frequent_labels(trees: Iterable[str]) -> dict[str, str]:
-    """Learns from trees' tags the most frequent label by the first part of speech.
+    """Returns the most frequent label of constituents by their first part of speech.
 
-    Constituents of at least two words count; of equally frequent labels the first in
-    the alphabet is taken.
+    Counts constituents of at least two words. Ties are broken alphabetically.
+
+    Args:
+        trees: Tags of each tree.
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for tags in trees:
         speech: list[str] = []
-        begun: list[int] = []
+        starts: list[int] = []
         for kind, label in read_tags(tags.split()):
             if kind is Kind.WORD:
                 speech.append(label)
             elif kind is Kind.BEGIN:
-                begun.append(len(speech))
-            elif len(speech) - (first := begun.pop()) >= 2:
+                starts.append(len(speech))
+            elif len(speech) - (first := starts.pop()) >= 2:
                 counts[speech[first]][label] += 1
     return {
-        tag: min(found, key=lambda label: (-found[label], label))
-        for tag, found in sorted(counts.items())
+        tag: min(labels, key=lambda label: (-labels[label], label))
+        for tag, labels in sorted(counts.items())
     }
 
 
 def right_branching(speech: Sequence[str], labels: dict[str, str]) -> list[Mark]:
-    """Returns the baseline's tree, given each word's part of speech."""
+    """Returns the baseline's tree for the parts of speech of a sentence."""
     end = len(speech)
     while end > 1 and speech[end - 1] in COLLINS.deleted:
         end -= 1
     marks = [Mark(Kind.BEGIN, "S")]
     open_ = []
-    for place, tag in enumerate(speech[:end]):
-        if 0 < place < end - 1:
+    for position, tag in enumerate(speech[:end]):
+        if 0 < position < end - 1:
             open_.append(labels.get(tag, _UNKNOWN))
             marks.append(Mark(Kind.BEGIN, open_[-1]))
         marks.append(Mark(Kind.WORD, tag))

@@ -1,16 +1,17 @@
-"""Puts faults into a copy of the code, one at a time, and runs the tests against each.
+"""Applies faults to a copy of the code, one at a time, and runs the tests on each.
 
     python tools/run_code_faults.py --output before.tsv [--only NAME,...]
 
-Run it before and after the tests are changed: no fault that was caught before may
-escape after. The faults are in tools/code_faults/faults.yaml. The tracked files are
-copied as they are in the working tree, which stays untouched. The quick tests of a
-fault run before the medium ones, up to the first failure; slow tests never run.
+Run it before and after a change of the tests: no fault that was caught before the
+change may escape after it. The list of faults is tools/code_faults/faults.yaml. The
+command copies the tracked files of the working tree and does not modify the tree.
+For each fault, it runs the quick tests, then the medium tests, up to the first failure.
 
-A fault is "caught" if a test fails with it and passes without it, and has "escaped" if
-all tests pass. "error" means that the tests cannot judge, for example because a file
-cannot be imported. --output is written after every fault; a second run with the same
-file skips its caught and escaped faults. Exit status 1: not every fault was caught.
+A fault is "caught" if a test fails with it and passes without it, and "escaped" if all
+tests pass. "error" means that the tests failed to run, for example because a file
+cannot be imported. --output is written after each fault; a second run with the same
+file skips its caught and escaped faults. The exit status is 1 unless all faults were
+caught.
 """
 
 import sys
@@ -32,53 +33,56 @@ _COLUMNS = ["room", "fault", "outcome", "seconds", "failed test"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the faults that have no outcome yet, and prints progress and a summary."""
-    parser = cli.ArgumentParser("Runs the tests against faults in the code.", False)
+    """Runs the tests on faults without an outcome; prints progress and a summary."""
+    parser = cli.ArgumentParser("Runs the tests on code with faults.", False)
     add = parser.add_argument
-    add("--output", required=True, help="table of outcomes (TSV); resumed if present")
+    output = "table of outcomes (TSV); an existing table is resumed"
+    add("--output", required=True, help=output)
     add("--only", help="names of faults, separated by commas (default: all)")
-    add("--timeout", type=cli.at_least(1), default=1800, help="seconds for each fault")
+    timeout = "time limit per fault in seconds"
+    add("--timeout", type=cli.at_least(1), default=1800, help=timeout)
     add("--faults", default=str(FAULTS_FILE), help="list of faults (YAML)")
     add("--tree", default=str(ROOT), help="git checkout to copy")
     args = parser.parse_args(argv)
     path, tree = Path(args.output), Path(args.tree).resolve()
     listed, outcomes = read_faults(Path(args.faults)), read_outcomes(path)
     check_faults(listed, tree)
-    faults = _chosen(listed, args.only)
+    faults = _selected(listed, args.only)
     waiting = [fault for fault in faults if fault.name not in outcomes]
     if present := len(faults) - len(waiting):
         print(f"{present} of {len(faults)} faults have an outcome in {path}")
     with tempfile.TemporaryDirectory() as copy:
         runner, began = Runner(tree, Path(copy), args.timeout), time.monotonic()
         try:
-            for done, fault in enumerate(waiting, 1):
+            for number, fault in enumerate(waiting, 1):
                 outcome = outcomes[fault.name] = runner.run(fault)
                 write_outcomes(path, listed, outcomes)
-                mean = (time.monotonic() - began) / done
+                mean = (time.monotonic() - began) / number
                 line = f"{fault.name}: {outcome.kind} {outcome.test}".rstrip()
-                left = f"{mean * (len(waiting) - done) / 60:.0f} min left"
+                progress = f"{number}/{len(waiting)}"
+                remaining = f"{mean * (len(waiting) - number) / 60:.0f} min left"
                 print(
-                    f"[{done}/{len(waiting)}] {line} ({outcome.seconds:.0f} s; {left})",
+                    f"[{progress}] {line} ({outcome.seconds:.0f} s; {remaining})",
                     flush=True,
                 )
-        finally:  # Also after Ctrl-C.
+        finally:  # Prints the summary also after Ctrl-C.
             print(summary(faults, outcomes))
     if any(outcomes[fault.name].kind != CAUGHT for fault in faults):
         sys.exit(EXIT_NOT_CAUGHT)
 
 
-def _chosen(faults: Sequence[Fault], names: str | None) -> list[Fault]:
-    """Returns the faults that --only names; raises UserError for an unknown name."""
+def _selected(faults: Sequence[Fault], names: str | None) -> list[Fault]:
+    """Returns the faults selected by --only; raises UserError for an unknown name."""
     if names is None:
         return list(faults)
-    wanted = set(names.split(","))
-    if unknown := wanted - {fault.name for fault in faults}:
-        raise UserError(f"--only: there is no fault {min(unknown)} in the list")
-    return [fault for fault in faults if fault.name in wanted]
+    selection = set(names.split(","))
+    if unknown := selection - {fault.name for fault in faults}:
+        raise UserError(f"--only: unknown fault {min(unknown)}")
+    return [fault for fault in faults if fault.name in selection]
 
 
 def summary(faults: Sequence[Fault], outcomes: Mapping[str, Outcome]) -> str:
-    """Counts the caught faults of each room and names every other fault."""
+    """Returns the number of caught faults per room and a line per other fault."""
     rows = [(fault, outcomes.get(fault.name, Outcome("not run"))) for fault in faults]
     lines = []
     for room in dict.fromkeys(fault.room for fault in faults):
@@ -91,18 +95,20 @@ def summary(faults: Sequence[Fault], outcomes: Mapping[str, Outcome]) -> str:
 
 
 def read_outcomes(path: Path) -> dict[str, Outcome]:
-    """Returns the caught and escaped faults of an earlier run, by name."""
+    """Returns the outcomes of caught and escaped faults of an earlier run, by name."""
     rows = [line.split("\t") for line in read_lines(path)] if path.exists() else []
     if rows and (rows[0] != _COLUMNS or {*map(len, rows)} != {len(_COLUMNS)}):
-        raise UserError(f"--output {path} holds something else; name another file")
-    found = {row[1]: Outcome(row[2], row[4], float(row[3])) for row in rows[1:]}
-    return {k: v for k, v in found.items() if v.kind in (CAUGHT, ESCAPED)}
+        raise UserError(
+            f"--output {path} is not a table of outcomes; give another file"
+        )
+    outcomes = {row[1]: Outcome(row[2], row[4], float(row[3])) for row in rows[1:]}
+    return {k: v for k, v in outcomes.items() if v.kind in (CAUGHT, ESCAPED)}
 
 
 def write_outcomes(
     path: Path, faults: Sequence[Fault], outcomes: Mapping[str, Outcome]
 ) -> None:
-    """Writes a table with a row for each fault that has an outcome."""
+    """Writes a table with one row per fault with an outcome."""
     rows = [_COLUMNS]
     for fault in faults:
         if fault.name in outcomes:

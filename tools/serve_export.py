@@ -1,6 +1,8 @@
-"""Serves an export on loopback, for tests: NOT TensorFlow Serving, see serving_harness.
+"""Serves an export on localhost with a simulation of TensorFlow Serving, for tests.
 
-python tools/serve_export.py --export_dir exported --model_name mymodel
+    python tools/serve_export.py --export_dir exported --model_name mymodel
+
+`serving_harness` describes the differences from TensorFlow Serving.
 """
 
 import signal
@@ -14,29 +16,34 @@ from t2t_repro.command_line import cli
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(
         "Serves the newest version of an export on 127.0.0.1 until it is interrupted. "
-        "A test tool that answers as TensorFlow Serving does; it is not TensorFlow "
-        "Serving, and too slow and too simple to be used as one.",
+        "This test server simulates TensorFlow Serving; it is too slow and too simple "
+        "to replace it.",
         json_flag=False,
     )
     parser.add_argument("--export_dir", required=True, help="folder of the versions")
-    parser.add_argument("--model_name", required=True, help="name it is served under")
     parser.add_argument(
-        "--port", type=cli.at_least(0, 65_535), default=8500, help="of gRPC; 0: any"
+        "--model_name", required=True, help="name of the model in requests"
+    )
+    parser.add_argument(
+        "--port",
+        type=cli.at_least(0, 65_535),
+        default=8500,
+        help="gRPC port, or 0 for a free port",
     )
     parser.add_argument(
         "--rest_port",
         type=cli.at_least(0, 65_535),
         default=8501,
-        help="of REST; 0: any",
+        help="REST port, or 0 for a free port",
     )
     parser.add_argument(
-        "--no_batching", action="store_true", help="run every request alone"
+        "--no_batching", action="store_true", help="run each request separately"
     )
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags and serves."""
+    """Parses the flags and serves the export."""
     args = _parser().parse_args(argv)
     cli.start_tensorflow(args.verbose)
     from serving_harness.batching import BatchingParameters

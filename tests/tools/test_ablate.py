@@ -1,4 +1,4 @@
-"""The ablations: what a row changes, at any size, and the table."""
+"""Tests of the ablations: rows at several sizes, and the table."""
 
 import json
 
@@ -12,14 +12,14 @@ from t2t_repro.system.errors import UserError
 from tests import run_command, tiny
 
 BASE = hparams.load("base")
-# Half as wide as the paper's, half as deep, an eighth of the steps.
+# Half of the paper's width and depth, and an eighth of its steps.
 HALF = BASE.replace(d_model=256, d_ff=1024, num_layers=3, train_steps=12_500)
 
 
-def test_at_the_papers_size_a_row_is_its_set():
+def test_a_row_equals_its_set_at_the_papers_size():
     for row in rows.ROWS:
-        wanted = hparams.load(row).replace(average_last=5)
-        assert BASE.replace(**rows.changes(row, BASE)) == wanted
+        expected = hparams.load(row).replace(average_last=5)
+        assert BASE.replace(**rows.changes(row, BASE)) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_at_the_papers_size_a_row_is_its_set():
         ),
     ],
 )
-def test_at_another_size_sizes_keep_their_proportion(row, expected):
+def test_sizes_keep_their_ratio_to_base(row, expected):
     assert rows.changes(row, HALF) == expected
 
 
-def test_a_size_that_cannot_be_divided_is_told():
+def test_rejects_a_fractional_size():
     with pytest.raises(UserError, match="row table3_c_n2: num_layers would be 0"):
         rows.changes("table3_c_n2", BASE.replace(num_layers=2))
 
@@ -58,12 +58,12 @@ def test_a_size_that_cannot_be_divided_is_told():
     [
         row
         for row, paper in rows.ROWS.items()
-        # Other widths change the tables, of whose size the paper does not tell.
+        # Other widths change the embeddings, whose size the paper does not give.
         if paper.parameters and row.startswith(("table3_b", "table3_c_n", "table3_c_f"))
     ],
 )
-def test_the_difference_from_base_is_the_papers(row):
-    """In millions; the paper rounds both figures."""
+def test_parameters_differ_from_base_as_in_the_paper(row):
+    """The paper rounds both figures to millions."""
     ours = parameters(hparams.load(row), 37_000) - parameters(BASE, 37_000)
     papers = rows.ROWS[row].parameters - rows.ROWS["base"].parameters
     assert ours / 1e6 == pytest.approx(papers, abs=1.0)
@@ -77,7 +77,7 @@ def result(row, seed, bleu, perplexity):
     }
 
 
-def test_a_row_of_the_table_has_means_and_every_seed():
+def test_table_rows_have_means_and_values_by_seed():
     base = summary("base", [result("base", 1, 20.0, 8.0), result("base", 2, 21.0, 9.0)])
     other = summary("table3_c_n2", [result("table3_c_n2", 1, 18.0, 10.0)])
     *_, first, second = as_markdown([base, other]).splitlines()
@@ -90,9 +90,9 @@ def test_a_row_of_the_table_has_means_and_every_seed():
     )
 
 
-def test_parameters_are_counted_without_training():
-    done = run_command.run("tools/ablate.py", "--count", "--json")
-    counted = {e["row"]: e["parameters"] for e in json.loads(done.out)["rows"]}
+def test_counts_parameters_without_training():
+    result = run_command.run("tools/ablate.py", "--count", "--json")
+    counted = {e["row"]: e["parameters"] for e in json.loads(result.out)["rows"]}
     assert set(counted) == set(rows.ROWS)
     assert counted["base"] == 63_062_016
     assert counted["big"] == 214_204_416
@@ -101,41 +101,41 @@ def test_parameters_are_counted_without_training():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--rows", "base,a_h1"), "--rows: must be of all, base, table3"),
+        (("--rows", "base,a_h1"), "--rows: must be one of all, base, table3"),
         (
             ("--seeds", "1,b", "--work_dir", "w"),
             "--seeds: must be a whole number of at least 0, not 'b'",
         ),
-        ((), "--work_dir is missing"),
+        ((), "--work_dir is required"),
     ],
 )
-def test_flags_that_make_no_sense_are_refused(flags, words, tmp_path, monkeypatch):
+def test_rejects_invalid_flags(flags, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = run_command.run("tools/ablate.py", *flags)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+    result = run_command.run("tools/ablate.py", *flags)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.medium
-def test_rows_are_trained_scored_and_not_trained_again(tmp_path):
+def test_trains_and_scores_rows_once(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     base = tiny.write_hparams(tmp_path)
     flags = ("--hparams", f"{base},num_heads=4,dropout=0.1", "--seeds", "3", "--json")
     flags += ("--rows", "base,table3_a_h4,table3_d_dropout0")
     flags += ("--data_dir", str(tmp_path / "data"), "--work_dir", str(tmp_path / "w"))
-    done = run_command.run("tools/ablate.py", *flags, "--jobs", "2")
-    assert done.status == 0, done.err
-    found = {row["row"]: row for row in json.loads(done.out)["rows"]}
-    assert list(found) == ["base", "table3_a_h4", "table3_d_dropout0"]
-    assert found["table3_a_h4"]["hparams"]["num_heads"] == 2
-    assert found["table3_d_dropout0"]["hparams"]["dropout"] == 0
-    for row in found.values():
+    first = run_command.run("tools/ablate.py", *flags, "--jobs", "2")
+    assert first.status == 0, first.err
+    table = {row["row"]: row for row in json.loads(first.out)["rows"]}
+    assert list(table) == ["base", "table3_a_h4", "table3_d_dropout0"]
+    assert table["table3_a_h4"]["hparams"]["num_heads"] == 2
+    assert table["table3_d_dropout0"]["hparams"]["dropout"] == 0
+    for row in table.values():
         assert row["seeds"] == [3]
-        # Subwords are few, so the worst is to know nothing.
+        # A uniform distribution has a perplexity of VOCAB_SIZE.
         assert 1 < row["perplexity"] < 2 * tiny.VOCAB_SIZE
         assert row["sentences"] == tiny.SIZES["val"]
     assert (tmp_path / "w/table3.md").read_text().count("\n| ") >= 3
     again = run_command.run("tools/ablate.py", *flags)
     assert again.err.count("reusing ") == 3
-    assert json.loads(again.out)["rows"] == json.loads(done.out)["rows"]
+    assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]

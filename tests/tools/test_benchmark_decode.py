@@ -1,4 +1,4 @@
-"""The benchmark of the search and CTranslate2, on a small model."""
+"""Tests of the beam search benchmark with a small model."""
 
 import json
 from statistics import median
@@ -15,21 +15,21 @@ SMALL += " --batch_size=3 --batches=3 --sentences=6 --rounds=1"
 
 
 @pytest.mark.medium
-def test_all_programs_are_timed_on_the_same_work():
+def test_times_all_programs_on_the_same_work():
     pytest.importorskip("ctranslate2")
-    done = run_command.run_alone(TOOL, *SMALL.split(), "--json")
-    assert done.status == 0, done.err
-    tables = json.loads(done.out)["tables"]
-    sixteen_bits = {"t2t_repro bfloat16", "products bfloat16"}
+    result = run_command.run_alone(TOOL, *SMALL.split(), "--json")
+    assert result.status == 0, result.err
+    tables = json.loads(result.out)["tables"]
+    bfloat16 = {"t2t_repro bfloat16", "matmuls only bfloat16"}
     programs = {
-        *("t2t_repro float32", "t2t_repro float32, XLA", "products float32"),
+        *("t2t_repro float32", "t2t_repro float32, XLA", "matmuls only float32"),
         *("t2t_repro float32, 1 decoder layer", "CTranslate2 float32"),
-        *(() if precision.unsupported_reason("bfloat16") else sixteen_bits),
+        *(() if precision.unsupported_reason("bfloat16") else bfloat16),
         *([] if int8_matmul.unsupported_reason() else ["t2t_repro int8"]),
         "CTranslate2 int8",
     }
-    # Sentences of nine subwords each.
-    works = {"3 batches of 3": 81, "a batch of 3 alone": 54, "a sentence alone": 54}
+    # Each translation has nine tokens.
+    works = {"3 batches of 3": 81, "batch of 3": 54, "one sentence": 54}
     assert [title for title in tables if "ratios" not in title] == list(works)
     for title, tokens in works.items():
         table = tables[title]
@@ -37,7 +37,7 @@ def test_all_programs_are_timed_on_the_same_work():
         for row in table.values():
             seconds = row["ms"][0] / 1000
             assert row["target tokens/s"][0] * seconds == pytest.approx(tokens)
-            assert row["MiB at most"] > 100
+            assert row["peak memory (MiB)"] > 100
             assert row["first step (s)"] > 0
         ratio = tables[f"{title}: ratios"]["t2t_repro float32 / CTranslate2 float32"]
         mine, other = (
@@ -50,12 +50,12 @@ def test_all_programs_are_timed_on_the_same_work():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--only", "fairseq"], "--only: must be of t2t_repro, ctranslate2"),
+        (["--only", "fairseq"], "--only: must be one of t2t_repro, ctranslate2"),
         (["--steps", "4"], "--steps must be at least --length"),
         (["--d_model", "100"], "--d_model must be a multiple of 64"),
     ],
 )
-def test_flags_are_checked(flags, words):
-    done = run_command.run(TOOL, *flags)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+def test_rejects_invalid_flags(flags, words):
+    result = run_command.run(TOOL, *flags)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err

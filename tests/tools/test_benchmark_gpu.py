@@ -1,4 +1,4 @@
-"""The benchmark of a GPU: its counts, and a dry run on a CPU."""
+"""Tests of the GPU benchmark: operation counts, and a dry run on a CPU."""
 
 import json
 import signal
@@ -12,20 +12,20 @@ from tests import run_command
 TOOL = "tools/benchmarks/benchmark_gpu.py"
 
 
-def test_tokens_operations_and_bytes_are_counted(tmp_path):
+def test_counts_tokens_operations_and_bytes(tmp_path):
     real = measurements(Sizes(), str(tmp_path))
-    updates = [each for each in real if each.task == "training.train"]
-    assert [each.tokens for each in updates] == [3600, 12480, 24960] * 4
-    # Six operations for each of big's 214.0M weights and pairs of tokens, 16 TFLOP.
-    assert updates[1].operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
-    # Four products forward, and eight backward; a number is read and written.
+    steps = [each for each in real if each.task == "training.train"]
+    assert [each.tokens for each in steps] == [3600, 12480, 24960] * 4
+    # Six operations per weight (big has 214.0M) and pair of tokens: 16 TFLOP.
+    assert steps[1].operations == pytest.approx(6 * 214.0e6 * 12480, rel=0.02)
+    # Four matmuls forward and eight backward; the copy reads and writes each byte.
     assert real[0].operations == 12 * 2 * 8192**3
     assert real[2].moved == 2 * 2**31
     tasks = {each.task for each in measurements(DRY, str(tmp_path))}
     assert tasks == {each.task for each in real}
 
 
-def test_a_worker_sees_the_gpus_that_it_is_given(tmp_path):
+def test_process_sees_only_its_gpus(tmp_path):
     program = "import os; input(); print(f'[{os.environ[\"CUDA_VISIBLE_DEVICES\"]}]')"
     for gpus in ("-1", "3"):
         contender = Contender(gpus, ["python3", "-c", program], gpus=gpus)
@@ -34,24 +34,24 @@ def test_a_worker_sees_the_gpus_that_it_is_given(tmp_path):
 
 
 @pytest.mark.medium
-def test_at_the_time_limit_what_was_measured_is_printed(monkeypatch):
-    """The alarm comes after twelve seconds instead of a minute."""
+def test_prints_the_figures_so_far_at_the_time_limit(monkeypatch):
+    # The alarm rings after twelve seconds instead of a minute.
     alarm = signal.alarm
     monkeypatch.setattr(signal, "alarm", lambda seconds: alarm(12 if seconds else 0))
-    done = run_command.run(TOOL, "--minutes", "1", "--json")
-    assert done.status == 0, done.err
-    assert "1 minutes are over; the figures so far:" in done.err
-    result = json.loads(done.out)
-    assert result["machine"]["gpu"] is None
-    for row in result["tables"]["on a GPU"].values():
+    result = run_command.run(TOOL, "--minutes", "1", "--json")
+    assert result.status == 0, result.err
+    assert "time limit of 1 minutes reached; the figures so far:" in result.err
+    figures = json.loads(result.out)
+    assert figures["machine"]["gpu"] is None
+    for row in figures["tables"]["on a GPU"].values():
         assert row["ms"][0] > 0
 
 
 @pytest.mark.slow
-def test_a_dry_run_measures_everything(tmp_path):
-    done = run_command.run(TOOL, "--json")
-    assert done.status == 0, done.err
-    table = json.loads(done.out)["tables"]["on a GPU"]
+def test_dry_run_makes_all_measurements(tmp_path):
+    result = run_command.run(TOOL, "--json")
+    assert result.status == 0, result.err
+    table = json.loads(result.out)["tables"]["on a GPU"]
     planned = {each.name: each for each in measurements(DRY, str(tmp_path))}
     assert list(table) == list(planned)
     for name, row in table.items():

@@ -1,4 +1,4 @@
-"""The benchmark of an OPUS-MT model and other programs, on a small one."""
+"""Tests of the OPUS-MT benchmark with a small model."""
 
 import json
 import sys
@@ -15,19 +15,19 @@ SMALL += " --batch_size=3 --sentences=2 --rounds=1"
 
 @pytest.mark.medium
 @pytest.mark.skipif(not find_spec("transformers"), reason="needs Transformers")
-def test_all_programs_run_and_ours_translates_as_transformers():
+def test_translations_equal_those_of_transformers():
     flags = ["--peers_python", sys.executable, *SMALL.split(), "--json"]
-    done = run_command.run_alone(TOOL, *flags)
-    assert done.status == 0, done.err
-    tables = json.loads(done.out)["tables"]
+    result = run_command.run_alone(TOOL, *flags)
+    assert result.status == 0, result.err
+    tables = json.loads(result.out)["tables"]
     names = ["t2t_repro", "t2t_repro, XLA", "Transformers", "CTranslate2"]
-    for work, count in (("a batch of 3 alone", 3), ("a sentence alone", 2)):
+    for work, count in (("batch of 3", 3), ("one sentence", 2)):
         assert list(tables[work]) == names
         for name, row in tables[work].items():
             tokens = row["target tokens/s"][0] * row["ms"][0] / 1000
             assert tokens == pytest.approx(9 * count)
             same = f"{count} of {count}" if name in names[:2] else None
-            assert row.get("translations of Transformers") == same
+            assert row.get("equal to Transformers") == same
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_all_programs_run_and_ours_translates_as_transformers():
         (["--peers_python", "x", "--vocab_size", "9"], "must be at least 1001"),
     ],
 )
-def test_flags_are_checked(flags, words):
-    done = run_command.run(TOOL, *flags)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+def test_rejects_invalid_flags(flags, words):
+    result = run_command.run(TOOL, *flags)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err

@@ -1,4 +1,4 @@
-"""The comparison with tensor2tensor's vectors, on vectors and on spoilt ones."""
+"""Tests of the comparison with tensor2tensor's reference data."""
 
 import json
 from pathlib import Path
@@ -16,24 +16,24 @@ SEARCHES = run_command.ROOT / "tests" / "data" / "golden" / "beam_search_only.np
 def check(folder: Path) -> tuple[int, dict, str]:
     """Returns exit status, result and standard error of the tool."""
     tool = "tools/check_golden.py"
-    done = run_command.run(tool, f"--golden_dir={folder}", "--json")
-    return done.status, json.loads(done.out or "{}"), done.err
+    process = run_command.run(tool, f"--golden_dir={folder}", "--json")
+    return process.status, json.loads(process.out or "{}"), process.err
 
 
 @pytest.mark.medium
-def test_every_array_of_tensor2tensor_is_reproduced(shared_dir):
+def test_reproduces_all_arrays_of_tensor2tensor(shared_dir):
     golden = shared_dir / "t2t" / "golden"
     status, result, errors = check(golden)
     assert (status, errors) == (0, "")
     assert result["passed"]
     files = {entry["file"].split("/")[0] for entry in result["arrays"]}
-    kept = {p.name for p in golden.iterdir() if p.is_dir()}
-    kept |= {p.name for p in golden.iterdir() if p.suffix in (".npz", ".json")}
-    assert files == kept
+    expected = {p.name for p in golden.iterdir() if p.is_dir()}
+    expected |= {p.name for p in golden.iterdir() if p.suffix in (".npz", ".json")}
+    assert files == expected
 
 
-def spoilt(tmp_path, change):
-    """Writes the searches, changed, into a folder of their own."""
+def check_modified(tmp_path, change):
+    """Checks a modified copy of the reference data for beam search."""
     with np.load(SEARCHES) as file:
         arrays = {name: file[name] for name in file.files}
     change(arrays)
@@ -41,12 +41,12 @@ def spoilt(tmp_path, change):
     return check(tmp_path)
 
 
-def test_an_altered_array_is_named(tmp_path):
+def test_names_an_array_that_differs(tmp_path):
     def change(arrays):
         name = next(name for name in arrays if name.endswith("/scores"))
         arrays[name][0, 0] += 0.01
 
-    status, result, errors = spoilt(tmp_path, change)
+    status, result, errors = check_modified(tmp_path, change)
     assert status == 2
     assert result["failed"] == 1
     (wrong,) = (entry for entry in result["arrays"] if not entry["passed"])
@@ -54,8 +54,8 @@ def test_an_altered_array_is_named(tmp_path):
     assert wrong["array"].endswith("/scores")
 
 
-def test_an_array_that_nobody_looks_at_is_named(tmp_path):
-    status, result, errors = spoilt(
+def test_names_an_array_that_is_not_used(tmp_path):
+    status, result, errors = check_modified(
         tmp_path, lambda arrays: arrays.update(odd=np.zeros(2))
     )
     assert (status, result["failed"]) == (2, 1)
@@ -67,11 +67,11 @@ def test_an_array_that_nobody_looks_at_is_named(tmp_path):
     [
         ("x.npz", b"PK", "damaged"),
         ("x.json", b"{", "not JSON"),
-        ("x.json", b'{"a": 1}', "of no kind that is known"),
-        ("x.bin", b"1", "nobody knows what to do with this file"),
+        ("x.json", b'{"a": 1}', "match no known kind"),
+        ("x.bin", b"1", "unknown kind of file"),
     ],
 )
-def test_a_file_that_cannot_be_checked_is_one_line(tmp_path, name, content, words):
+def test_reports_an_invalid_file_in_one_line(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     status, _, errors = check(tmp_path)
     assert status == 2
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_checked_is_one_line(tmp_path, name, content, word
     assert errors.count("\n") == 1
 
 
-def test_an_empty_or_missing_folder_is_one_line(tmp_path):
+def test_reports_an_empty_or_missing_folder_in_one_line(tmp_path):
     for folder in (tmp_path, tmp_path / "none"):
         status, _, errors = check(folder)
         assert (status, errors.count("\n")) == (2, 1)

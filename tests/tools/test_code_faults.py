@@ -1,4 +1,4 @@
-"""The list of faults fits the code, and the tool tells caught from escaped ones."""
+"""Tests of the list of faults and of the tool that runs the tests on each fault."""
 
 import ast
 import subprocess
@@ -42,7 +42,7 @@ def test_a_half():
 BROKEN = """from package import code
 
 
-def test_what_always_fails():
+def test_always_fails():
     assert code.half(8) == 5
 """
 LIST = """package:
@@ -71,7 +71,7 @@ LIST = """package:
     new: good_morning
     tests: [tests/test_code.py]
   - name: fails_anyway
-    fault: The test fails without the fault, too.
+    fault: The test also fails without the fault.
     file: package/code.py
     old: return a / 2
     new: return a / 4
@@ -84,28 +84,28 @@ markers =
 """
 
 
-def test_there_are_forty_faults_and_four_in_every_room():
+def test_the_list_has_four_faults_per_room():
     assert Counter(fault.room for fault in FAULTS) == dict.fromkeys(ROOMS, 4)
     assert len({fault.name for fault in FAULTS}) == 40
 
 
-def test_every_fault_applies_once_and_its_tests_exist():
+def test_all_faults_apply_and_their_tests_exist():
     check_faults(FAULTS, run_command.ROOT)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
-def test_a_fault_is_other_code_of_the_package(fault):
+def test_a_fault_changes_valid_code_of_the_package(fault):
     text = (run_command.ROOT / fault.file).read_text(encoding="utf-8")
     changed = ast.parse(fault.apply(text))
     compile(changed, fault.file, "exec")
     assert ast.dump(changed) != ast.dump(ast.parse(text))
-    # A fault keeps its room when its code moves to another.
+    # The code of a fault may move to another room, but not out of the package.
     assert fault.file.startswith("t2t_repro/")
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A project of one module, with its list of faults."""
+    """A project with one module and a list of its faults."""
     folder = tmp_path / "project"
     contents = {
         "package/__init__.py": "",
@@ -132,10 +132,10 @@ def run(checkout, output, *flags):
 
 
 @pytest.mark.medium
-def test_faults_are_caught_or_escape_and_a_second_run_skips_both(checkout, tmp_path):
+def test_caught_and_escaped_faults_are_skipped_in_a_second_run(checkout, tmp_path):
     output = tmp_path / "outcomes.tsv"
-    done = run(checkout, output)
-    assert done.status == 1, done.err
+    result = run(checkout, output)
+    assert result.status == 1, result.err
     header, *rows = (line.split("\t") for line in output.read_text().splitlines())
     assert header == ["room", "fault", "outcome", "seconds", "failed test"]
     larger, half = (
@@ -152,10 +152,10 @@ def test_faults_are_caught_or_escape_and_a_second_run_skips_both(checkout, tmp_p
     assert [row[4] for row in rows[1:]] == [
         half,
         "",
-        "pytest ended with status 2: tests/test_code.py",
-        "tests/test_broken.py::test_what_always_fails does not pass without the fault",
+        "pytest exited with status 2: tests/test_code.py",
+        "tests/test_broken.py::test_always_fails does not pass without the fault",
     ]
-    assert done.out.splitlines()[5:7] == [
+    assert result.out.splitlines()[5:7] == [
         "package: 2 of 5 caught",
         "escaped: evening: The greeting is wrong.",
     ]
@@ -174,13 +174,13 @@ def test_faults_are_caught_or_escape_and_a_second_run_skips_both(checkout, tmp_p
 
 
 @pytest.mark.medium
-def test_tests_that_take_too_long_are_killed(checkout, tmp_path):
+def test_kills_tests_at_the_timeout(checkout, tmp_path):
     (checkout / "tests" / "test_code.py").write_text("while True:\n    pass\n")
     output = tmp_path / "outcomes.tsv"
     assert run(checkout, output, "--only", "third", "--timeout", "1").status == 1
     row = output.read_text().splitlines()[1].split("\t")
     assert row[2] == "error"
-    assert row[4] == "pytest ended with status -9: killed after 1 s (--timeout)"
+    assert row[4] == "pytest exited with status -9: killed after 1 s (--timeout)"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_tests_that_take_too_long_are_killed(checkout, tmp_path):
         ("package:", "package: [", "is not a list of faults"),
     ],
 )
-def test_a_list_that_does_not_fit_the_code_is_refused(checkout, before, after, words):
+def test_rejects_a_list_that_does_not_match_the_code(checkout, before, after, words):
     (checkout / "faults.yaml").write_text(LIST.replace(before, after))
     with pytest.raises(UserError, match=words):
         check_faults(read_faults(checkout / "faults.yaml"), checkout)
@@ -202,20 +202,20 @@ def test_a_list_that_does_not_fit_the_code_is_refused(checkout, before, after, w
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--only", "forth"), "--only: there is no fault forth in the list"),
+        (("--only", "forth"), "--only: unknown fault forth"),
         (("--tree", "/"), "/package/code.py does not exist"),
     ],
 )
-def test_a_wrong_flag_is_one_clear_line(checkout, tmp_path, flags, words):
-    done = run(checkout, tmp_path / "outcomes.tsv", *flags)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+def test_reports_a_wrong_flag_in_one_line(checkout, tmp_path, flags, words):
+    result = run(checkout, tmp_path / "outcomes.tsv", *flags)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
 
 
-def test_another_file_is_not_overwritten(checkout, tmp_path):
+def test_does_not_overwrite_another_file(checkout, tmp_path):
     output = tmp_path / "outcomes.tsv"
     output.write_text("room\tfault\n")
-    done = run(checkout, output)
-    assert run_command.is_one_clear_line(done)
-    assert "outcomes.tsv holds something else" in done.err
+    result = run(checkout, output)
+    assert run_command.is_one_clear_line(result)
+    assert "outcomes.tsv is not a table of outcomes" in result.err
     assert output.read_text() == "room\tfault\n"

@@ -1,4 +1,4 @@
-"""A student that learns from a teacher's translations."""
+"""Tests of sequence-level knowledge distillation."""
 
 import json
 
@@ -17,44 +17,44 @@ def flags(trained, folder, hparams):
 
 
 @pytest.mark.medium
-def test_a_student_learns_what_the_teacher_translates(trained, tmp_path):
-    asked = flags(trained, tmp_path, f"{trained.hparams},num_layers=2")
-    asked[-1] += ",num_decoder_layers=1"
-    done = run_command.run_alone(TOOL, *asked, "--json")
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["steps"] == 4
+def test_trains_the_student_on_the_teachers_translations(trained, tmp_path):
+    arguments = flags(trained, tmp_path, f"{trained.hparams},num_layers=2")
+    arguments[-1] += ",num_decoder_layers=1"
+    first = run_command.run_alone(TOOL, *arguments, "--json")
+    assert first.status == 0, first.err
+    assert json.loads(first.out)["steps"] == 4
     text = tmp_path / "text"
     sources = "".join(f"{source}\n" for source, _ in tiny.pairs("train"))
     assert (text / "train.en").read_text(encoding="utf-8") == sources
     for split in ("val", "test"):
         references = "".join(f"{target}\n" for _, target in tiny.pairs(split))
         assert (text / f"{split}.de").read_text(encoding="utf-8") == references
-    said = run_command.run(
+    translated = run_command.run(
         *("translate", "--model_dir", str(trained.model_dir)), stdin=sources.encode()
     )
-    assert (text / "train.de").read_text(encoding="utf-8") == said.out
+    assert (text / "train.de").read_text(encoding="utf-8") == translated.out
     student, teacher = tmp_path / "student", trained.model_dir
     name = "vocab.model"
     assert (student / name).read_bytes() == (teacher / name).read_bytes()
-    # Again: the text is used as it is, and the training is at its end.
+    # A second run reuses the translations and the trained student.
     before = (text / "train.de").stat().st_mtime_ns
-    again = run_command.run_alone(TOOL, *asked, "--json")
+    again = run_command.run_alone(TOOL, *arguments, "--json")
     assert again.status == 0, again.err
-    assert "does not translate again" in again.err
+    assert "reusing the translations" in again.err
     assert (text / "train.de").stat().st_mtime_ns == before
 
 
-def test_the_teachers_own_text_is_not_written_over(trained, tmp_path):
-    asked = flags(trained, tmp_path, trained.hparams)
-    asked[3] = str(trained.data_dir)
-    done = run_command.run(TOOL, *asked)
-    assert run_command.is_one_clear_line(done)
-    assert "holds the teacher's text; name another" in done.err
+def test_does_not_overwrite_the_teachers_data(trained, tmp_path):
+    arguments = flags(trained, tmp_path, trained.hparams)
+    arguments[3] = str(trained.data_dir)
+    result = run_command.run(TOOL, *arguments)
+    assert run_command.is_one_clear_line(result)
+    assert "has the teacher's data; give another folder" in result.err
 
 
-def test_a_teacher_that_is_not_there_is_one_clear_line(trained, tmp_path):
-    asked = flags(trained, tmp_path, trained.hparams)
-    asked[1] = str(tmp_path / "nobody")
-    done = run_command.run(TOOL, *asked)
-    assert run_command.is_one_clear_line(done)
+def test_rejects_an_absent_teacher(trained, tmp_path):
+    arguments = flags(trained, tmp_path, trained.hparams)
+    arguments[1] = str(tmp_path / "absent")
+    result = run_command.run(TOOL, *arguments)
+    assert run_command.is_one_clear_line(result)
     assert not (tmp_path / "text").exists()

@@ -1,4 +1,4 @@
-"""Environments of their own are made once, and what pip says is one line."""
+"""Tests of separate Python environments."""
 
 import subprocess
 
@@ -9,19 +9,19 @@ from t2t_repro.system.errors import UserError
 
 
 @pytest.mark.medium
-def test_an_environment_is_made_once_and_anew_for_other_packages(tmp_path):
+def test_recreates_an_environment_only_for_other_packages(tmp_path):
     folder = tmp_path / "environment"
     python = make_environment(folder)
-    kept = folder / "kept"
-    kept.touch()
+    marker = folder / "marker"
+    marker.touch()
     assert make_environment(folder) == python
-    assert kept.exists()
+    assert marker.exists()
     with pytest.raises(UserError, match=r"^pip cannot install /no/such: .*not exist"):
         make_environment(folder, ["/no/such"])
-    assert not kept.exists()
-    # What failed half-way is not taken for made.
+    assert not marker.exists()
+    # An incomplete environment is not reused.
     with pytest.raises(UserError, match=r"^pip cannot install --no-index x"):
         make_environment(folder, ["--no-index", "x"])
     version = [make_environment(folder), "-c", "import sys; print(sys.prefix)"]
-    done = subprocess.run(version, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(folder)
+    process = subprocess.run(version, capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == str(folder)

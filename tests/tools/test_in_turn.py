@@ -1,4 +1,4 @@
-"""Programs take turns, are answered, and fail in one line."""
+"""Tests of the programs that take turns in benchmarks."""
 
 import io
 import json
@@ -17,11 +17,11 @@ PEERS = str(run_command.ROOT / "tools" / "benchmarks" / "peers")
 COUNTER = f"""
 import sys; sys.path.insert(0, {PEERS!r})
 from turns import turns
-made = []
+requests = []
 for request, answer in turns(memory_before=1000):
     print('noise')
-    made.append(request)
-    answer['made'] = made
+    requests.append(request)
+    answer['requests'] = requests
     if request == 'fail':
         sys.exit('no such request')
 """
@@ -32,41 +32,41 @@ def contender(name, program=COUNTER):
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_every_contender_has_its_turn_in_every_round(tmp_path, one_by_one):
+def test_each_round_runs_all_contenders_in_order(tmp_path, one_by_one):
     rounds = [["x", "y"], ["z"]]
     pair = [contender("a"), contender("b")]
-    found = list(in_turn(pair, rounds, tmp_path, begin=[0], one_by_one=one_by_one))
-    assert [(name, request) for name, request, _ in found] == [
+    turns = list(in_turn(pair, rounds, tmp_path, begin=[0], one_by_one=one_by_one))
+    assert [(name, request) for name, request, _ in turns] == [
         *(("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("a", "z"), ("b", "z"))
     ]
-    whole = [0, "z"] if one_by_one else [0, "x", "y", "z"]
-    *_, last = found
-    assert last[2]["made"] == whole
+    requests = [0, "z"] if one_by_one else [0, "x", "y", "z"]
+    *_, last = turns
+    assert last[2]["requests"] == requests
     assert last[2]["start_seconds"] > last[2]["seconds"] > 0
     assert last[2]["memory"] > 10**6
     assert "noise" in (tmp_path / "a.log").read_text()
 
 
-def test_steps_are_counted_and_answered():
+def test_answers_each_request_for_steps():
     program = (
         f"import sys; sys.path.insert(0, {PEERS!r})\n"
         "from turns import steps\n"
-        "made = sum(1 for _ in steps(0))\n"
-        "print(made)\n"
+        "count = sum(1 for _ in steps(0))\n"
+        "print(count)\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         input="2\n0\n3\n",
         capture_output=True,
         encoding="utf-8",
         check=True,
     )
-    answers = [json.loads(line) for line in io.StringIO(done.stdout)]
+    answers = [json.loads(line) for line in io.StringIO(process.stdout)]
     assert len(answers) == 3
-    assert done.stderr == "5\n"
+    assert process.stderr == "5\n"
 
 
-def test_a_program_that_ends_is_told_by_its_last_words(tmp_path, capsys):
+def test_error_has_the_last_line_of_a_failed_program(tmp_path, capsys):
     with (
         Process(contender("the peer"), tmp_path) as process,
         pytest.raises(UserError, match=r"^the peer failed: no such request$"),
@@ -77,18 +77,18 @@ def test_a_program_that_ends_is_told_by_its_last_words(tmp_path, capsys):
         Process(nobody, tmp_path)
 
 
-def test_an_interpreter_without_the_peer_is_refused():
-    told = peer_versions(sys.executable, "--python", "numpy")
-    assert told.startswith("numpy 2.")
-    assert f"Python {sys.version.split()[0]}" in told
-    with pytest.raises(UserError, match=r"^--x .* has no OpenNMT-tf; install it"):
+def test_rejects_an_interpreter_without_the_package():
+    versions = peer_versions(sys.executable, "--python", "numpy")
+    assert versions.startswith("numpy 2.")
+    assert f"Python {sys.version.split()[0]}" in versions
+    with pytest.raises(UserError, match=r"^--x .*: OpenNMT-tf is not installed"):
         peer_versions(sys.executable, "--x", "OpenNMT-tf")
     with pytest.raises(UserError, match=r"^--x /no/python: No such file"):
         peer_versions("/no/python", "--x", "torch")
 
 
 @pytest.mark.medium
-def test_what_was_timed_before_ctrl_c_is_printed():
+def test_prints_the_figures_so_far_after_ctrl_c():
     tool = run_command.ROOT / "tools" / "benchmarks" / "benchmark_training.py"
     flags = "--sizes=tiny,base --batch_size=4 --length=8 --vocab_size=100 --steps=1"
     flags += " --only=products --precision=float32 --rounds=1000000 --json"
@@ -106,5 +106,5 @@ def test_what_was_timed_before_ctrl_c_is_printed():
     assert process.returncode == 130
     assert "Traceback" not in err
     table, ratios = json.loads(out)["tables"].values()
-    assert len(table["products of the step float32"]["ms"]) >= 3
+    assert len(table["matmuls only float32"]["ms"]) >= 3
     assert ratios == {}

@@ -1,4 +1,4 @@
-"""The tool that kills trainings: it finds what differs, and nothing else."""
+"""Tests of the comparison of killed and resumed training runs."""
 
 import json
 import shutil
@@ -15,8 +15,8 @@ LOG = "step\tloss\ttarget_tokens_per_second\n50\t1.5\t{}\n"
 
 @pytest.fixture
 def two(tmp_path):
-    """Two model directories that differ in times alone."""
-    found = []
+    """Two model directories that differ only in times."""
+    folders = []
     for number in (1, 2):
         folder = tmp_path / str(number)
         weights = {"w": np.arange(6, dtype="float32").reshape(2, 3)}
@@ -29,12 +29,12 @@ def two(tmp_path):
         (folder / "validation_log.tsv").write_text("step\tloss\n20\t2.5\n")
         for name in ("skipped_pairs.tsv", "hparams.yaml", "model.json", "vocab.model"):
             (folder / name).write_text(name)
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
-def test_times_are_no_difference(two):
-    # Weights and moments of two checkpoints, weights of the average.
+def test_ignores_times(two):
+    # Weights and moments of two checkpoints, and weights of the average.
     assert compare(*two) == (5, [])
 
 
@@ -73,7 +73,7 @@ def leave_debris(folder):
         (leave_debris, "checkpoints/.writing-step-00000030 was left behind"),
     ],
 )
-def test_what_differs_is_named(two, change, words):
+def test_names_the_difference(two, change, words):
     change(two[1])
     _, different = compare(*two)
     assert different == [words]
@@ -81,12 +81,12 @@ def test_what_differs_is_named(two, change, words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--strategy", "mirrored", "--replicas", "2")])
-def test_four_kills_leave_no_trace(flags):
-    """The fourth while a checkpoint is written."""
+def test_killed_runs_resume_bit_identically(flags):
+    """The fourth run is killed while a checkpoint is being written."""
     tool = "tools/inject_faults.py"
-    done = run_command.run_alone(tool, "--kills", "4", "--json", *flags)
-    assert done.status == 0, done.err
-    found = json.loads(done.out)
-    assert found["identical"] == 4
-    assert all(kill["compared"] > 0 for kill in found["kills"])
-    assert done.err.count("\n") == 4
+    process = run_command.run_alone(tool, "--kills", "4", "--json", *flags)
+    assert process.status == 0, process.err
+    result = json.loads(process.out)
+    assert result["identical"] == 4
+    assert all(kill["compared"] > 0 for kill in result["kills"])
+    assert process.err.count("\n") == 4

@@ -1,4 +1,4 @@
-"""The load test sends requests to a server and measures its answers."""
+"""Tests of the load test against a server."""
 
 import json
 
@@ -15,20 +15,20 @@ LINES = [source for source, _ in tiny.pairs("test")]
 
 
 @pytest.mark.medium
-def test_a_server_is_measured(trained, tmp_path):
+def test_measures_a_server(trained, tmp_path):
     flags = ("--model_dir", str(trained.model_dir), "--export_dir", str(tmp_path / "e"))
     assert run_command.run("export", *flags).status == 0
     source = tmp_path / "source.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
     with serving(tmp_path / "e", "model", BatchingParameters(64, 1000)) as running:
-        done = run_command.run(
+        result = run_command.run(
             *("tools/benchmarks/load_test.py", "--json", "--model", "model"),
             *("--port", str(running.rest_port), "--protocol", "rest"),
             *("--source_file", str(source), "--clients", "4"),
             *("--requests", "24", "--batch_size", "3"),
         )
-    assert done.status == 0, done.err
-    (row,) = json.loads(done.out)["tables"]["4 clients"].values()
+    assert result.status == 0, result.err
+    (row,) = json.loads(result.out)["tables"]["4 clients"].values()
     assert row["requests"] == 24
     assert 24 <= row["sentences"] <= 72
     assert row["sentences/s"] * row["s"] == pytest.approx(row["sentences"])
@@ -37,7 +37,7 @@ def test_a_server_is_measured(trained, tmp_path):
     assert 0 < times[-1] <= row["s"] * 1000 + 10
 
 
-def test_a_server_that_is_absent_is_an_error():
-    nobody = Server("127.0.0.1", 1, "model", "rest", retries=0)
+def test_rejects_an_absent_server():
+    absent = Server("127.0.0.1", 1, "model", "rest", retries=0)
     with pytest.raises(UserError, match="no response from"):
-        measure(nobody, LINES, {}, clients=4, requests=10, batch_size=1)
+        measure(absent, LINES, {}, clients=4, requests=10, batch_size=1)

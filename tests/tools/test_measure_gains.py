@@ -1,4 +1,4 @@
-"""The measurement of each optimized implementation's gain."""
+"""Tests of the gains of optimized implementations."""
 
 import pytest
 from benchmarks import measure_gains
@@ -8,7 +8,7 @@ from tests import run_command
 TOOL = "tools/benchmarks/measure_gains.py"
 
 
-def test_the_table_has_a_row_for_each_name_and_a_column_for_each_work():
+def test_table_has_a_row_per_name_and_a_column_per_workload():
     rows = ["top_k\tbatch\t1.2345\t2.0\t2.469", "kv_cache\tbase\t1.0\t3.0\t3.0"]
     assert measure_gains.table(rows, ["base", "batch"]).splitlines() == [
         "| name | base | batch |",
@@ -19,11 +19,11 @@ def test_the_table_has_a_row_for_each_name_and_a_column_for_each_work():
 
 
 @pytest.mark.medium
-def test_a_pair_is_measured_once_and_then_taken_from_the_file(tmp_path):
+def test_does_not_measure_a_recorded_gain_again(tmp_path):
     output = tmp_path / "gains.tsv"
     flags = ("--works=tiny", "--names=cross_entropy", "--rounds=1", "--output")
-    done = run_command.run(TOOL, *flags, str(output))
-    assert done.status == 0, done.err
+    result = run_command.run(TOOL, *flags, str(output))
+    assert result.status == 0, result.err
     head, row = output.read_text().splitlines()
     assert tuple(head.split("\t")) == measure_gains.COLUMNS
     name, work, *numbers = row.split("\t")

@@ -1,4 +1,4 @@
-"""The lessons: what is drawn is computed, and what is computed is right."""
+"""Tests of the figures and of the numbers in them."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -20,8 +20,8 @@ from tests import run_command, tiny
 TOOL = "tools/plot_lessons.py"
 
 
-def test_a_shift_turns_each_pair_of_waves():
-    """Of two channels: one sine and its cosine, turned by the shift in radians."""
+def test_a_shift_rotates_each_sine_and_cosine():
+    """With two channels, the rotation angle is the shift in radians."""
     np.testing.assert_allclose(
         positions.shift_map(3, 2),
         [[np.cos(3), np.sin(3)], [-np.sin(3), np.cos(3)]],
@@ -35,7 +35,7 @@ def test_a_shift_turns_each_pair_of_waves():
         )
 
 
-def test_a_map_is_fitted_to_the_sinusoid_and_to_no_random_table():
+def test_a_linear_map_fits_sinusoids_but_not_random_vectors():
     table = positions.encoding(512, 32)
     random = np.random.default_rng(1).normal(size=table.shape)
     assert positions.fitted_error(table, 4) < 0.01
@@ -46,18 +46,18 @@ def test_dot_products_are_sums_of_cosines():
     table = positions.encoding(300, 64)
     expected = np.cos(np.arange(-20, 21)[:, None] * sinusoid_rates(64)).mean(axis=1)
     for position in (50, 200):
-        found = positions.dot_products(table, position, 20)
-        np.testing.assert_allclose(found, expected, atol=1e-3)
+        products = positions.dot_products(table, position, 20)
+        np.testing.assert_allclose(products, expected, atol=1e-3)
 
 
 @pytest.mark.medium
-def test_only_positions_tell_the_encoder_the_order():
-    found = {kind: order.order_effect(order.KINDS[kind], 3) for kind in order.KINDS}
-    assert found["none"] < 1e-5
-    assert min(found[kind] for kind in ("sinusoid", "learned", "relative")) > 0.01
+def test_order_has_no_effect_without_a_position_signal():
+    effects = {kind: order.order_effect(order.KINDS[kind], 3) for kind in order.KINDS}
+    assert effects["none"] < 1e-5
+    assert min(effects[kind] for kind in ("sinusoid", "learned", "relative")) > 0.01
 
 
-def test_scores_spread_with_the_root_of_d_k_unless_scaled():
+def test_unscaled_scores_grow_with_the_square_root_of_d_k():
     for d_k in (16, 256):
         unscaled = scaling.scores("unscaled", d_k)
         assert unscaled.std() == pytest.approx(np.sqrt(d_k), rel=0.05)
@@ -65,7 +65,7 @@ def test_scores_spread_with_the_root_of_d_k_unless_scaled():
         assert scaling.scores("additive", d_k).std() < 1.5
 
 
-def test_the_gradient_is_that_of_softmax():
+def test_gradient_size_is_the_norm_of_the_softmax_jacobian():
     logits = scaling.scores("unscaled", 8)[:5, :7]
     x = tf.constant(logits)
     with tf.GradientTape() as tape:
@@ -74,39 +74,39 @@ def test_the_gradient_is_that_of_softmax():
     jacobians = tape.batch_jacobian(y, x).numpy()
     expected = np.sqrt((jacobians**2).sum(axis=(1, 2))).mean()
     assert scaling.gradient_size(logits) == pytest.approx(expected)
-    # All weight on one key lets nothing through.
+    # The gradient vanishes if one key has all the weight.
     assert scaling.gradient_size(np.array([[1e4, 0, 0]])) == 0
 
 
-def test_masks_show_what_is_seen():
-    found = {name.replace("\n", " "): mask for name, mask in masks.visible().items()}
-    padding = found["encoder, and decoder to encoder: padding is hidden"]
+def test_masks_have_the_visible_pairs():
+    by_name = {name.replace("\n", " "): mask for name, mask in masks.visible().items()}
+    padding = by_name["encoder and decoder to encoder: padding is hidden"]
     assert padding.sum() == 8 * 6
-    causal = found["decoder: what follows is hidden"]
+    causal = by_name["decoder: later positions are hidden"]
     assert causal.sum() == 36
-    near = found["restricted self-attention, decoder, radius 2"]
+    near = by_name["restricted self-attention, decoder, radius 2"]
     assert near[5].tolist() == [False, False, False, True, True, True, False, False]
-    packed = found["packed rows, decoder: other examples are hidden"]
-    # Segments of 2, 3 and 2 positions, and one of padding: 3 + 6 + 3 + 1.
+    packed = by_name["packed rows, decoder: other examples are hidden"]
+    # Segments of 2, 3 and 2 positions and one of padding: 3 + 6 + 3 + 1.
     assert packed.sum() == 13
 
 
 @pytest.mark.medium
 def test_only_batch_norm_depends_on_other_sentences():
     plain = norms.padded_batch(0)
-    padded, others = norms.padded_batch(0.5), norms.padded_batch(0, neighbours=2)
+    padded, others = norms.padded_batch(0.5), norms.padded_batch(0, others_seed=2)
     assert padded.shape[1] == 2 * plain.shape[1]
-    moved = {
+    changes = {
         kind: (norms.change(kind, plain, padded), norms.change(kind, plain, others))
         for kind in ("layer", "batch", "batch, masked")
     }
-    assert max(moved["layer"]) < 1e-6
-    assert moved["batch"][0] > 0.3
-    assert moved["batch, masked"][0] < 1e-5
-    assert moved["batch, masked"][1] > 0.02
+    assert max(changes["layer"]) < 1e-6
+    assert changes["batch"][0] > 0.3
+    assert changes["batch, masked"][0] < 1e-5
+    assert changes["batch, masked"][1] > 0.02
 
 
-def test_a_silent_head_adds_nothing():
+def test_a_silenced_head_adds_nothing():
     model = tiny.random_model(num_layers=1)
     attention = model.encoder.layer_0.self_attention
     kernel = attention.output_projection.kernel.numpy()
@@ -115,8 +115,8 @@ def test_a_silent_head_adds_nothing():
     silent[:, 1] = 0
     expected = attention.merge_heads(tf.constant(silent, tf.float32)).numpy()
     with heads.silenced(attention, 1):
-        found = attention.merge_heads(tf.constant(outputs, tf.float32))
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        merged = attention.merge_heads(tf.constant(outputs, tf.float32))
+        np.testing.assert_allclose(merged, expected, atol=1e-5)
     np.testing.assert_array_equal(attention.output_projection.kernel, kernel)
 
 
@@ -140,13 +140,13 @@ def test_each_head_is_silenced_once():
     whole, changes = heads.bleu_without_each(model, bleu, lambda line: None)
     assert silent == [[], *([(at, head)] for at in range(3) for head in range(2))]
     assert whole == 49
-    found = [value for each in changes.values() for value in each.flat]
-    assert found == [-1, -2, -3, -4, -5, -6]
+    values = [value for each in changes.values() for value in each.flat]
+    assert values == [-1, -2, -3, -4, -5, -6]
     for kernel, old in zip(kernels, before, strict=True):
         np.testing.assert_array_equal(kernel, old)
 
 
-def test_without_a_warm_up_the_rate_begins_where_it_would_have_ended():
+def test_without_warmup_the_rate_starts_at_its_peak():
     for norm in ("post", "pre"):
         rates = {}
         for how in ("warm-up", "none"):
@@ -169,7 +169,7 @@ def test_without_a_warm_up_the_rate_begins_where_it_would_have_ended():
 
 
 @pytest.mark.medium
-def test_the_short_trainings_learn(tmp_path):
+def test_short_training_runs_reduce_the_loss(tmp_path):
     tiny.write_corpus(tmp_path / "data")
     hparams = HParams(
         vocab_size=tiny.VOCAB_SIZE,
@@ -185,24 +185,24 @@ def test_the_short_trainings_learn(tmp_path):
     )
     problem = create("files", str(tmp_path / "data"), "en", "de")
     data = prepare(problem, hparams, tmp_path / "prepared", lambda line: None)
-    found = norm_order.losses(hparams, data, 20)
-    assert found.shape == (20,)
-    # A model of random weights knows nothing: ln 300, in nats.
-    assert found[0] == pytest.approx(np.log(300), rel=0.2)
-    assert norm_order.smoothed(found)[-1] < found[0] - 0.3
+    losses = norm_order.losses(hparams, data, 20)
+    assert losses.shape == (20,)
+    # The untrained model's distribution is nearly uniform over 300 pieces.
+    assert losses[0] == pytest.approx(np.log(300), rel=0.2)
+    assert norm_order.smoothed(losses)[-1] < losses[0] - 0.3
 
 
 def luminance(colour):
-    """Relative luminance of #rrggbb (WCAG 2.2)."""
-    share = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    """Returns the relative luminance of #rrggbb (WCAG 2.2)."""
+    srgb = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-@pytest.mark.parametrize("ground", ["#ffffff", "#14171c"])
-def test_colours_stand_out_on_light_and_dark(ground):
+@pytest.mark.parametrize("background", ["#ffffff", "#14171c"])
+def test_colors_contrast_with_light_and_dark_pages(background):
     for colour, least in [(style.INK, 4), *((each, 3) for each in style.COLOURS)]:
-        bright, dark = sorted([luminance(colour), luminance(ground)], reverse=True)
+        bright, dark = sorted([luminance(colour), luminance(background)], reverse=True)
         assert (bright + 0.05) / (dark + 0.05) >= least, colour
 
 
@@ -211,37 +211,37 @@ def draw(folder, *arguments):
 
 
 @pytest.mark.medium
-def test_the_tool_draws_what_takes_seconds(tmp_path):
+def test_draws_the_quick_figures_by_default(tmp_path):
     pytest.importorskip("matplotlib")
-    done = draw(tmp_path / "out", "--json")
-    assert done.status == 0, done.err
-    found = json.loads(done.out)
-    assert set(found) == {
+    process = draw(tmp_path / "out", "--json")
+    assert process.status == 0, process.err
+    result = json.loads(process.out)
+    assert set(result) == {
         *("positions", "order", "scaling", "schedule", "masks", "norms")
     }
-    for each in found.values():
+    for each in result.values():
         png, svg = (Path(path) for path in each["files"])
         assert png.read_bytes().startswith(b"\x89PNG")
         assert ET.parse(svg).getroot().tag.endswith("svg")
         assert max(png.stat().st_size, svg.stat().st_size) < 400_000
-    assert found["positions"]["numbers"]["largest_map_error"] < 1e-4
-    peaks = found["schedule"]["numbers"]["largest_rate"]
+    assert result["positions"]["numbers"]["largest_map_error"] < 1e-4
+    peaks = result["schedule"]["numbers"]["largest_rate"]
     assert peaks["d_model 512, warm-up 4000"] == pytest.approx(
         (512 * 4000) ** -0.5, rel=1e-3
     )
 
 
 @pytest.mark.medium
-def test_the_tool_silences_the_heads_of_a_trained_model(trained, tmp_path):
+def test_silences_the_heads_of_a_trained_model(trained, tmp_path):
     pytest.importorskip("matplotlib")
-    done = draw(
+    process = draw(
         tmp_path / "out",
         *("--only", "heads", "--model_dir", str(trained.model_dir), "--lines", "3"),
         *("--source_file", str(trained.data_dir / "test.en")),
         *("--reference_file", str(trained.data_dir / "test.de"), "--json"),
     )
-    assert done.status == 0, done.err
-    numbers = json.loads(done.out)["heads"]["numbers"]
+    assert process.status == 0, process.err
+    numbers = json.loads(process.out)["heads"]["numbers"]
     assert numbers["lines"] == 3
     assert [np.shape(each) for each in numbers["change"].values()] == [(1, 2)] * 3
     directory = ModelDir(trained.model_dir)
@@ -253,13 +253,13 @@ def test_the_tool_silences_the_heads_of_a_trained_model(trained, tmp_path):
     ("arguments", "words"),
     [
         (["--only", "head"], "invalid choice: 'head'"),
-        (["--only", "heads"], "--only heads needs --model_dir"),
-        (["--only", "heads", "--model_dir", "m"], "heads needs --source_file"),
+        (["--only", "heads"], "--only heads requires --model_dir"),
+        (["--only", "heads", "--model_dir", "m"], "heads requires --source_file"),
         (["--lines", "0"], "--lines: must be a whole number of at least 1"),
     ],
 )
-def test_a_mistake_is_one_clear_line(tmp_path, arguments, words):
-    done = draw(tmp_path / "out", *arguments)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+def test_reports_a_mistake_in_one_line(tmp_path, arguments, words):
+    process = draw(tmp_path / "out", *arguments)
+    assert run_command.is_one_clear_line(process)
+    assert words in process.err
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Recombined trees: whole, of the treebank's own constituents, the same every time."""
+"""Tests of the augmentation of treebanks."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ TRAIN = """\
 
 def recombine(folder, *flags):
     (folder / "train.trees").write_text(TRAIN)
-    done = run_command.run(TOOL, "--data_dir", str(folder), *flags, "--json")
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["trees"] == len(read_lines(folder / "semi.trees"))
+    result = run_command.run(TOOL, "--data_dir", str(folder), *flags, "--json")
+    assert result.status == 0, result.err
+    assert json.loads(result.out)["trees"] == len(read_lines(folder / "semi.trees"))
     return read_lines(folder / "semi.trees")
 
 
-def test_constituents_of_one_label_under_one_label_take_turns(tmp_path):
-    found = set(recombine(tmp_path, "--trees", "200", "--probability", "0.5"))
-    # Two subjects, two predicates, and a full stop or none: eight sentences. The object
-    # stands under another label than the subjects, so it is not among them.
+def test_exchanges_constituents_with_equal_label_and_parent(tmp_path):
+    trees = set(recombine(tmp_path, "--trees", "200", "--probability", "0.5"))
+    # Two subjects, two predicates, with or without a full stop: eight sentences. The
+    # object has another parent label, so it does not become a subject.
     expected = {
         f"{subject} {verb}{stop}"
         for subject in ("the dog", "it")
         for verb in ("barks", "sees a cat")
         for stop in (" .", "")
     }
-    assert {" ".join(read_tree(tree)[1]) for tree in found} == expected
+    assert {" ".join(read_tree(tree)[1]) for tree in trees} == expected
 
 
-def test_nothing_is_replaced_without_a_chance(tmp_path):
-    found = recombine(tmp_path, "--trees", "20", "--probability", "1e-9")
-    assert {f"{tree}\n" for tree in found} == set(TRAIN.splitlines(keepends=True))
+def test_keeps_trees_if_the_probability_is_tiny(tmp_path):
+    trees = recombine(tmp_path, "--trees", "20", "--probability", "1e-9")
+    assert {f"{tree}\n" for tree in trees} == set(TRAIN.splitlines(keepends=True))
 
 
-def test_the_seed_decides_what_is_drawn(tmp_path):
+def test_trees_depend_on_the_seed(tmp_path):
     flags = ("--trees", "30", "--seed")
     first = recombine(tmp_path, *flags, "5")
     assert recombine(tmp_path, *flags, "5") == first
     assert recombine(tmp_path, *flags, "6") != first
 
 
-def test_trees_are_not_longer_than_asked_for(tmp_path):
-    found = recombine(tmp_path, "--trees", "50", "--most_words", "3")
-    assert all(len(read_tree(tree)[1]) <= 3 for tree in found)
+def test_limits_the_number_of_words(tmp_path):
+    trees = recombine(tmp_path, "--trees", "50", "--most_words", "3")
+    assert all(len(read_tree(tree)[1]) <= 3 for tree in trees)

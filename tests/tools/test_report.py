@@ -1,4 +1,4 @@
-"""Figures of benchmarks are computed, written, recorded and tabulated."""
+"""Tests of benchmark reports: figures, Markdown tables and records."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ def answer(seconds):
     return {"seconds": seconds, "start_seconds": 9.0, "memory": 3 * 2**20}
 
 
-def test_a_turn_is_counted_by_its_seconds():
+def test_figures_of_a_turn_follow_from_its_seconds():
     table = {}
     for seconds in (2.0, 4.0):
         report.add_turn(
@@ -26,12 +26,12 @@ def test_a_turn_is_counted_by_its_seconds():
         "target tokens/s": [300.0, 150.0],
         "GFLOP/s": [4.0, 2.0],
         "GB/s": [0.5, 0.25],
-        "MiB at most": 3.0,
+        "peak memory (MiB)": 3.0,
         "first step (s)": 9.0,
     }
 
 
-def test_ratios_are_those_of_the_median_rounds():
+def test_ratios_compare_median_rounds():
     table = {
         "a": {"target tokens/s": [300.0, 100.0, 200.0]},
         "b": {"target tokens/s": [100.0]},
@@ -51,11 +51,11 @@ def test_ratios_are_those_of_the_median_rounds():
         ("the same", "the same"),
     ],
 )
-def test_numbers_are_written_to_three_digits(value, expected):
+def test_writes_numbers_to_three_digits(value, expected):
     assert report.written(value) == expected
 
 
-def test_a_result_is_a_table_with_the_machine_and_its_warning():
+def test_result_text_has_machine_warning_and_tables():
     result = {
         "machine": MACHINE | {"warning": "load average 1.50"},
         "versions": ["PyTorch is skipped"],
@@ -70,7 +70,7 @@ def test_a_result_is_a_table_with_the_machine_and_its_warning():
     ]
 
 
-def test_recorded_figures_are_appended(tmp_path, monkeypatch, capsys):
+def test_record_appends_the_figures(tmp_path, monkeypatch, capsys):
     path = tmp_path / "results.csv"
     path.write_text("before\n")
     monkeypatch.setattr(report, "RESULTS", path)
@@ -93,7 +93,7 @@ def test_recorded_figures_are_appended(tmp_path, monkeypatch, capsys):
     assert all(len(row) == len(report.FIELDS) for row in rows)
 
 
-def test_an_interrupted_result_is_printed(capsys):
+def test_prints_an_interrupted_result(capsys):
     with (
         pytest.raises(KeyboardInterrupt),
         report.reported(Namespace(json=False, record=False)) as result,

@@ -1,4 +1,4 @@
-"""Table 1: costs by arithmetic, and dependencies by gradients of real layers."""
+"""Tests of table 1: operations counted by hand, and dependencies of real layers."""
 
 import json
 
@@ -30,13 +30,13 @@ SMALL = Sizes(d=8, kernel=3, radius=2)
 
 
 def plain_attention(x, radius=None):
-    """Attention of one head without projections, word by word."""
+    """Computes attention with one head and without projections, query by query."""
     rows = []
     for at, query in enumerate(x):
         near = [
             key
-            for place, key in enumerate(x)
-            if radius is None or abs(place - at) <= radius
+            for position, key in enumerate(x)
+            if radius is None or abs(position - at) <= radius
         ]
         weights = np.exp([query @ key / np.sqrt(len(query)) for key in near])
         rows.append((weights / weights.sum()) @ near)
@@ -46,26 +46,27 @@ def plain_attention(x, radius=None):
 @pytest.mark.parametrize(
     ("kind", "radius"), [("self-attention", None), ("restricted", 2)]
 )
-def test_the_layers_are_what_they_are_called(kind, radius):
+def test_attention_layers_equal_a_plain_implementation(kind, radius):
     x = example(11, 8)
-    found = layer_of(kind, SMALL)(x)[0]
-    np.testing.assert_allclose(found, plain_attention(x[0].numpy(), radius), atol=1e-5)
+    outputs = layer_of(kind, SMALL)(x)[0]
+    expected = plain_attention(x[0].numpy(), radius)
+    np.testing.assert_allclose(outputs, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, WITH_PROJECTIONS])
-def test_every_layer_keeps_its_shape(kind):
+def test_layers_keep_the_shape(kind):
     assert layer_of(kind, SMALL)(example(5, 8, batch=2)).shape == (2, 5, 8)
 
 
-def test_multiplications_are_counted_by_hand():
-    # Two products of (n, d) and (d, n), (n, n) and (n, d).
+def test_counts_multiplications():
+    # Two matmuls: (n, d) by (d, n), and (n, n) by (n, d).
     assert multiply_adds("self-attention", 10, Sizes(4)) == 2 * 10 * 10 * 4
-    # Input and state, each by a (d, d) matrix, at ten positions.
+    # Two (d, d) matrices, for input and state, at ten positions.
     assert multiply_adds("recurrent", 10, Sizes(4)) == 10 * 2 * 4 * 4
     assert multiply_adds("convolutional", 10, Sizes(4, kernel=5)) == 10 * 5 * 4 * 4
-    # Two blocks of 5 queries, windows of 9 keys.
+    # Two blocks of 5 queries with windows of 9 keys.
     assert multiply_adds("restricted", 10, Sizes(4, radius=2)) == 2 * 10 * 9 * 4
-    # The crossover of the paper: as many operations where n = d.
+    # As in the paper, the numbers of operations are equal if n = d.
     for d in (8, 64):
         sizes = Sizes(d)
         assert multiply_adds("self-attention", d, sizes) == (
@@ -75,9 +76,8 @@ def test_multiplications_are_counted_by_hand():
 
 @pytest.mark.medium
 @pytest.mark.parametrize("n", [3, 8])
-def test_sequential_operations_are_counted_in_the_graph(n):
-    found = {kind: sequential_operations(kind, n, SMALL) for kind in KINDS}
-    assert found == {
+def test_counts_sequential_operations_in_the_graph(n):
+    assert {kind: sequential_operations(kind, n, SMALL) for kind in KINDS} == {
         "self-attention": 2,  # Scores, then values.
         "recurrent": n,
         "convolutional": 1,
@@ -92,26 +92,26 @@ def test_sequential_operations_are_counted_in_the_graph(n):
         ("self-attention", 16, 1),
         ("recurrent", 8, 7),
         ("recurrent", 16, 15),
-        ("restricted", 8, 4),  # Two positions a layer: 7 / 2, rounded up.
+        ("restricted", 8, 4),  # Two positions per layer: 7 / 2, rounded up.
         ("restricted", 16, 8),
-        ("convolutional", 9, 2),  # 3 ** 2 positions are seen by two layers.
+        ("convolutional", 9, 2),  # Two layers reach 3 ** 2 positions.
         ("convolutional", 10, 3),
         ("convolutional", 27, 3),
         ("convolutional", 28, 4),
         ("self-attention", 1, 0),
     ],
 )
-def test_paths_are_found_by_gradients(kind, n, expected):
+def test_path_lengths(kind, n, expected):
     assert path_length(kind, n, SMALL) == expected
 
 
-def test_plain_convolutions_have_longer_paths():
+def test_convolutions_without_dilation_have_longer_paths():
     assert contiguous_path(9, SMALL) == 8
     assert contiguous_path(9, Sizes(d=8, kernel=5)) == 4
 
 
 @pytest.mark.parametrize(("kernel", "dilation"), [(3, 1), (3, 4), (4, 2)])
-def test_a_dilated_convolution_is_keras_own(kernel, dilation):
+def test_dilated_convolution_equals_keras(kernel, dilation):
     weights = np.random.default_rng(1).normal(size=(kernel, 8, 8)).astype("float32")
     theirs = keras.layers.Conv1D(
         8, kernel, padding="causal", dilation_rate=dilation, use_bias=False
@@ -124,8 +124,8 @@ def test_a_dilated_convolution_is_keras_own(kernel, dilation):
 
 
 @pytest.mark.parametrize(("layers", "arrives"), [(3, False), (4, True)])
-def test_a_real_stack_agrees(layers, arrives):
-    """What is added up of single layers holds for layers upon each other."""
+def test_dependencies_of_a_real_stack_agree(layers, arrives):
+    """The path length computed from single layers holds for a stack of layers."""
     layer = layer_of("restricted", SMALL)
 
     def stack(x):
@@ -133,11 +133,11 @@ def test_a_real_stack_agrees(layers, arrives):
             x = layer(x)
         return x
 
-    found = reach(stack, 8, 8)
-    assert found[0, 7] == found[7, 0] == arrives
+    dependencies = reach(stack, 8, 8)
+    assert dependencies[0, 7] == dependencies[7, 0] == arrives
 
 
-def test_costs_cross_where_they_are_equal():
+def test_crossover_is_where_costs_are_equal():
     lengths = [16, 32, 64, 128, 256]
     squares = [float(n * n) for n in lengths]
     lines = [100.0 * n for n in lengths]
@@ -150,53 +150,53 @@ def test_costs_cross_where_they_are_equal():
 
 
 @pytest.mark.medium
-def test_the_tool_writes_the_table_and_the_picture(tmp_path):
+def test_writes_the_table_and_the_figure(tmp_path):
     pytest.importorskip("matplotlib")
-    done = run_command.run(
+    process = run_command.run(
         TOOL,
         *("--lengths", "8,16,32,64", "--widths", "16,32", "--repeats", "1"),
         *("--output_dir", str(tmp_path / "out"), "--json"),
     )
-    assert done.status == 0, done.err
-    found = json.loads(done.out)
+    assert process.status == 0, process.err
+    result = json.loads(process.out)
     for d in ("16", "32"):
-        assert found["crossovers"][d]["operations, recurrent"] == pytest.approx(int(d))
+        assert result["crossovers"][d]["operations, recurrent"] == pytest.approx(int(d))
         for kind in (*KINDS, WITH_PROJECTIONS):
-            each = found["layers"][kind][d]
+            each = result["layers"][kind][d]
             assert len(each["seconds"]) == len(each["operations"]) == 4
             assert min(each["seconds"]) > 0
-    assert found["paths"]["recurrent"]["128"] == 127
-    assert found["paths"]["self-attention"]["128"] == 1
+    assert result["paths"]["recurrent"]["128"] == 127
+    assert result["paths"]["self-attention"]["128"] == 1
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"table1.json", "table1.md", "table1.png", "table1.svg"}
-    assert found["paths"]["convolutional"]["128"] == 5
+    assert result["paths"]["convolutional"]["128"] == 5
     table = (tmp_path / "out" / "table1.md").read_text(encoding="utf-8")
     assert "| Self-Attention (restricted) | O(r n d) |" in table
-    assert json.loads((tmp_path / "out/table1.json").read_text("utf-8")) == found
+    assert json.loads((tmp_path / "out/table1.json").read_text("utf-8")) == result
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--lengths", "8"], "--lengths needs two lengths"),
-        (["--lengths", "16,8"], "--lengths must ascend"),
+        (["--lengths", "8"], "--lengths requires at least two lengths"),
+        (["--lengths", "16,8"], "--lengths must be in ascending order"),
         (["--widths", "a"], "--widths: must be a whole number of at least 2, not 'a'"),
         (["--widths", "12"], "--widths must be multiples of 8"),
         (["--radius", "0"], "--radius: must be a whole number of at least 1"),
     ],
 )
-def test_a_mistake_is_one_clear_line(tmp_path, arguments, words):
-    done = run_command.run(TOOL, "--output_dir", str(tmp_path / "out"), *arguments)
-    assert run_command.is_one_clear_line(done)
-    assert words in done.err
+def test_reports_a_mistake_in_one_line(tmp_path, arguments, words):
+    result = run_command.run(TOOL, "--output_dir", str(tmp_path / "out"), *arguments)
+    assert run_command.is_one_clear_line(result)
+    assert words in result.err
     assert not (tmp_path / "out").exists()
 
 
-def test_what_a_layer_reaches_is_read_off_its_gradient():
-    """A layer that hands each vector to its right neighbour."""
+def test_reach_follows_the_gradient():
+    """The layer moves each vector to the next position."""
 
-    def moved(x):
+    def move(x):
         return tf.roll(x, 1, axis=1) * [[[0.0], [1.0], [1.0], [1.0]]]
 
     expected = np.eye(4, k=-1, dtype=bool)
-    np.testing.assert_array_equal(reach(moved, 4, 3), expected)
+    np.testing.assert_array_equal(reach(move, 4, 3), expected)

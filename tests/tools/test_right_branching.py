@@ -1,4 +1,4 @@
-"""The baseline that a parser has to beat, by hand."""
+"""Tests of the right-branching baseline."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ def write(folder):
         (folder / f"{split}.trees").write_text(text)
 
 
-def test_each_word_begins_a_constituent_to_the_end(tmp_path):
+def test_each_word_begins_a_constituent_up_to_the_end(tmp_path):
     write(tmp_path)
     output = tmp_path / "baseline"
-    done = run_command.run(
+    process = run_command.run(
         TOOL, "--data_dir", str(tmp_path), "--output_file", str(output), "--json"
     )
-    assert (done.status, done.err) == (0, "")
-    found = json.loads(done.out)
-    # DT begins three noun phrases and two sentences; VBZ a verb phrase of two words.
-    assert found["labels"] == {"DT": "NP", "VBZ": "VP"}
-    # JJ was not seen, so it is NP; the full stop stays outside.
+    assert (process.status, process.err) == (0, "")
+    result = json.loads(process.out)
+    # DT begins three noun phrases and two sentences; VBZ begins a verb phrase.
+    assert result["labels"] == {"DT": "NP", "VBZ": "VP"}
+    # JJ is not in the training trees, so its label is NP. The full stop is outside.
     assert output.read_text() == (
         "(TOP (S (PRP it) (VP (VBZ sees) (NP (DT the) (NP (JJ big) (NN dog))))"
         " (. .)))\n"
     )
-    # S, VP and NP are right, the noun phrase "big dog" is not, "it" is missing.
-    assert (found["matched"], found["gold_brackets"], found["test_brackets"]) == (
+    # S, VP and NP match. The noun phrase "big dog" is wrong, that of "it" is missing.
+    assert (result["matched"], result["gold_brackets"], result["test_brackets"]) == (
         3,
         4,
         4,
     )
-    assert (found["f1"], found["tagging"]) == (75, 100)
+    assert (result["f1"], result["tagging"]) == (75, 100)
 
 
-def test_the_figures_are_printed_for_people(tmp_path):
+def test_prints_the_score(tmp_path):
     write(tmp_path)
-    done = run_command.run(TOOL, "--data_dir", str(tmp_path), "--split", "val")
-    assert done.out.startswith("F1 ")
-    assert done.out.endswith("2 sentences: 2 valid, 0 errors, 0 skipped\n")
+    result = run_command.run(TOOL, "--data_dir", str(tmp_path), "--split", "val")
+    assert result.out.startswith("F1 ")
+    assert result.out.endswith("2 sentences: 2 valid, 0 errors, 0 skipped\n")

@@ -1,8 +1,8 @@
-"""tensor2tensor's batching, against its own table."""
+"""Tests of tensor2tensor's batching against its recorded buckets."""
 
 from golden_checks.t2t_batching import t2t_batching
 
-# Printed by tensor2tensor 1.15.7, utils/data_reader.py, for max_length 256 and
+# Output of tensor2tensor 1.15.7, utils/data_reader.py, for max_length 256 and
 # batch_size 4096.
 BOUNDARIES = (
     "8 9 10 11 12 13 14 15 16 17 18 19 20 22 24 26 28 30 33 36 39 42 46 50 55 60 "
@@ -14,7 +14,7 @@ SIZES = (
 )
 
 
-def test_batches_are_those_of_tensor2tensor_on_one_device_and_on_eight():
+def test_batch_sizes_equal_those_of_tensor2tensor():
     sizes = [int(size) for size in SIZES.split()]
     one, eight = t2t_batching(4096, 256), t2t_batching(4096, 256, devices=8)
     assert one.boundaries.tolist() == [int(b) for b in BOUNDARIES.split()]
@@ -23,7 +23,7 @@ def test_batches_are_those_of_tensor2tensor_on_one_device_and_on_eight():
     assert (one.max_length, one.shuffle_queue_size) == (256, 252)
 
 
-def test_no_maximum_length_is_that_of_a_batch():
+def test_maximum_length_defaults_to_the_batch_size():
     one, other = t2t_batching(64, 0), t2t_batching(64, 64)
     assert one.max_length == 64
     assert one.boundaries.tolist() == other.boundaries.tolist()

@@ -1,4 +1,4 @@
-"""The pages show the figures that are recorded in results.csv."""
+"""Tests of the documentation tables generated from results.csv."""
 
 import pytest
 from benchmarks import tables
@@ -25,19 +25,19 @@ RECORDS = [
 ]
 
 
-def test_every_page_shows_the_records():
-    done = run_command.run(TOOL, "--check")
-    assert (done.status, done.out) == (0, "no page: differ from the records\n")
+def test_all_pages_match_the_records():
+    result = run_command.run(TOOL, "--check")
+    assert (result.status, result.out) == (0, "all pages match\n")
 
 
-def test_every_line_of_the_records_is_whole():
+def test_records_have_no_empty_labels_or_values():
     assert RESULTS.read_text().splitlines()[0] == ",".join(FIELDS)
     for each in tables.read_records():
         assert list(each) == list(FIELDS)
         assert all(each[name] for name in ("table", "row", "figure", "value")), each
 
 
-def test_a_table_has_the_figures_of_its_title_and_date():
+def test_selects_figures_by_title_and_date():
     page = tables.with_tables(PAGE.format("t | 2026-01-02"), RECORDS)
     assert page.splitlines() == [
         *("Before.", "", "<!-- results: t | 2026-01-02 -->", ""),
@@ -50,7 +50,7 @@ def test_a_table_has_the_figures_of_its_title_and_date():
     assert tables.with_tables(page, RECORDS) == page
 
 
-def test_machines_may_be_columns():
+def test_machines_as_columns():
     page = tables.with_tables(PAGE.format("t | machines"), RECORDS)
     assert "| | M | N |" in page
     assert "| other: seconds | 1,000, 999 | 7 |" in page
@@ -58,8 +58,8 @@ def test_machines_may_be_columns():
 
 @pytest.mark.parametrize(
     ("title", "words"),
-    [("t", "has several figures other, seconds"), ("x", "lacks the table")],
+    [("t", "has several values of other, seconds"), ("x", "lacks the table")],
 )
-def test_an_ambiguous_or_unknown_table_is_an_error(title, words):
+def test_rejects_an_ambiguous_or_unknown_table(title, words):
     with pytest.raises(UserError, match=words):
         tables.with_tables(PAGE.format(title), RECORDS)

@@ -1,1 +1,1 @@
-"""The paper's table 3: its rows at any size, their runs, and the table."""
+"""Reproduction of the paper's table 3 at any size."""

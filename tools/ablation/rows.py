@@ -1,4 +1,4 @@
-"""The rows of the paper's table 3, and what each changes at a size of one's choice."""
+"""Rows of the paper's table 3 and their changes to a base model of any size."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -9,10 +9,12 @@ from t2t_repro.system.errors import UserError
 
 
 class Paper(NamedTuple):
-    """The paper's figures of a row (table 3, newstest2013).
+    """The paper's figures for a row (table 3, newstest2013).
 
-    Perplexity per subword, BLEU of the last checkpoint, and parameters in millions
-    (None where they are base's).
+    Attributes:
+        perplexity: Perplexity per subword.
+        bleu: BLEU of the last checkpoint.
+        parameters: Parameters in millions; None if the paper does not list them.
     """
 
     perplexity: float
@@ -21,7 +23,7 @@ class Paper(NamedTuple):
 
 
 BASE = "base"
-# By the name of the set in configs/.
+# Keyed by the name of the set in configs/.
 ROWS = {
     BASE: Paper(4.92, 25.8, 65),
     "table3_a_h1": Paper(5.29, 24.9),
@@ -44,39 +46,39 @@ ROWS = {
     "table3_e_learned": Paper(4.92, 25.7),
     "big": Paper(4.33, 26.4, 213),
 }
-# Sizes: a row has them in proportion to base. All else is taken as it is.
+# Hyper-parameters that a row scales in proportion to base; others are copied.
 _SIZES = ("d_model", "d_ff", "num_heads", "num_layers", "train_steps")
 _WIDTHS = {"d_k": "key_size", "d_v": "value_size"}
-_NOT_MEANT = {"average_last"}
+_IGNORED = {"average_last"}
 
 
 def changes(row: str, base: HParams) -> dict[str, object]:
-    """Returns what a row of `ROWS` changes of a base, by key; nothing for base itself.
+    """Returns the changes of a row of `ROWS` to the hyper-parameters of a base.
 
-    Sizes keep their proportion to the paper's base: half of d_ff is half of it, at any
-    d_ff. Raises UserError, which names the row, if a size would not be a whole number.
+    Sizes keep their ratio to the paper's base: a row that halves d_ff does so at any
+    d_ff. Raises UserError if a size is not an integer.
     """
     paper, other = hparams.load(BASE), hparams.load(row)
-    found: dict[str, object] = {}
+    changed: dict[str, object] = {}
     for key, value in other.to_dict().items():
-        if value == getattr(paper, key) or key in _NOT_MEANT:
+        if value == getattr(paper, key) or key in _IGNORED:
             continue
         if key in _SIZES:
             ratio = Fraction(value, getattr(paper, key))
-            found[key] = _whole(row, key, ratio * getattr(base, key))
+            changed[key] = _whole(row, key, ratio * getattr(base, key))
         elif key in _WIDTHS:
             size = _WIDTHS[key]
             ratio = Fraction(value, getattr(paper, size))
-            found[key] = _whole(row, key, ratio * getattr(base, size))
+            changed[key] = _whole(row, key, ratio * getattr(base, size))
         else:
-            found[key] = value
-    return found
+            changed[key] = value
+    return changed
 
 
 def _whole(row: str, key: str, size: Fraction) -> int:
     if size.denominator != 1 or size < 1:
         raise UserError(
-            f"row {row}: {key} would be {float(size):g} at this size; choose a base "
-            "whose sizes can be divided as the paper's are"
+            f"row {row}: {key} would be {float(size):g} with this base; choose "
+            "--hparams whose sizes are divisible like the paper's"
         )
     return int(size)

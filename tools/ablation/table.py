@@ -1,4 +1,4 @@
-"""The table of the ablations, beside the paper's."""
+"""Table of the ablations, next to the paper's figures."""
 
 from collections.abc import Iterable, Sequence
 from statistics import mean
@@ -18,9 +18,11 @@ _SHOWN = (
 
 
 def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Joins the results of a row's seeds: the means, and every seed's values.
+    """Combines the results of a row's seeds into means and lists of values.
 
-    Each result has `bleu`, `perplexity`, `parameters`, `seed` and `hparams`.
+    Args:
+        row: Name of the row.
+        results: One result per seed, as stored in `trial.json`.
     """
     first = results[0]
     return {
@@ -43,17 +45,17 @@ def summary(row: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def as_markdown(rows: Iterable[dict[str, Any]]) -> str:
-    """Writes summaries as a table; mean and, in brackets, every seed's value."""
+    """Formats summaries as a table with means and, in brackets, the values by seed."""
     rows = list(rows)
     base = rows[0]["hparams"]
     lines = []
     for each in rows:
         paper = each["paper"]
         changed = {k: v for k, v in each["hparams"].items() if v != base[k]}
-        told = ", ".join(f"{key} {value}" for key, value in changed.items()) or "-"
+        changes = ", ".join(f"{key} {value}" for key, value in changed.items()) or "-"
         millions = paper["parameters"]
         lines.append(
-            f"| {each['row']} | {told} | {each['parameters']:,} "
+            f"| {each['row']} | {changes} | {each['parameters']:,} "
             f"| {_figure(each, 'perplexity')} | {_figure(each, 'bleu')} "
             f"| {len(each['seeds'])} | {f'{millions}M' if millions else '-'} "
             f"| {paper['perplexity']:.2f} | {paper['bleu']:.1f} |\n"

@@ -1,16 +1,16 @@
-"""Times beam search and CTranslate2 in turn, with the same weights and sentences.
+"""Times beam search of t2t_repro and CTranslate2 with the same weights and sentences.
 
     python tools/benchmarks/benchmark_decode.py [--rounds 3] [--only t2t_repro,...]
 
-A model of random weights translates random sentences in exactly `--steps` steps each,
-so that both do the same work: several batches at once, one batch at a time, one
-sentence at a time. Each program uses all cores as it does best: t2t_repro runs batches
-in parallel, a core each, once more as `translate --xla` does, and once with one decoder
-layer, as a student has it; of CTranslate2 the faster counts of batches in parallel and
-one batch over all cores.
+A model with random weights translates random sentences in exactly `--steps` steps, so
+that all programs do the same work: several batches at once, one batch at a time, and
+one sentence at a time. t2t_repro runs batches in parallel, one per core. It is also
+timed with `--xla` and with a single decoder layer, as in a student. CTranslate2 runs
+batches in parallel and one batch on all cores; the faster of the two is reported.
+"Matmuls only" runs only the decoder's matmuls.
 
-The limit is the time of the matrix products of the steps. CTranslate2 must be installed
-(`pip install ctranslate2`), or left out by `--only t2t_repro,products`.
+CTranslate2 must be installed (`pip install ctranslate2`), or be excluded with
+`--only t2t_repro,products`.
 """
 
 import os
@@ -36,7 +36,7 @@ FLOAT32, XLA = f"{OURS} float32", f"{OURS} float32, XLA"
 INT8, BFLOAT16 = f"{OURS} int8", f"{OURS} bfloat16"
 STUDENT = f"{OURS} float32, 1 decoder layer"
 THEIR_FLOAT32, THEIR_INT8 = "CTranslate2 float32", "CTranslate2 int8"
-FLOAT32_LIMIT, BFLOAT16_LIMIT = "products float32", "products bfloat16"
+FLOAT32_LIMIT, BFLOAT16_LIMIT = "matmuls only float32", "matmuls only bfloat16"
 CONTENDERS: dict[str, tuple[str, Result]] = {
     FLOAT32: (OURS, {"precision": "float32", "xla": False}),
     XLA: (OURS, {"precision": "float32", "xla": True}),
@@ -56,7 +56,7 @@ PAIRS = (
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, runs the programs in turn and prints the figures."""
+    """Parses the flags, runs the benchmark and prints the figures."""
     args = _parse(argv)
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     with tempfile.TemporaryDirectory() as folder, report.reported(args) as result:
@@ -67,13 +67,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, tables: Result) -> None:
-    """Times all programs; `tables` gets a table for each kind of work."""
+    """Times all programs; `tables` gets one table per workload."""
     from t2t_repro.fast import int8_matmul
     from t2t_repro.models import precision
 
     contenders = {n: c for n, c in CONTENDERS.items() if c[0] in args.only}
-    less = {f"{FLOAT32} without {each}": each for each in args.without}
-    for title, each in less.items():
+    reduced = {f"{FLOAT32} without {each}": each for each in args.without}
+    for title, each in reduced.items():
         contenders[title] = (OURS, CONTENDERS[FLOAT32][1] | {"without": [each]})
     reasons = {INT8: int8_matmul.unsupported_reason()}
     reasons |= dict.fromkeys(
@@ -81,32 +81,40 @@ def measure(args: Namespace, tables: Result) -> None:
     )
     for name, reason in reasons.items():
         if reason and contenders.pop(name, None):
-            say(f"without {name}: {reason}")
+            say(f"skipping {name}: {reason}")
     processes = [
-        own(name, f"decoding.{task}", vars(args) | given)
-        for name, (task, given) in contenders.items()
+        own(name, f"decoding.{task}", vars(args) | fields)
+        for name, (task, fields) in contenders.items()
     ]
-    pairs = [*PAIRS, *((FLOAT32, title) for title in less)]
+    pairs = [*PAIRS, *((FLOAT32, title) for title in reduced)]
     for _ in decoding.timed(args, processes, tables, pairs):
         pass
 
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Times beam search and CTranslate2 on the same weights and machine."
+        "Times beam search of t2t_repro and CTranslate2 with the same weights."
     )
     decoding.add_flags(parser, vocab_size=8000)
     add = parser.add_argument
-    add("--batches", type=cli.at_least(1), default=4, help="batches at once")
+    add(
+        "--batches",
+        type=cli.at_least(1),
+        default=4,
+        help="number of batches in parallel",
+    )
     alpha = "exponent of the length penalty"
     add("--alpha", type=cli.between(0, MOST_ALPHA), default=0.6, help=alpha)
     add(
         "--only",
         type=several(one_of((OURS, PEER, LIMIT))),
         default=f"{OURS},{PEER},{LIMIT}",
-        help="programs, with commas between",
+        help="programs, separated by commas",
     )
-    without = "optimized implementations, each left out once, in float32"
+    without = (
+        "optimized implementations to disable one at a time in float32, separated "
+        "by commas"
+    )
     add("--without", type=several(one_of(fast.NAMES)), default="", help=without)
     return decoding.checked_flags(parser, argv)
 

@@ -1,15 +1,16 @@
-"""Measures an export: time, size, load time, memory, and speed compared with the model.
+"""Measures a SavedModel: export time, size, load time, memory, and relative speed.
 
     python tools/benchmarks/benchmark_export.py --hparams base,vocab_divisor=37000 \
         --vocab_file vocab.model --source_file text.en
     python tools/benchmarks/benchmark_export.py --model_dir mymodel \
         --source_file text.en
 
-The first exports random weights (`vocab_divisor` gives the tables the rows of a larger
-vocabulary); they never end a sentence, so every translation grows to its limit. One
-process has the model and a `Translator`, the other only the export and TensorFlow. Both
-translate the same batches in turn, because a machine's speed drifts. The ratio is the
-median over the pairs of batches.
+The first command exports random weights, with embedding tables padded by
+`vocab_divisor` to the size of a larger vocabulary. Random weights never produce EOS,
+so all translations reach the length limit. One process has the model and a
+`Translator`, the other only the export and TensorFlow. Both translate the same batches
+in turn, because the speed of a machine drifts. The reported ratio is the median over
+batches.
 """
 
 import sys
@@ -33,7 +34,7 @@ MEBIBYTE = 2**20
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, measures and prints."""
+    """Parses the flags, runs the benchmark and prints the figures."""
     args = _parse(argv)
     lines, size = read_lines(args.source_file)[: args.lines], args.batch_size
     batches = [lines[n : n + size] for n in range(0, len(lines), size)]
@@ -46,19 +47,19 @@ def measure(
 ) -> None:
     """Exports a model to `folder` and times both processes on batches of texts.
 
-    `tables` gets the figures whenever a round is done.
+    `tables` is updated after each round.
     """
     export_dir = folder / "exported"
     version = str(export_dir / "1")
-    given = vars(args) | {"export_dir": str(export_dir)}
+    fields = vars(args) | {"export_dir": str(export_dir)}
     command = [sys.executable, str(PEERS / "run_export.py"), version]
     requests = [
         {"signature": "serving_default", "inputs": {"text": batch}} for batch in batches
     ]
     answers: dict[str, list[Result]] = {HERE: [], THERE: []}
     for name, _, answer in in_turn(
-        # The export exists when the first of them has answered once.
-        [own(HERE, "exporting.translator", given), Contender(THERE, command, True)],
+        # The first process writes the export before the second one starts.
+        [own(HERE, "exporting.translator", fields), Contender(THERE, command, True)],
         [[request] for request in requests] * args.rounds,
         folder,
         begin=requests[:1],
@@ -72,23 +73,23 @@ def measure(
 
 
 def export_figures(answers: dict[str, list[Result]]) -> Result:
-    """Returns seconds, parameters, and memory without TensorFlow's own, in MiB."""
+    """Returns times, number of parameters, and memory in addition to TensorFlow's."""
     mine, other = answers[HERE][-1], answers[THERE][-1]
     return {
         "parameters": mine["parameters"],
         "s to export": mine["export_seconds"],
         "s to load": other["load_seconds"],
         "first batch (s)": other["first_request_seconds"],
-        "MiB after it": other["memory_loaded"] / MEBIBYTE,
+        "MiB after first batch": other["memory_loaded"] / MEBIBYTE,
         report.MEMORY: other["memory"] / MEBIBYTE,
     }
 
 
 def speed_figures(answers: dict[str, list[Result]], batches: int) -> Result:
-    """Returns both programs' speed in each round, and ratios of the export's.
+    """Returns the speed of both processes in each round, and their ratios.
 
-    Tokens are the subwords of the translations, EOS included. The ratio of the
-    processor's time is hardly affected by other programs on the machine.
+    Tokens are counted in the translations, including EOS. Other programs on the machine
+    hardly affect the ratio of CPU times.
     """
     tokens = sum(answer["tokens"] for answer in answers[HERE][:batches])
     table: Result = {}
@@ -98,14 +99,16 @@ def speed_figures(answers: dict[str, list[Result]], batches: int) -> Result:
         table[name] = {
             "s": rounds,
             report.SPEED: [tokens / one for one in rounds],
-            "processor (s)": sum(answer["processor_seconds"] for answer in each),
+            "CPU time (s)": sum(answer["processor_seconds"] for answer in each),
         }
     pairs = [*zip(*answers.values(), strict=True)]
     here, there = table[HERE], table[THERE]
-    there["% of the speed"] = 100 * median(
+    there["% of in-process speed"] = 100 * median(
         a["seconds"] / b["seconds"] for a, b in pairs
     )
-    there["% by the processor"] = 100 * here["processor (s)"] / there["processor (s)"]
+    there["% of in-process speed by CPU time"] = (
+        100 * here["CPU time (s)"] / there["CPU time (s)"]
+    )
     texts = [[each["outputs"]["translations"] for each in pair] for pair in pairs]
     equal = sum(sum(map(str.__eq__, *pair)) for pair in texts[:batches])
     there["equal lines"] = f"{equal} of {sum(len(one) for one, _ in texts[:batches])}"
@@ -114,21 +117,21 @@ def speed_figures(answers: dict[str, list[Result]], batches: int) -> Result:
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Exports a model, or random weights of a size, and measures the export."
+        "Exports a model or random weights and measures the SavedModel."
     )
     add, count = parser.add_argument, cli.at_least(1)
-    add("--model_dir", help="folder of the model")
-    add("--hparams", help="a set with overrides, for random weights")
-    add("--vocab_file", help="the vocabulary for random weights")
-    add("--source_file", required=True, help="sentences, one a line")
-    add("--lines", type=count, default=128, help="sentences to translate, the first")
-    add("--batch_size", type=count, default=32, help="sentences of a batch")
-    add("--rounds", type=count, default=3, help="turns of each program")
+    add("--model_dir", help="model directory of a trained model")
+    add("--hparams", help="hyper-parameter set with overrides, for random weights")
+    add("--vocab_file", help="vocabulary file, for random weights")
+    add("--source_file", required=True, help="file with one sentence per line")
+    add("--lines", type=count, default=128, help="number of sentences to translate")
+    add("--batch_size", type=count, default=32, help="sentences per batch")
+    add("--rounds", type=count, default=3, help="turns per program")
     args: Namespace = parser.parse_args(argv)
     if (args.model_dir is None) == (args.hparams is None):
         raise UserError("give either --model_dir or --hparams with --vocab_file")
     if args.hparams is not None and args.vocab_file is None:
-        raise UserError("--hparams needs a vocabulary: give --vocab_file")
+        raise UserError("--hparams requires --vocab_file")
     return args
 
 

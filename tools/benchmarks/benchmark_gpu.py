@@ -1,11 +1,10 @@
-"""Measures training and translating on one GPU of this machine, in ten minutes at most.
+"""Measures training and beam search on one GPU, in ten minutes at most.
 
     python tools/benchmarks/benchmark_gpu.py
 
-Measured are products and copies, an update of one micro-batch of three sizes, in TF32
-(float32's products on a GPU) and bfloat16, with XLA and without, and beam search. A
-machine without a GPU makes a dry run of toy sizes, which shows that it works.
-`tools/inject_faults.py` kills and resumes a training on a GPU.
+Times matmuls, memory copies, training steps with micro-batches of three sizes (TF32 and
+bfloat16, with and without XLA), and beam search. TF32 is TensorFlow's default for
+float32 matmuls on a GPU. Without a GPU, the benchmark makes a dry run with toy sizes.
 """
 
 from __future__ import annotations
@@ -28,40 +27,62 @@ from model_costs import training_flops
 from benchmarks import decoding, report
 from benchmarks.in_turn import in_turn, own
 from benchmarks.report import Result, say
-from benchmarks.work import Product, work_of
+from benchmarks.work import Matmul, work_of
 from t2t_repro import hparams
 from t2t_repro.command_line import cli
 
 NAMES = {"float32": "TF32", "bfloat16": "bfloat16"}
 PEAKS = {"H100": 989.5e12, "H200": 989.5e12, "A100": 312e12}
-"""Operations a second in bfloat16 without sparsity, by NVIDIA's data sheets (SXM)."""
+"""Peak FLOP/s in bfloat16 without sparsity, from NVIDIA's data sheets (SXM)."""
 SEED = 1
 VOCABULARY = 300
-"""Subwords of the search's tokenizer, which has nothing to do."""
+"""Subwords of the tokenizer, which beam search loads but does not use."""
 
 
 class Sizes(NamedTuple):
-    """Sizes of the measurements: the defaults on a GPU."""
+    """Sizes of the measurements, with the defaults for a GPU.
 
-    size: str = "big"  # A hyper-parameter set.
-    rows: Sequence[int] = (120, 416, 832)  # Sentence pairs of a micro-batch.
-    length: int = 30  # Positions of each side.
-    side: int = 8192  # Rows of the square matrices.
-    copied: int = 2**31  # Bytes.
-    rounds: int = 3  # Turns of a measurement, of which the median counts.
-    steps: int = 8  # Steps of a turn.
-    sentences: int = 128  # Translated at once.
+    Attributes:
+        size: Hyper-parameter set.
+        rows: Sentence pairs per micro-batch, for three measurements.
+        length: Tokens per sentence, on both sides.
+        side: Rows and columns of the square matrices.
+        copied: Bytes of the copied tensor.
+        rounds: Turns per measurement, whose median is reported.
+        steps: Steps per turn.
+        sentences: Sentences per batch in beam search.
+    """
+
+    size: str = "big"
+    rows: Sequence[int] = (120, 416, 832)
+    length: int = 30
+    side: int = 8192
+    copied: int = 2**31
+    rounds: int = 3
+    steps: int = 8
+    sentences: int = 128
 
 
 DRY = Sizes("tiny", (4,), 8, 64, 2**16, 1, 2, 2)
 
 
 class Measurement(NamedTuple):
-    """A task of `benchmarks.worker`, and the operations of one of its steps."""
+    """A task of `benchmarks.worker` with the work of one of its steps.
+
+    Attributes:
+        name: Row in the table.
+        task: Module and function.
+        fields: The task's argument.
+        request: Request of each turn.
+        tokens: Target tokens per step.
+        operations: Floating-point operations per step.
+        moved: Bytes read and written per step.
+        begin: Warm-up requests.
+    """
 
     name: str
     task: str
-    given: dict[str, Any]
+    fields: dict[str, Any]
     request: Any
     tokens: int = 0
     operations: float = 0.0
@@ -70,19 +91,19 @@ class Measurement(NamedTuple):
 
 
 class _TimeIsUpError(Exception):
-    """The minutes are over."""
+    """Raised when the time limit is reached."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, measures and prints."""
-    parser = report.parser("Measures training and translating on a GPU.")
-    minutes = "time limit, after which the result so far is printed"
+    """Parses the flags, runs the benchmark and prints the figures."""
+    parser = report.parser("Measures training and beam search on a GPU.")
+    minutes = "time limit in minutes, after which the result so far is printed"
     parser.add_argument("--minutes", type=cli.at_least(1), default=10, help=minutes)
     args = parser.parse_args(argv)
     cli.start_tensorflow(args.verbose)
     gpu = _gpu()
     sizes = Sizes() if gpu else DRY
-    dry = "no GPU: a dry run of toy sizes, whose figures mean nothing"
+    dry = "no GPU found: dry run with toy sizes, whose figures are meaningless"
     with (
         tempfile.TemporaryDirectory() as folder,
         report.reported(args, [gpu or dry]) as result,
@@ -97,46 +118,46 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measurements(sizes: Sizes, folder: str) -> list[Measurement]:
-    """Lists the measurements, the most important first."""
-    found = []
-    product = Product(4, 1, sizes.side, sizes.side, sizes.side)
+    """Returns the measurements, most important first."""
+    planned = []
+    matmul = Matmul(4, 1, sizes.side, sizes.side, sizes.side)
     for precision, name in NAMES.items():
-        given = {"precision": precision, "products": [asdict(product)]}
-        title = f"products of {sizes.side:,} x {sizes.side:,}, {name}"
-        each = Measurement(title, "training.square", given, sizes.steps)
-        found.append(each._replace(operations=product.flops))
+        fields = {"precision": precision, "matmuls": [asdict(matmul)]}
+        title = f"matmuls of {sizes.side:,} x {sizes.side:,}, {name}"
+        each = Measurement(title, "training.square", fields, sizes.steps)
+        planned.append(each._replace(operations=matmul.flops))
     copied = {"bytes": sizes.copied}
     copy = Measurement("copy", "training.copy", copied, sizes.steps)
-    found.append(copy._replace(moved=2 * sizes.copied))
+    planned.append(copy._replace(moved=2 * sizes.copied))
     for precision in ("bfloat16", "float32"):
         for xla in (True, False):
-            found += [_update(sizes, rows, precision, xla) for rows in sizes.rows]
-        found.append(_search(sizes, folder, precision))
-    return found
+            planned += [_step(sizes, rows, precision, xla) for rows in sizes.rows]
+        planned.append(_search(sizes, folder, precision))
+    return planned
 
 
-def _update(sizes: Sizes, rows: int, precision: str, xla: bool) -> Measurement:
-    """Returns an update of the weights from one micro-batch."""
-    chosen = hparams.load(sizes.size)
-    length, vocab_size = sizes.length, chosen.vocab_size
+def _step(sizes: Sizes, rows: int, precision: str, xla: bool) -> Measurement:
+    """Returns the measurement of a training step with one micro-batch."""
+    values = hparams.load(sizes.size)
+    length, vocab_size = sizes.length, values.vocab_size
     work = work_of(sizes.size, rows, length, vocab_size)
-    work = replace(work, precision=precision, xla=xla, dropout=chosen.dropout)
-    title = f"update of {sizes.size}, {work.tokens:,} positions, {NAMES[precision]}"
-    operations = rows * training_flops(chosen, vocab_size, length, length)
-    found = Measurement(
+    work = replace(work, precision=precision, xla=xla, dropout=values.dropout)
+    title = f"step of {sizes.size}, {work.tokens:,} positions, {NAMES[precision]}"
+    operations = rows * training_flops(values, vocab_size, length, length)
+    step = Measurement(
         title + ", XLA" * xla, "training.train", asdict(work), sizes.steps
     )
-    return found._replace(tokens=work.tokens, operations=operations)
+    return step._replace(tokens=work.tokens, operations=operations)
 
 
 def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
-    """Returns beam search for two batches, one after the other."""
-    chosen, steps = hparams.load(sizes.size), 2 * sizes.length
-    given = {
+    """Returns the measurement of beam search for two consecutive batches."""
+    values, steps = hparams.load(sizes.size), 2 * sizes.length
+    fields = {
         "work_dir": folder,
-        "d_model": chosen.d_model,
-        "num_layers": chosen.num_layers,
-        "vocab_size": chosen.vocab_size,
+        "d_model": values.d_model,
+        "num_layers": values.num_layers,
+        "vocab_size": values.vocab_size,
         "length": sizes.length,
         "steps": steps,
         "batch_size": sizes.sentences,
@@ -148,27 +169,28 @@ def _search(sizes: Sizes, folder: str, precision: str) -> Measurement:
         "precision": precision,
         "xla": False,
     }
-    *begin, _together, alone, _sentence = decoding.works_of(Namespace(**given))
+    *begin, _parallel, batch, _sentence = decoding.works_of(Namespace(**fields))
     return Measurement(
         f"beam search, {sizes.sentences} sentences, {NAMES[precision]}",
         "decoding.t2t_repro",
-        given,
-        alone,
+        fields,
+        batch,
         tokens=2 * sizes.sentences * steps,
-        begin=(begin[0], alone),
+        begin=(begin[0], batch),
     )
 
 
 def _measure(
     each: Measurement, sizes: Sizes, gpu: str | None, folder: Path, table: Result
 ) -> None:
-    """Measures in a new process; `table` gets its row.
+    """Runs a measurement in a new process; `table` gets its row.
 
-    `MFU` is the operations' share of the GPU's peak in bfloat16, where that is known.
+    `MFU` is the ratio of the measured FLOP/s to the GPU's bfloat16 peak. It is omitted
+    for GPUs that `PEAKS` does not list.
     """
-    # The figures are those of one GPU.
+    # With several visible GPUs, training would be data-parallel.
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
-    contender = own(each.name, each.task, each.given, gpus=visible if gpu else "-1")
+    contender = own(each.name, each.task, each.fields, gpus=visible if gpu else "-1")
     rounds = [[each.request]] * sizes.rounds
     steps = each.request if isinstance(each.request, int) else 1
     peak = next((peak for name, peak in PEAKS.items() if gpu and name in gpu), None)
@@ -188,7 +210,7 @@ def _measure(
 
 
 def _gpu() -> str | None:
-    """Returns the name of the first GPU, None where there is none."""
+    """Returns the name of the first GPU, or None without a GPU."""
     import tensorflow as tf
 
     gpus = tf.config.list_physical_devices("GPU")
@@ -199,7 +221,7 @@ def _gpu() -> str | None:
 
 @contextmanager
 def _at_most(minutes: int) -> Iterator[None]:
-    """Ends the context, with its processes, when the time is up."""
+    """Leaves the context when the time limit is reached, without an error."""
 
     def end(*_: object) -> None:
         raise _TimeIsUpError
@@ -209,7 +231,7 @@ def _at_most(minutes: int) -> Iterator[None]:
     try:
         yield
     except _TimeIsUpError:
-        say(f"{minutes} minutes are over; the figures so far:")
+        say(f"time limit of {minutes} minutes reached; the figures so far:")
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

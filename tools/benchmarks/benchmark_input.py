@@ -1,12 +1,13 @@
-"""Times the way of the data, from text to batches, at the size of WMT.
+"""Times the input pipeline, from text to batches, with a corpus of WMT's size.
 
     python tools/benchmarks/benchmark_input.py [--pairs 4500000] [--work_dir D]
 
-Generates text with WMT14 English-German's number of pairs and mean lengths (116 and 110
-million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025, section 4),
-prepares it by `python -m t2t_repro.datagen`, and reads training batches of about 25,000
-positions a side. For comparison, eight A100 consume 552,000 target tokens/s with the
-big model (NVIDIA DeepLearningExamples, PyTorch/Translation/Transformer).
+Generates text with the number of pairs and the mean lengths of WMT14 English-German
+(116 and 110 million words in 4.5 million pairs: Luong et al. 2015, arXiv:1508.04025,
+section 4), prepares it with `python -m t2t_repro.datagen`, and reads training batches
+of about 25,000 positions per side. For comparison, eight A100 GPUs train the big model
+with 552,000 target tokens/s (NVIDIA DeepLearningExamples,
+PyTorch/Translation/Transformer).
 """
 
 import resource
@@ -33,16 +34,16 @@ WMT_PAIRS = 4_500_000
 WMT_WORDS = {"en": 116e6, "de": 110e6}
 EIGHT_A100 = 551_599
 HPARAMS = "base,vocab_size=16000"
-# Sentence lengths are about log-normal; the two sides' differ by a fifth.
+# Sentence lengths are roughly log-normal; the sides of a pair differ by about 20 %.
 _SPREAD, _SPREAD_BETWEEN = 0.6, 0.2
 _WORD_TYPES, _ZIPF = 100_000, 1.05
 _LINES_AT_ONCE = 50_000
-_STDERR = 2  # The descriptor.
+_STDERR = 2  # File descriptor.
 _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "en")]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, measures every stage and prints the figures."""
+    """Parses the flags, times all stages and prints the figures."""
     args = _parse(argv)
     cli.start_tensorflow(args.verbose)
     with (
@@ -53,48 +54,49 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(args: Namespace, folder: Path, tables: Result) -> None:
-    """Generates, prepares and reads in a folder; `tables` gets a row a stage."""
+    """Generates, prepares and reads a corpus; `tables` gets one row per stage."""
     say(f"generating {args.pairs:,} pairs")
     write_corpus(folder, args.pairs)
     size = sum(path.stat().st_size for path in folder.glob("train.*"))
-    say("preparing them")
+    say("preparing the data")
     began = time.perf_counter()
     command = [sys.executable, "-m", "t2t_repro.datagen", "--problem", "files"]
     command += ["--hparams", args.hparams, "--data_dir", str(folder)]
     if subprocess.run(command, stdout=_STDERR).returncode:
-        raise UserError("the text could not be prepared; see above")
+        raise UserError("datagen could not prepare the text; see its error above")
     seconds = time.perf_counter() - began
     tables["input"] = {
         "vocabulary and shards": {
             "MB of text": size / 1e6,
             "s": seconds,
             "pairs/s": args.pairs / seconds,
-            report.MEMORY: _most_memory(resource.RUSAGE_CHILDREN),
+            report.MEMORY: _peak_memory(resource.RUSAGE_CHILDREN),
         }
     }
     tables["input"]["batches"] = read(args, folder) | {
-        report.MEMORY: _most_memory(resource.RUSAGE_SELF)
+        report.MEMORY: _peak_memory(resource.RUSAGE_SELF)
     }
 
 
-def _most_memory(of: int) -> float:
-    return resource.getrusage(of).ru_maxrss / 1024
+def _peak_memory(who: int) -> float:
+    """Returns the peak memory in MiB."""
+    return resource.getrusage(who).ru_maxrss / 1024
 
 
 def read(args: Namespace, folder: Path) -> Result:
-    """Reads batches of the prepared text as fast as they come."""
+    """Reads batches of the prepared text as fast as possible and returns the speed."""
     from t2t_repro import problems
     from t2t_repro.batches import pipeline
     from t2t_repro.batches.packed_batch import rectangle
     from t2t_repro.data.prepared_data import prepare
     from t2t_repro.training.procedure import batching_of
 
-    chosen = hparams.load(args.hparams)
+    values = hparams.load(args.hparams)
     problem = problems.create("files", str(folder), "en", "de")
-    pairs = prepare(problem, chosen, folder, say).train
+    pairs = prepare(problem, values, folder, say).train
     say(f"reading {args.batches:,} batches")
     began = time.perf_counter()
-    batches = iter(pipeline.batches(pairs, batching_of(chosen), chosen.seed))
+    batches = iter(pipeline.batches(pairs, batching_of(values), values.seed))
     next(batches)
     first = time.perf_counter() - began
     tokens = both = positions = 0
@@ -113,13 +115,16 @@ def read(args: Namespace, folder: Path) -> Result:
         "s": seconds,
         "target tokens": tokens,
         report.SPEED: tokens / seconds,
-        "% tokens": 100 * both / positions,
-        "times eight A100": tokens / seconds / EIGHT_A100,
+        "padding efficiency (%)": 100 * both / positions,
+        "ratio to eight A100": tokens / seconds / EIGHT_A100,
     }
 
 
 def write_corpus(folder: Path, pairs: int) -> None:
-    """Writes `train`, `val` and `test` of both languages, the same ones every time."""
+    """Writes `train`, `val` and `test` of both languages, generated with a fixed seed.
+
+    `val` and `test` have 100 pairs each.
+    """
     generator = np.random.default_rng(1)
     languages = {lang: made_up_words(generator) for lang in WMT_WORDS}
     for split, count in (("train", pairs), ("val", 100), ("test", 100)):
@@ -135,7 +140,7 @@ def write_corpus(folder: Path, pairs: int) -> None:
 
 
 def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
-    """Returns a language's words, the shortest (most frequent) first."""
+    """Returns random words, in order of increasing length and decreasing frequency."""
     counts = np.sort(1 + generator.poisson(1.6, _WORD_TYPES)).tolist()
     syllables = generator.choice(_SYLLABLES, (_WORD_TYPES, counts[-1])).tolist()
     rows = zip(syllables, counts, strict=True)
@@ -145,7 +150,10 @@ def made_up_words(generator: np.random.Generator) -> npt.NDArray[np.str_]:
 def lengths_of(
     generator: np.random.Generator, pairs: int
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yields words of source and target, int64 (lines, 2), WMT14's in the mean."""
+    """Yields source and target lengths in words, int64 (lines, 2), with WMT14's means.
+
+    Each array has at most 50,000 rows.
+    """
     means = np.array([words / WMT_PAIRS for words in WMT_WORDS.values()])
     for start in range(0, pairs, _LINES_AT_ONCE):
         count = min(_LINES_AT_ONCE, pairs - start)
@@ -161,7 +169,7 @@ def lines_of(
     words: npt.NDArray[np.str_],
     lengths: npt.NDArray[np.int64],
 ) -> str:
-    """Returns lines of the given numbers of words, drawn by Zipf's law."""
+    """Returns lines with the given numbers of words, drawn from Zipf's law."""
     ranks = generator.zipf(_ZIPF, int(lengths.sum())) % len(words)
     text = words[ranks].tolist()
     ends = np.cumsum(lengths).tolist()
@@ -172,14 +180,16 @@ def lines_of(
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Times the way of the data, from text to batches, at the size of WMT."
+        "Times the input pipeline, from text to batches, with a corpus of WMT's size."
     )
     add = parser.add_argument
-    add("--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help="sentence pairs")
-    read = "batches that are read"
-    add("--batches", type=cli.at_least(1), default=2000, help=read)
-    add("--hparams", default=HPARAMS, help="vocabulary and batches (a set of train)")
-    add("--work_dir", help="where the files go meanwhile")
+    pairs = "number of sentence pairs"
+    add("--pairs", type=cli.at_least(1000), default=WMT_PAIRS, help=pairs)
+    batches = "number of batches to read"
+    add("--batches", type=cli.at_least(1), default=2000, help=batches)
+    sets = "hyper-parameter set with overrides, for vocabulary and batches"
+    add("--hparams", default=HPARAMS, help=sets)
+    add("--work_dir", help="directory for temporary files")
     args: Namespace = parser.parse_args(argv)
     return args
 

@@ -1,14 +1,13 @@
-"""Times an OPUS-MT model of random weights here, in Transformers and in CTranslate2.
+"""Times a random OPUS-MT model in t2t_repro, Transformers and CTranslate2.
 
     python tools/benchmarks/benchmark_opus_mt.py --peers_python hf/bin/python
 
-Transformers writes a MarianMTModel of base shape; it is imported here and converted by
-CTranslate2's own converter, so that all programs read the same file. Random sentences
-are translated in exactly `--steps` steps, because EOS has probability 0: a batch,
-and single sentences. The programs take turns, all cores each, and only one is alive.
-The result has tokens of the best hypotheses a second, memory, and the number of
-translations here that equal those of Transformers (whose positions it is imported
-with). The environment of the other programs:
+Transformers writes a MarianMTModel of the size of `base`. t2t_repro imports this model,
+and CTranslate2 converts it. The programs translate random sentences, in a batch and one
+at a time, in exactly `--steps` steps, because EOS has probability 0. They take turns;
+only one is alive and uses all cores. The result has the speed in tokens of the best
+hypotheses, the memory, and the number of t2t_repro's translations that equal those of
+Transformers. The environment of the other programs:
 
     pip install "transformers==5.*" "torch==2.*" sentencepiece sacremoses ctranslate2
 """
@@ -31,11 +30,11 @@ from t2t_repro.command_line import cli
 OURS, XLA, PEER = "t2t_repro", "t2t_repro, XLA", "Transformers"
 PEERS = {PEER: "transformers", "CTranslate2": "ctranslate2"}
 PAIRS = [(ours, theirs) for ours in (OURS, XLA) for theirs in PEERS]
-SAME = f"translations of {PEER}"
+SAME = f"equal to {PEER}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, runs the programs in turn and prints the figures."""
+    """Parses the flags, runs the benchmark and prints the figures."""
     args = _parse(argv)
     packages = ("transformers", "torch", "ctranslate2")
     versions = peer_versions(args.peers_python, "--peers_python", *packages)
@@ -46,16 +45,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.work_dir = folder
         cli.start_tensorflow(args.verbose)
         work = opus_mt.write_texts(args)
-        say("making the model ...")
+        say("creating the model ...")
         make = peer("make", args.peers_python, "opus_mt.py", "make", json.dumps(work))
         with Process(make, Path(folder)) as process:
             process.ask(None)
-        opus_mt.import_it(args)
+        opus_mt.import_marian(args)
         measure(args, work, result["tables"])
 
 
 def measure(args: Namespace, work: Result, tables: Result) -> None:
-    """Times both kinds of work of all programs; `tables` gets the figures."""
+    """Times both workloads in all programs; `tables` gets the figures."""
     processes = [
         own(name, "opus_mt.t2t_repro", vars(args) | {"xla": name == XLA})
         for name in (OURS, XLA)
@@ -66,7 +65,7 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
     ids: dict[tuple[str, str], list[Any]] = {}
     for name, kind, answer in decoding.timed(args, processes, tables, PAIRS):
         if name not in PEERS:
-            # Our answer has a list for each call.
+            # The answer of t2t_repro has one list per call.
             ids[name, kind] = [row for call in answer["ids"] for row in call]
         elif name == PEER:
             theirs = [[number + 1 for number in row] for row in answer["ids"]]
@@ -78,10 +77,12 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Times an OPUS-MT model of random weights, Transformers and CTranslate2."
+        "Times a random OPUS-MT model in t2t_repro, Transformers and CTranslate2."
     )
     parser.add_argument(
-        "--peers_python", required=True, help="Python that has both programs"
+        "--peers_python",
+        required=True,
+        help="Python interpreter with Transformers and CTranslate2",
     )
     decoding.add_flags(parser, vocab_size=58101)
     args = decoding.checked_flags(parser, argv)

@@ -1,12 +1,13 @@
-"""Times a training step, its limit and other programs, in turn, in one run.
+"""Times a training step of t2t_repro, its matmuls, and other toolkits in one run.
 
     python tools/benchmarks/benchmark_training.py --sizes base
         --t2t_python t2t/bin/python --opennmt_python opennmt/bin/python
         --torch_python torch/bin/python
 
-docs/speed.md describes the work. A program whose interpreter is not named is
-skipped, and the result names it. `--start_up` adds the start of the real command;
-`--lengths` times the sizes at several lengths instead of one, which `--plot` draws.
+docs/speed.md describes the measurement. Programs without an interpreter flag are
+skipped and listed in the result. `--start_up` also times the real command from its
+start to its first step; `--lengths` times several sentence lengths, which `--plot`
+draws as curves.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from benchmarks import report
 from benchmarks.in_turn import Contender, in_turn, own, peer, peer_versions
 from benchmarks.report import Result, say
 from benchmarks.start_up import StartUp
-from benchmarks.work import SQUARE, Work, flops, products_of, work_of
+from benchmarks.work import SQUARE, Work, flops, matmuls_of, work_of
 from t2t_repro import fast, hparams
 from t2t_repro.command_line import cli
 
-OURS, A_SQUARE = "t2t_repro", "a square product"
+OURS, SQUARE_TITLE = "t2t_repro", "square matmul"
 FLOAT32 = ("float32",)
 PRECISIONS = (*FLOAT32, "bfloat16")
 PAPER = ", paper's dropout"
 
 
 class Program(NamedTuple):
-    """A program that trains, or a limit.
+    """A training program, or matmuls that bound its speed.
 
     Attributes:
-        title: its name in the tables.
-        task: task of `benchmarks.worker`, or the script of another program.
-        precisions: the precisions that it computes in.
-        package: package of another program; "" for this one.
-        flag: flag that names the other program's interpreter.
+        title: Name in the tables.
+        task: Task of `benchmarks.worker`, or script of another program.
+        precisions: Supported precisions.
+        package: Package of another program; "" for t2t_repro.
+        flag: Flag with the other program's interpreter.
     """
 
     title: str
@@ -60,8 +61,8 @@ class Program(NamedTuple):
 
 PROGRAMS = {
     "t2t_repro": Program(OURS, "training.train"),
-    "products": Program("products of the step", "training.products"),
-    "square": Program(A_SQUARE, "training.square"),
+    "products": Program("matmuls only", "training.products"),
+    "square": Program(SQUARE_TITLE, "training.square"),
     "tensor2tensor": Program(
         "tensor2tensor",
         *("tensor2tensor_speed.py", FLOAT32, "tensor2tensor", "t2t_python"),
@@ -75,11 +76,11 @@ PROGRAMS = {
 }
 
 Curves = dict[str, dict[str, list[tuple[int, float]]]]
-"""Size -> program -> (tokens of a sentence, target tokens a second)."""
+"""Size -> program -> (tokens per sentence, target tokens per second)."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, measures and prints."""
+    """Parses the flags, runs the benchmark and prints the figures."""
     args = _parse(argv)
     if args.plot:
         style.require_matplotlib()
@@ -103,11 +104,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
-    """Times all programs on one work; returns the rows of its table."""
-    operations = flops(products_of(work))
+    """Times all programs on one workload; returns the rows of its table."""
+    operations = flops(matmuls_of(work))
     title = (
         f"{work.size}, {work.batch_size} x {work.length} tokens, {work.vocab_size:,} "
-        f"subwords, {operations / work.tokens / 1e9:.3f} GFLOP a token"
+        f"subwords, {operations / work.tokens / 1e9:.3f} GFLOP per token"
     )
     say(f"{title}:")
     table: Result = {}
@@ -116,21 +117,22 @@ def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
         contenders(work, args),
         [[args.steps]] * args.rounds,
         folder,
-        begin=[1, 1],  # The first is slower.
+        begin=[1, 1],  # Warm-up: the first steps are slower.
         one_by_one=args.one_by_one,
     ):
-        # A square product counts as a step that runs all its products as fast.
-        done = flops(SQUARE) if name.startswith(A_SQUARE) else operations
-        tokens = answer.get("target_tokens", steps * work.tokens) * done / operations
+        # The square matmul is scaled to a training step of equal FLOP/s.
+        per_step = flops(SQUARE) if name.startswith(SQUARE_TITLE) else operations
+        scale = per_step / operations
+        tokens = answer.get("target_tokens", steps * work.tokens) * scale
         report.add_turn(
-            table, name, answer, tokens=tokens, operations=steps * done, steps=steps
+            table, name, answer, tokens=tokens, operations=steps * per_step, steps=steps
         )
         result["tables"][f"{title}: ratios"] = report.ratios(table, pairs(table))
     return table
 
 
 def pairs(table: Result) -> list[tuple[str, str]]:
-    """Returns the rows of t2t_repro, each with every other row of its precision."""
+    """Pairs each row of t2t_repro with all other rows of the same precision."""
     return [
         (f"{OURS} {precision}", other)
         for precision in PRECISIONS
@@ -140,37 +142,43 @@ def pairs(table: Result) -> list[tuple[str, str]]:
 
 
 def contenders(work: Work, args: Namespace) -> list[Contender]:
-    """Returns the programs; PyTorch twice, with its own dropout and the paper's."""
-    found = []
+    """Returns the programs to time.
+
+    PyTorch runs twice: with its own dropout and with the paper's.
+    """
+    programs = []
     for key in args.only:
         program = PROGRAMS[key]
         python = getattr(args, program.flag, None)
         for precision in filter(program.precisions.__contains__, args.precision):
             for paper in (False, True) if key == "torch" and python else (False,):
                 name = f"{program.title} {precision}{PAPER * paper}"
-                given = asdict(replace(work, precision=precision, paper_dropout=paper))
+                fields = asdict(replace(work, precision=precision, paper_dropout=paper))
                 if not program.package:
-                    found.append(own(name, program.task, given))
+                    programs.append(own(name, program.task, fields))
                     for each in args.without if key == "t2t_repro" else ():
-                        less = given | {"without": [each]}
-                        found.append(own(f"{name} without {each}", program.task, less))
+                        title = f"{name} without {each}"
+                        reduced = fields | {"without": [each]}
+                        programs.append(own(title, program.task, reduced))
                 elif python:
-                    found.append(peer(name, python, program.task, json.dumps(given)))
-    return found
+                    programs.append(
+                        peer(name, python, program.task, json.dumps(fields))
+                    )
+    return programs
 
 
 def _version(program: Program, args: Namespace) -> str:
-    """Returns another program's version, or why it is skipped; "" of this package."""
+    """Returns another program's version or the reason to skip it; "" for t2t_repro."""
     if not program.package:
         return ""
     python = getattr(args, program.flag)
     if not python:
-        return f"{program.title} is skipped: --{program.flag} names no interpreter"
+        return f"{program.title} is skipped: --{program.flag} is not given"
     return peer_versions(python, f"--{program.flag}", program.package)
 
 
 def _time_start_up(args: Namespace, folder: Path, tables: Result) -> None:
-    """Times the real command's first step, the sizes in turn."""
+    """Times the real command from its start to its first step, for each size."""
     if not args.start_up:
         return
     tokens = args.batch_size * args.length
@@ -179,19 +187,19 @@ def _time_start_up(args: Namespace, folder: Path, tables: Result) -> None:
     for _ in range(args.rounds):
         for size in args.start_up:
             seconds = table.setdefault(size, {}).setdefault("s", [])
-            seconds.append(start_up.first_update(size))
+            seconds.append(start_up.first_step(size))
             say(f"  round {len(seconds)}: {size} {seconds[-1]:.1f} s to its first step")
 
 
 def draw(curves: Curves, path: Path) -> None:
-    """Draws speed against sentence length: a panel a size, a line a program."""
+    """Plots speed against sentence length: one panel per size, one line per program."""
     with style.styled():
         figure, panels = style.panels(len(curves))
         for axes, (size, lines) in zip(panels, curves.items(), strict=True):
             for number, (name, points) in enumerate(lines.items()):
                 lengths, speeds = zip(*points, strict=True)
                 axes.plot(lengths, speeds, label=name, marker="o", **style.line(number))
-            axes.set(title=size, xlabel="tokens of a sentence", ylim=(0, None))
+            axes.set(title=size, xlabel="tokens per sentence", ylim=(0, None))
             axes.set_xscale("log", base=2)
             axes.set_xticks(lengths, [str(length) for length in lengths])
             axes.minorticks_off()
@@ -203,39 +211,49 @@ def draw(curves: Curves, path: Path) -> None:
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Times a training step, the machine's limit and other programs."
+        "Times a training step of t2t_repro, its matmuls, and other toolkits."
     )
     add, count = parser.add_argument, cli.at_least(1)
-    sets, some = one_of(hparams.names()), "with commas between"
+    sets, listed = one_of(hparams.names()), "separated by commas"
     for name, kind, default, text in (
-        ("sizes", several(sets), "base", f"hyper-parameter sets, {some}"),
-        ("batch_size", count, 32, "sentence pairs of a step"),
-        ("length", cli.at_least(2), 32, "tokens of a sentence"),
-        ("vocab_size", cli.at_least(8), 8000, "subwords"),
-        ("precision", several(one_of(PRECISIONS)), ",".join(PRECISIONS), some),
-        ("only", several(one_of(PROGRAMS)), ",".join(PROGRAMS), f"programs, {some}"),
+        ("sizes", several(sets), "base", f"hyper-parameter sets, {listed}"),
+        ("batch_size", count, 32, "sentence pairs per step"),
+        ("length", cli.at_least(2), 32, "tokens per sentence"),
+        ("vocab_size", cli.at_least(8), 8000, "number of subwords"),
+        (
+            "precision",
+            several(one_of(PRECISIONS)),
+            ",".join(PRECISIONS),
+            f"precisions, {listed}",
+        ),
+        ("only", several(one_of(PROGRAMS)), ",".join(PROGRAMS), f"programs, {listed}"),
         (
             "without",
             several(one_of(fast.NAMES)),
             "",
-            "optimizations, each left out once",
+            f"optimized implementations to disable one at a time, {listed}",
         ),
-        ("rounds", count, 5, "turns of each program"),
-        ("steps", count, 4, "steps of a turn"),
-        ("start_up", several(sets), "", f"sets whose start is timed, {some}"),
-        ("lengths", several(cli.at_least(2)), "", f"instead of --length, {some}"),
-        ("curve_tokens", count, 2048, "tokens of a step with --lengths"),
+        ("rounds", count, 5, "turns per program"),
+        ("steps", count, 4, "steps per turn"),
+        ("start_up", several(sets), "", f"sets whose startup is timed, {listed}"),
+        (
+            "lengths",
+            several(cli.at_least(2)),
+            "",
+            f"sentence lengths, {listed} (replaces --length)",
+        ),
+        ("curve_tokens", count, 2048, "tokens per step with --lengths"),
     ):
         add(f"--{name}", type=kind, default=default, help=text)
-    alone = "start each process anew for every turn, if not all fit into memory"
-    add("--one_by_one", action="store_true", help=alone)
+    restart = "start a new process for every turn, which needs less memory"
+    add("--one_by_one", action="store_true", help=restart)
     for program in PROGRAMS.values():
         if program.flag:
-            add(f"--{program.flag}", help=f"an interpreter that has {program.package}")
-    add("--plot", help="file for their picture, e.g. curve.svg")
+            add(f"--{program.flag}", help=f"Python interpreter with {program.package}")
+    add("--plot", help="output file for the plot of --lengths, e.g. curve.svg")
     args: Namespace = parser.parse_args(argv)
     if args.plot and not args.lengths:
-        parser.error("--plot draws speed against length: give --lengths too")
+        parser.error("--plot requires --lengths: it draws speed against length")
     return args
 
 

@@ -1,7 +1,7 @@
-"""The work of a search benchmark, and the programs that take turns in it.
+"""Workloads of the search benchmarks and the tasks that they time.
 
-A request names a kind of work (`works_of`). `settings` are the benchmark's flags, the
-folder `work_dir`, and a program's own: `precision`, `xla`, `compute_type`.
+A request is the name of a workload (`works_of`). `settings` are the benchmark's flags,
+the folder `work_dir`, and the program's `precision`, `xla` or `compute_type`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FIRST_ID = 3  # After PAD, EOS and the unknown token.
 VOCABULARY = "vocab.model"
 BOUNDS = "int8_bounds.json"
 BEGIN = ("the first batch", "the first sentence")
-SENTENCE = "a sentence alone"
+SENTENCE = "one sentence"
 
 
 def random_inputs(settings: Namespace) -> Ids:
-    """Draws sentences: int32 (batches, batch_size, length), each ending in EOS."""
+    """Draws sentences that end in EOS: int32 (batches, batch_size, length)."""
     shape = (settings.batches, settings.batch_size, settings.length)
     ids = np.random.default_rng(settings.seed).integers(
         FIRST_ID, settings.vocab_size, shape, np.int32
@@ -44,40 +44,40 @@ def random_inputs(settings: Namespace) -> Ids:
 
 
 def works_of(settings: Namespace) -> dict[str, Ids]:
-    """Returns the kinds of work: int32 (calls, batches, rows, length) each.
+    """Returns the workloads by name: int32 (calls, batches, rows, length) each.
 
-    Those of `BEGIN` come first and do not count.
+    The first are the warm-up workloads of `BEGIN`.
     """
     inputs = random_inputs(settings)
     sentences = inputs.reshape(-1, 1, 1, settings.length)
-    several = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
+    parallel = {f"{settings.batches} batches of {settings.batch_size}": inputs[None]}
     return {
         BEGIN[0]: inputs[None, :1],
         BEGIN[1]: sentences[:1],
-        **(several if settings.batches > 1 else {}),
-        f"a batch of {settings.batch_size} alone": inputs[:2, None],
+        **(parallel if settings.batches > 1 else {}),
+        f"batch of {settings.batch_size}": inputs[:2, None],
         SENTENCE: sentences[: settings.sentences],
     }
 
 
 def timed_works(settings: Namespace) -> list[str]:
-    """Returns the kinds of work that are timed."""
+    """Returns the names of the workloads that are timed."""
     return [work for work in works_of(settings) if work not in BEGIN]
 
 
 def add_flags(parser: cli.ArgumentParser, vocab_size: int) -> None:
-    """Adds the flags of both search benchmarks; `vocab_size` is a default."""
+    """Adds the flags of both search benchmarks, with `vocab_size` as a default."""
     for name, default, text in (
-        ("d_model", 512, "channels; heads of 64, d_ff 4 times"),
-        ("num_layers", 6, "layers of each stack"),
-        ("vocab_size", vocab_size, "subwords, padding included"),
-        ("length", 32, "subwords of a sentence, EOS included"),
-        ("steps", 52, "subwords of a translation"),
-        ("batch_size", 32, "sentences of a batch"),
-        ("sentences", 4, "sentences translated alone"),
+        ("d_model", 512, "width of the model, with heads of 64 and d_ff = 4 d_model"),
+        ("num_layers", 6, "layers of the encoder and of the decoder"),
+        ("vocab_size", vocab_size, "size of the vocabulary, including padding"),
+        ("length", 32, "tokens per sentence, including EOS"),
+        ("steps", 52, "tokens per translation"),
+        ("batch_size", 32, "sentences per batch"),
+        ("sentences", 4, "sentences that are translated one at a time"),
         ("beam_size", 4, "hypotheses per sentence"),
-        ("rounds", 3, "turns of each program"),
-        ("seed", 1, "seed of weights and sentences"),
+        ("rounds", 3, "turns per program"),
+        ("seed", 1, "random seed of the weights and sentences"),
     ):
         parser.add_argument(
             f"--{name}", type=cli.at_least(1), default=default, help=text
@@ -85,7 +85,7 @@ def add_flags(parser: cli.ArgumentParser, vocab_size: int) -> None:
 
 
 def checked_flags(parser: cli.ArgumentParser, argv: Sequence[str] | None) -> Namespace:
-    """Parses the flags and rejects sizes that do not fit together."""
+    """Parses the flags and rejects inconsistent sizes."""
     args: Namespace = parser.parse_args(argv)
     if args.steps < args.length:
         parser.error("--steps must be at least --length")
@@ -100,16 +100,16 @@ def timed(
     tables: Result,
     pairs: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[str, str, Result]]:
-    """Times every kind of work of all programs, one alive at a time.
+    """Times all workloads in all programs, with one process alive at a time.
 
     Args:
-        settings: the flags.
-        contenders: the programs.
-        tables: gets a table for each kind of work, and one of its ratios.
-        pairs: rows whose ratios are computed.
+        settings: Flags of the benchmark.
+        contenders: Programs to time.
+        tables: Result tables; gets one per workload and one with its ratios.
+        pairs: Pairs of rows whose ratios are computed.
 
     Yields:
-        The program, the kind of work, and the answer.
+        Program name, workload name and answer.
     """
     works = works_of(settings)
     for name, work, answer in in_turn(
@@ -127,11 +127,14 @@ def timed(
 
 
 def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
-    """Runs `search` on the work of each request and answers the ids that it returns.
+    """Runs `search` on the workload of each request and answers with its results.
 
-    `search` takes int32 (batches, rows, length).
+    Args:
+        settings: Flags of the benchmark.
+        search: Function of int32 (batches, rows, length); its results become the
+            answer's `ids`.
     """
-    # Prints nothing but answers from here on, so only a worker may import it.
+    # The import redirects standard output, so only a worker may import the module.
     from benchmarks.peers.turns import turns
 
     works = works_of(settings)
@@ -140,7 +143,7 @@ def search_in_turn(settings: Namespace, search: Callable[[Ids], Any]) -> None:
 
 
 def random_model(settings: Namespace) -> Any:
-    """Returns a model of random weights, the same every time."""
+    """Returns a model with random weights that depend only on the seed."""
     from benchmarks import package
     from t2t_repro.hparams import load
 
@@ -157,7 +160,7 @@ def random_model(settings: Namespace) -> Any:
 
 
 def write_model(settings: Namespace) -> None:
-    """Writes a vocabulary, the weights as CTranslate2 reads them, and int8's bounds."""
+    """Writes a vocabulary, a CTranslate2 model, and activation ranges for int8."""
     import tensorflow as tf
 
     from t2t_repro import fast
@@ -191,7 +194,7 @@ def write_vocabulary(folder: Path, vocab_size: int, seed: int) -> None:
 
 
 def search_of(settings: Namespace) -> Any:
-    """Returns a search of which every translation takes `steps` steps."""
+    """Returns a search configuration in which all translations have `steps` tokens."""
     from t2t_repro.decoding.config import DecodingConfig
 
     return DecodingConfig(
@@ -202,9 +205,9 @@ def search_of(settings: Namespace) -> Any:
     )
 
 
-def t2t_repro(given: Mapping[str, Any]) -> None:
+def t2t_repro(fields: Mapping[str, Any]) -> None:
     """Translates as `python -m t2t_repro.translate` does."""
-    settings = Namespace(**given)
+    settings = Namespace(**fields)
     from t2t_repro.fast.compiled_search import CompiledSearch
     from t2t_repro.fast.quantization import ActivationRange, quantize_model
     from t2t_repro.models.precision import precision
@@ -213,14 +216,14 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
     from t2t_repro.translation.translator import Translator
 
     give_each_batch_a_core(settings.xla)
-    in_eight_bits = settings.precision == "int8"
-    with precision("float32" if in_eight_bits else settings.precision):
+    is_int8 = settings.precision == "int8"
+    with precision("float32" if is_int8 else settings.precision):
         model = random_model(settings)
     work_dir = Path(settings.work_dir)
-    if in_eight_bits:
-        kept = json.loads((work_dir / BOUNDS).read_text(encoding="utf-8"))
-        bounds = {name: ActivationRange(*each) for name, each in kept.items()}
-        quantize_model(model, bounds)
+    if is_int8:
+        bounds = json.loads((work_dir / BOUNDS).read_text(encoding="utf-8"))
+        ranges = {name: ActivationRange(*each) for name, each in bounds.items()}
+        quantize_model(model, ranges)
     tokenizer = load_tokenizer(work_dir / VOCABULARY)
     search = search_of(settings)
     for_one = CompiledSearch([model], search) if settings.xla else None
@@ -228,7 +231,7 @@ def t2t_repro(given: Mapping[str, Any]) -> None:
 
 
 def translate_in_turn(settings: Namespace, translator: Translator) -> None:
-    """Translates the work of each request; answers the ids of every sentence."""
+    """Translates the workload of each request; answers with the ids of all outputs."""
     import tensorflow as tf
 
     from t2t_repro.translation.parallel_batches import rows_at_once
@@ -237,19 +240,19 @@ def translate_in_turn(settings: Namespace, translator: Translator) -> None:
         ids = batches.reshape(-1, settings.length)
         size = rows_at_once(len(ids), settings.batch_size)
         parts = [tf.constant(ids[n : n + size]) for n in range(0, len(ids), size)]
-        found = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
-        return [row.tolist() for rows in found for row in rows]
+        best = [ids.numpy()[:, 0] for ids, _ in translator.translate_batches(parts)]
+        return [row.tolist() for rows in best for row in rows]
 
     search_in_turn(settings, translate)
 
 
-def products(given: Mapping[str, Any]) -> None:
-    """Runs only the matrix products of the decoder's steps: the limit.
+def products(fields: Mapping[str, Any]) -> None:
+    """Runs only the decoder's matmuls with its weights, prepacked as in the decoder.
 
-    Cross-attention's keys and values, once per sentence, and the products of
-    attention weights are left out. They are prepared as the decoder prepares its own.
+    Excludes the matmuls of attention and the cross-attention keys and values, which
+    are computed once per sentence.
     """
-    settings = Namespace(**given)
+    settings = Namespace(**fields)
     import tensorflow as tf
 
     from benchmarks.package import prepack
@@ -267,8 +270,8 @@ def products(given: Mapping[str, Any]) -> None:
         layer.build((None, rows))
         return layer
 
-    # Queries, keys and values of self-attention, and their output; queries and output
-    # of cross-attention; both layers of the feed-forward network.
+    # Fused QKV projection and output of self-attention; queries and output of
+    # cross-attention; both layers of the feed-forward network.
     layers = [
         group
         for _ in range(settings.num_layers)
@@ -284,10 +287,10 @@ def products(given: Mapping[str, Any]) -> None:
 
     def step(x: Any, matmul: Any) -> Any:
         for group in layers:
-            # The next product takes one of queries, keys and values.
+            # Only one of queries, keys and values is the input of the next matmul.
             x = matmul(x, *group)
             x = x[:, :d_model] if len(group) > 1 else x
-        # So that nothing overflows in all the steps.
+        # Prevents overflow after many steps.
         x /= tf.reduce_max(tf.abs(x))
         logits = matmul.logits(x, table)
         return x + 0 * tf.reduce_mean(logits)
@@ -310,9 +313,9 @@ def products(given: Mapping[str, Any]) -> None:
     search_in_turn(settings, run)
 
 
-def ctranslate2(given: Mapping[str, Any]) -> None:
-    """Translates in CTranslate2; the better of two arrangements of threads counts."""
-    settings = Namespace(**given)
+def ctranslate2(fields: Mapping[str, Any]) -> None:
+    """Translates in CTranslate2 and reports the faster of two thread settings."""
+    settings = Namespace(**fields)
     import ctranslate2 as peer
 
     from benchmarks.peers.turns import turns
@@ -324,7 +327,7 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
 
     def translate(batches: Ids, translator: Any) -> None:
         translator.translate_batch(
-            # It adds the end itself.
+            # CTranslate2 appends EOS.
             [names[ids[:-1]].tolist() for ids in batches.reshape(-1, settings.length)],
             beam_size=settings.beam_size,
             length_penalty=settings.alpha,
@@ -344,10 +347,10 @@ def ctranslate2(given: Mapping[str, Any]) -> None:
     ]
     works = works_of(settings)
     for work, answer in turns():
-        took = []
+        seconds = []
         for translator in translators:
             began = time.perf_counter()
             for batches in works[work]:
                 translate(batches, translator)
-            took.append(time.perf_counter() - began)
-        answer["seconds"] = min(took)
+            seconds.append(time.perf_counter() - began)
+        answer["seconds"] = min(seconds)

@@ -1,4 +1,4 @@
-"""What `benchmark_export.py` compares an export with: the model in its own process."""
+"""Task of `benchmark_export.py`: exports a model and translates with it in process."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from t2t_repro.translation.loading import search_of
 from t2t_repro.translation.translator import Translator
 
 
-def translator(given: Mapping[str, Any]) -> None:
-    """Exports a model to `export_dir`, and answers as `peers/run_export.py` does.
+def translator(fields: Mapping[str, Any]) -> None:
+    """Exports a model to `export_dir`, then translates the texts of each request.
 
-    Its answers have the translations as `outputs`, and `tokens`: subwords of them, EOS
-    included; `parameters` and `export_seconds`.
+    Requests have the form of `peers/run_export.py`. An answer has the translations
+    (`outputs`), their number of tokens including EOS (`tokens`), the number of
+    `parameters` and `export_seconds`.
     """
-    settings = Namespace(**given)
+    settings = Namespace(**fields)
     model, tokenizer, hparams = _load(settings)
     search = search_of(hparams, tokenizer)
     started = time.perf_counter()
     export(ServingModule([model], tokenizer, search), Path(settings.export_dir))
     variables = named_variables(model).values()
-    told = {
+    constants = {
         "export_seconds": time.perf_counter() - started,
         "parameters": sum(int(np.prod(variable.shape)) for variable in variables),
     }
@@ -49,11 +50,11 @@ def translator(given: Mapping[str, Any]) -> None:
         answer["processor_seconds"] = time.process_time() - used
         answer["outputs"] = {"translations": [text.decode() for text in texts]}
         answer["tokens"] = int(tf.math.count_nonzero(ids[:, 0]))
-        answer |= told
+        answer |= constants
 
 
 def _load(settings: Namespace) -> tuple[Any, Any, Any]:
-    """Returns a model, of random weights or not, its tokenizer and hyper-parameters."""
+    """Returns the trained or random model, its tokenizer and its hyper-parameters."""
     if settings.model_dir is not None:
         directory = ModelDir(Path(settings.model_dir))
         model = directory.model(directory.checkpoint())

@@ -1,4 +1,4 @@
-"""Programs that are timed in turn, so that what disturbs the machine disturbs all."""
+"""Runs programs in turn, so that disturbances of the machine affect all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from t2t_repro.system.errors import UserError
 TOOLS = Path(__file__).resolve().parents[1]
 PEERS = TOOLS / "benchmarks" / "peers"
 
-# Prints its Python's version and those of packages, under any Python 3.
+# Prints the versions of packages and of Python; runs under any Python 3.
 _VERSIONS = """
 import platform, sys
 try:
@@ -36,10 +36,13 @@ print(", ".join([name + " " + version(name) for name in sys.argv[1:]]
 
 @dataclass(frozen=True)
 class Contender:
-    """A program that goes through `peers/turns.py`; its log is named after it.
+    """A program to time, which answers requests with `peers/turns.py`.
 
-    A peer has its own environment, without this package. `gpus` are those that it
-    sees, as CUDA numbers them: none.
+    Attributes:
+        name: Name in the tables and of the log file.
+        command: Command line.
+        is_peer: Whether the program runs in an environment without this package.
+        gpus: `CUDA_VISIBLE_DEVICES` of the process; "-1" hides all GPUs.
     """
 
     name: str
@@ -49,23 +52,30 @@ class Contender:
 
 
 def own(name: str, task: str, work: Mapping[str, Any], gpus: str = "-1") -> Contender:
-    """Returns a contender of this package, which does `work` (written as JSON).
+    """Returns a contender that runs a task of this package in `benchmarks.worker`.
 
-    `task` is a module of this room and its function, e.g. "training.train".
+    Args:
+        name: Name in the tables.
+        task: Module of `benchmarks` and its function, e.g. "training.train".
+        work: The task's argument, passed as JSON.
+        gpus: `CUDA_VISIBLE_DEVICES` of the process.
     """
     worker = [sys.executable, "-m", "benchmarks.worker", task, json.dumps(work)]
     return Contender(name, worker, gpus=gpus)
 
 
 def peer(name: str, python: str, script: str, *arguments: str) -> Contender:
-    """Returns another program: a script of `peers/`, under its own interpreter."""
+    """Returns a contender that runs a script of `peers/` under another interpreter."""
     return Contender(name, [python, str(PEERS / script), *arguments], is_peer=True)
 
 
 def peer_versions(python: str, flag: str, *packages: str) -> str:
-    """Returns the versions of an interpreter's packages; UserError: it lacks one."""
+    """Returns the versions of an interpreter's packages.
+
+    Raises UserError if the interpreter does not start or a package is missing.
+    """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [python, "-W", "ignore", "-c", _VERSIONS, *packages],
             env=_environment(is_peer=True),
             stdin=subprocess.DEVNULL,
@@ -74,15 +84,18 @@ def peer_versions(python: str, flag: str, *packages: str) -> str:
         )
     except OSError as error:
         raise UserError(f"{flag} {python}: {error.strerror}") from None
-    if done.returncode:
-        raise UserError(f"{flag} {python} has no {packages[0]}; install it there")
-    return done.stdout.strip()
+    if process.returncode:
+        raise UserError(
+            f"{flag} {python}: {packages[0]} is not installed in this environment"
+        )
+    return process.stdout.strip()
 
 
 class Process:
-    """A contender at work until the context ends; its log goes into a folder.
+    """Process of a contender, which is killed at the end of the context.
 
-    Raises UserError if its interpreter cannot be started.
+    Its standard error is written to a log file in `folder`. Raises UserError if the
+    interpreter cannot be started.
     """
 
     def __init__(self, contender: Contender, folder: Path) -> None:
@@ -102,22 +115,25 @@ class Process:
                 raise UserError(f"{contender.command[0]}: {error.strerror}") from None
 
     def __enter__(self) -> Process:
-        """Returns itself."""
+        """Returns the process."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the process; every request is answered by now."""
+        """Kills the process; all requests have been answered."""
         self._process.kill()
         self._process.communicate()
 
     def ask(self, request: Any) -> Result:
-        """Returns the answer to a request; UserError if the process has ended."""
+        """Sends a request and returns the answer.
+
+        Raises UserError if the process has ended.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # No answer will come, either.
+            pass  # The missing answer raises the error below.
         line = self._process.stdout.readline()
         if not line:
             raise failure(self._name, self._log, self._process.wait())
@@ -126,7 +142,10 @@ class Process:
 
 
 def failure(name: str, log: Path, status: int) -> UserError:
-    """Returns the error of a program that failed; shows its log if that is a fault."""
+    """Returns the error of a failed program, with the last line of its log.
+
+    Prints the whole log unless the program reported a mistake of the user.
+    """
     text = log.read_text(encoding="utf-8", errors="replace").strip()
     if status != cli.EXIT_USER_ERROR:
         say(text)
@@ -142,18 +161,18 @@ def in_turn(
     begin: Sequence[Any],
     one_by_one: bool = False,
 ) -> Iterator[tuple[str, Any, Result]]:
-    """Sends requests to the programs one after the other, round by round.
+    """Sends the requests of each round to the programs, one program at a time.
 
     Args:
-        contenders: who.
-        rounds: the requests of each turn.
-        folder: where logs go.
-        begin: requests that come first and do not count.
-        one_by_one: start a process anew for every turn, so that only one is alive.
+        contenders: Programs to time.
+        rounds: Requests of each round.
+        folder: Folder for the logs.
+        begin: Warm-up requests, which are not timed.
+        one_by_one: Start a new process for every turn, so that only one is alive.
 
     Yields:
-        Who answered, what, and the answer, with `start_seconds`: from the start of the
-        process until it had done the first request.
+        Program name, request and answer. The answer's `start_seconds` is the time from
+        the start of the process to its first answer.
     """
 
     @contextmanager
@@ -180,14 +199,14 @@ def in_turn(
 
 
 def _environment(is_peer: bool, gpus: str = "-1") -> dict[str, str]:
-    """Returns the environment of a process that sees these GPUs.
+    """Returns the environment variables of a process that sees the given GPUs.
 
-    A peer's lacks our modules, but has oneDNN's setting (`TF_ENABLE_ONEDNN_OPTS`).
+    A peer cannot import our modules, but uses the same `TF_ENABLE_ONEDNN_OPTS`.
     """
-    # TensorFlow sets the second; tensor2tensor would take Keras' layers by it.
+    # TensorFlow sets TF2_BEHAVIOR, which makes tensor2tensor use Keras layers.
     hidden = ("PYTHONPATH", "TF2_BEHAVIOR")
-    found = {k: v for k, v in os.environ.items() if k not in hidden}
+    variables = {k: v for k, v in os.environ.items() if k not in hidden}
     if not is_peer:
         path = os.environ.get("PYTHONPATH", "")
-        found["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
-    return found | {"CUDA_VISIBLE_DEVICES": gpus, "PYTHONIOENCODING": "utf-8"}
+        variables["PYTHONPATH"] = f"{TOOLS}{os.pathsep}{path}" if path else str(TOOLS)
+    return variables | {"CUDA_VISIBLE_DEVICES": gpus, "PYTHONIOENCODING": "utf-8"}

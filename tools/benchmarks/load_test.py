@@ -1,10 +1,10 @@
-"""Sends many requests at once to a server and measures how it answers.
+"""Measures throughput and latency of a server under concurrent requests.
 
     python tools/benchmarks/load_test.py --model mymodel --port 8500 --source_file F
 
-The server may be the test harness `tools/serve_export.py`, once with batching and once
-with `--no_batching`. Requests hold sentences drawn from a file; clients send the next
-one when the last is answered.
+The server may be the test harness `tools/serve_export.py`, with batching or with
+`--no_batching`. The sentences of each request are drawn from a file. A client sends its
+next request after it has received the previous answer.
 """
 
 from __future__ import annotations
@@ -38,24 +38,31 @@ def measure(
     requests: int,
     batch_size: int,
 ) -> None:
-    """Sends `requests` requests, each of 1 to `batch_size` lines, from many clients.
+    """Sends requests from concurrent clients and measures the latencies.
 
-    `row` gets, with each answer, the number of requests and sentences, the seconds
-    since the first request, sentences a second, and percentiles of the latency.
-    Raises UserError if the server is not available, or rejects a request.
+    Args:
+        server: Server to test.
+        lines: Sentences to draw from.
+        row: Row of figures, updated after each answer.
+        clients: Number of concurrent clients.
+        requests: Total number of requests.
+        batch_size: Maximum number of sentences per request.
+
+    Raises:
+        UserError: The server is unavailable or rejects a request.
     """
     generator = random.Random(0)
-    waiting = [
+    queue = [
         generator.choices(lines, k=generator.randint(1, batch_size))
         for _ in range(requests)
     ]
     transport = connect(server)
-    # The first answer may come from a graph that has not run yet.
-    _ask(transport, lines[:batch_size])
+    # Warm-up: the first run of a graph is slow.
+    _request(transport, lines[:batch_size])
     started, times, sentences = time.monotonic(), [], 0
     with ThreadPoolExecutor(clients) as pool:
-        answers = pool.map(lambda texts: _ask(transport, texts), waiting)
-        for texts, latency in zip(waiting, answers, strict=True):
+        answers = pool.map(lambda texts: _request(transport, texts), queue)
+        for texts, latency in zip(queue, answers, strict=True):
             times.append(latency * 1e3)
             sentences += len(texts)
             seconds = time.monotonic() - started
@@ -66,13 +73,16 @@ def measure(
     transport.close()
 
 
-def _ask(transport: Any, texts: Sequence[str]) -> float:
-    """Translates one request's texts; returns the seconds that it took."""
+def _request(transport: Any, texts: Sequence[str]) -> float:
+    """Sends a request with texts and returns its latency in seconds."""
     started = time.monotonic()
     outputs = ("translations", "scores")
     answer = transport.predict("serving_default", {"text": list(texts)}, outputs)
     if len(answer["translations"]) != len(texts):
-        raise UserError(f"{transport.server} gave another number of answers")
+        count = len(answer["translations"])
+        raise UserError(
+            f"{transport.server} returned {count} translations for {len(texts)} texts"
+        )
     return time.monotonic() - started
 
 
@@ -81,20 +91,20 @@ def _parser() -> cli.ArgumentParser:
         "Measures throughput and latency of a server under concurrent requests."
     )
     add, count = parser.add_argument, cli.at_least(1)
-    add("--model", required=True, help="name of the model there")
-    add("--host", default="localhost", help="name of the server")
-    port = "(default: grpc 8500, rest 8501)"
+    add("--model", required=True, help="name of the model on the server")
+    add("--host", default="localhost", help="host name of the server")
+    port = "port of the server (default: 8500 for grpc, 8501 for rest)"
     add("--port", type=cli.at_least(1, 65_535), help=port)
-    add("--protocol", choices=tuple(PORTS), default="grpc", help="how to ask")
-    add("--source_file", required=True, help="sentences, one a line")
-    add("--clients", type=count, default=16, help="that ask at once")
-    add("--requests", type=count, default=500, help="of all of them")
-    add("--batch_size", type=count, default=1, help="sentences, at most")
+    add("--protocol", choices=tuple(PORTS), default="grpc", help="protocol")
+    add("--source_file", required=True, help="file with one sentence per line")
+    add("--clients", type=count, default=16, help="number of concurrent clients")
+    add("--requests", type=count, default=500, help="total number of requests")
+    add("--batch_size", type=count, default=1, help="maximum sentences per request")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, measures and prints."""
+    """Parses the flags, runs the load test and prints the figures."""
     args = _parser().parse_args(argv)
     lines = read_lines(args.source_file)
     if args.protocol == "grpc":

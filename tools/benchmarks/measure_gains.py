@@ -2,12 +2,12 @@
 
     python tools/benchmarks/measure_gains.py --output gains.tsv
 
-The program and the program without one implementation take turns, for every name and
-kind of work. A gain is the time without it over the time with it, medians of the
-rounds. It is printed and appended to the file at once, with the seconds of a turn and
-those from the start of the process until its first step or search is done. A pair that
-is in the file is not measured again. The table of
-`docs/explanation/optimized_implementations.md` is made of its rows.
+For each implementation and workload, the program runs in turn with and without the
+implementation. The gain is the median time without it divided by the median time with
+it. Each result is printed and immediately appended to the output file, with the seconds
+per turn and the seconds from the start of the process to the end of its first step or
+search. Rows that are already in the file are not measured again. The table of
+`docs/explanation/optimized_implementations.md` has these gains.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ COLUMNS = (
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, and measures the pairs that the output file lacks."""
+    """Parses the flags and measures the gains that the output file lacks."""
     args = _parse(argv)
     output = Path(args.output)
     if not output.exists():
         output.write_text("\t".join(COLUMNS) + "\n")
     rows = [line.split("\t") for line in output.read_text().splitlines()[1:]]
-    done = {(name, work) for name, work, *_ in rows}
+    measured = {(name, work) for name, work, *_ in rows}
     with tempfile.TemporaryDirectory() as folder:
         search = _search(args, folder)
         for name in args.names:
             for work in args.works:
-                if (name, work) in done:
+                if (name, work) in measured:
                     continue
                 times = _times(name, work, search, args.rounds)
                 gain, start = times[1] / times[0], times[3] / times[2]
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def table(lines: Sequence[str], works: Sequence[str]) -> str:
-    """Returns the rows of the file as Markdown: a row for each name."""
+    """Returns the gains as a Markdown table with one row per implementation."""
     gains: dict[str, dict[str, str]] = {}
     for name, work, gain, *_ in (line.split("\t") for line in lines):
         gains.setdefault(name, {})[work] = f"{float(gain):.2f}"
@@ -77,13 +77,16 @@ def table(lines: Sequence[str], works: Sequence[str]) -> str:
 
 
 def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
-    """Returns the values of the last four `COLUMNS`."""
-    # These two change only programs that XLA compiles.
-    task, given, request, begin = _task(work, search, name.startswith("xla_"))
+    """Times a program with and without an implementation.
+
+    Returns the last four of `COLUMNS`.
+    """
+    # The implementations `xla_...` affect only programs that XLA compiles.
+    task, fields, request, begin = _task(work, search, name.startswith("xla_"))
     answers: dict[str, list[Result]] = {"whole": [], "without": []}
     contenders = [
-        own("whole", task, given),
-        own("without", task, given | {"without": [name]}),
+        own("whole", task, fields),
+        own("without", task, fields | {"without": [name]}),
     ]
     for each, _, answer in in_turn(
         contenders, [[request]] * rounds, Path(search.work_dir), begin=begin
@@ -99,18 +102,18 @@ def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
 def _task(
     work: str, search: Namespace, xla: bool
 ) -> tuple[str, dict[str, Any], Any, Sequence[Any]]:
-    """Returns the worker's task, its settings, the request, and the first requests."""
+    """Returns the worker's task, its settings, the request and the warm-up requests."""
     if work in TRAINED:
-        given = asdict(work_of(work, 32, 32, 8000)) | {"xla": xla}
-        return "training.train", given, STEPS, [1, 1]
-    given = vars(search) | {"precision": "float32", "xla": xla}
-    alone = f"a batch of {search.batch_size} alone"
-    request = alone if work == "batch" else decoding.SENTENCE
-    return "decoding.t2t_repro", given, request, decoding.BEGIN
+        fields = asdict(work_of(work, 32, 32, 8000)) | {"xla": xla}
+        return "training.train", fields, STEPS, [1, 1]
+    fields = vars(search) | {"precision": "float32", "xla": xla}
+    batch = f"batch of {search.batch_size}"
+    request = batch if work == "batch" else decoding.SENTENCE
+    return "decoding.t2t_repro", fields, request, decoding.BEGIN
 
 
 def _search(args: Namespace, folder: str) -> Namespace:
-    """Returns the settings of a search of base; writes its vocabulary."""
+    """Returns the search settings for `base` and writes its vocabulary."""
     search = benchmark_decode._parse([])
     search.work_dir = folder
     if {*args.works} & {*SEARCHED}:
@@ -123,24 +126,24 @@ def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = cli.ArgumentParser(
         "Measures the gain of each optimized implementation.", json_flag=False
     )
-    parser.add_argument("--output", required=True, help="file of the gains (TSV)")
+    parser.add_argument("--output", required=True, help="output file for gains (TSV)")
     names = [name for name in fast.NAMES if name != "local_attention"]
     parser.add_argument(
         "--names",
         type=several(one_of(fast.NAMES)),
         default=",".join(names),
-        help="optimized implementations, with commas between",
+        help="optimized implementations, separated by commas",
     )
     works = (*TRAINED, *SEARCHED)
     parser.add_argument(
         "--works",
         type=several(one_of(works)),
         default=",".join(works),
-        help="a training step of a set, or the search of a batch or a sentence, with "
-        "commas between",
+        help="workloads, separated by commas: a training step of a hyper-parameter "
+        "set, or beam search for a batch or a sentence",
     )
     parser.add_argument(
-        "--rounds", type=cli.at_least(1), default=5, help="turns of each program"
+        "--rounds", type=cli.at_least(1), default=5, help="turns per program"
     )
     args: Namespace = parser.parse_args(argv)
     return args

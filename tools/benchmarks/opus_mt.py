@@ -1,6 +1,6 @@
-"""Both sides of `benchmark_opus_mt.py`: the files that all read, and our turns.
+"""Input files of `benchmark_opus_mt.py`, and its task for t2t_repro.
 
-`settings` are the flags of that command; the files are in its folder `work_dir`.
+`settings` are the flags of that command, with its folder `work_dir`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ _SPECIAL = ("</s>", "<unk>")
 
 
 def write_texts(settings: Namespace) -> dict[str, Any]:
-    """Writes SentencePiece models, a vocabulary and sentences; returns the peers' work.
+    """Writes SentencePiece models, a vocabulary and sentences.
 
-    The vocabulary has the few pieces of the models, and others that no text has.
+    The vocabulary has the pieces of the SentencePiece models and unused pieces.
+
+    Returns:
+        WORK of `peers/opus_mt.py`.
     """
     from t2t_repro.tokenizers.marian_tokenizer import model_pieces
 
@@ -39,7 +42,7 @@ def write_texts(settings: Namespace) -> dict[str, Any]:
     vocabulary = {p: n for n, p in enumerate([*pieces, *others, "<pad>"])}
     text = json.dumps(vocabulary, ensure_ascii=False)
     (folder / "vocab.json").write_text(text, encoding="utf-8")
-    # They have padding last, so that the end is 0.
+    # Marian's ids are smaller by one: padding comes last, and EOS is 0.
     arrays: dict[str, Any] = {name: ids - 1 for name, ids in _works(settings)}
     np.savez(work_dir / SENTENCES, **arrays)
     names = ("vocab_size", "d_model", "num_layers", "beam_size", "steps", "seed")
@@ -54,8 +57,8 @@ def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
     return [(n, ids.reshape(-1, *ids.shape[2:])) for n, ids in works]
 
 
-def import_it(settings: Namespace) -> None:
-    """Imports the model that Transformers wrote, with its positions."""
+def import_marian(settings: Namespace) -> None:
+    """Imports the model written by Transformers, with Transformers' positions."""
     from t2t_repro.interop.import_model import import_model
     from t2t_repro.interop.marian.importer import read
 
@@ -63,9 +66,9 @@ def import_it(settings: Namespace) -> None:
     import_model(lambda: read(work_dir / FOLDER, "transformers"), work_dir / MODEL)
 
 
-def t2t_repro(given: Mapping[str, Any]) -> None:
-    """Translates as `python -m t2t_repro.translate` does, by the folder's settings."""
-    settings = Namespace(**given)
+def t2t_repro(fields: Mapping[str, Any]) -> None:
+    """Translates as `python -m t2t_repro.translate` does with the imported model."""
+    settings = Namespace(**fields)
     from t2t_repro.translation.loading import load_models
     from t2t_repro.translation.parallel_batches import give_each_batch_a_core
 

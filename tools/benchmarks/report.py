@@ -1,8 +1,8 @@
-"""The result of a benchmark: tables of figures, printed and, on request, recorded.
+"""Benchmark results: tables of figures, printed and optionally recorded.
 
 A result has the `machine`, the `settings`, the `versions` of other programs, and
-`tables`: title -> row -> figure -> a number or text, or a list of numbers, one for each
-round, of which the median counts.
+`tables`: title -> row -> figure -> value. A value is a number, a text, or a list with
+one number per round, whose median is reported.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ RESULTS = Path(__file__).with_name("results.csv")
 FIELDS = ("date", "commit", "machine", "command", "table", "row", "figure", "value")
 
 QUIET = 0.5
-"""Load average above which other programs are running."""
+"""Load average above which other programs disturb the benchmark."""
 
-SPEED, MEMORY, START = "target tokens/s", "MiB at most", "first step (s)"
+SPEED, MEMORY, START = "target tokens/s", "peak memory (MiB)", "first step (s)"
 
 Result = dict[str, Any]
 
 
 def parser(description: str) -> cli.ArgumentParser:
     """Returns a parser with the flags of every benchmark."""
-    found = cli.ArgumentParser(description)
+    flags = cli.ArgumentParser(description)
     text = f"append the figures to {RESULTS.name}"
-    found.add_argument("--record", action="store_true", help=text)
-    return found
+    flags.add_argument("--record", action="store_true", help=text)
+    return flags
 
 
 @contextmanager
 def reported(args: Namespace, versions: Iterable[str] = ()) -> Iterator[Result]:
-    """Yields an empty result, and prints it at the end or after Ctrl-C.
+    """Yields an empty result and prints it at the end of the context or after Ctrl-C.
 
-    With `--record` the figures are appended to `results.csv`.
+    With `--record`, also appends the figures to `results.csv`.
 
     Args:
-        args: the flags.
-        versions: lines about the other programs.
+        args: Flags of the benchmark.
+        versions: Lines with the versions of other programs.
     """
     settings = {name: str(value) for name, value in vars(args).items()}
     result: Result = {"machine": machine(), "settings": settings}
@@ -81,16 +81,16 @@ def add_turn(
     moved: int = 0,
     steps: int = 1,
 ) -> None:
-    """Adds a turn of a program to its row.
+    """Adds the figures of a program's turn to its row.
 
     Args:
-        table: the rows.
-        name: the program.
-        answer: its answer, as `in_turn` yields it.
-        tokens: target tokens of the whole turn.
-        operations: floating-point operations in its matrix products.
-        moved: bytes that it reads and writes.
-        steps: into which the turn is divided.
+        table: Table that gets the figures.
+        name: Name of the program.
+        answer: The program's answer, as yielded by `in_turn`.
+        tokens: Target tokens of the whole turn.
+        operations: Floating-point operations in matmuls of the whole turn.
+        moved: Bytes read and written in the whole turn.
+        steps: Number of steps of the turn.
     """
     row, seconds = table.setdefault(name, {}), answer["seconds"]
     for figure, value in (
@@ -107,7 +107,7 @@ def add_turn(
 
 
 def ratios(table: Result, pairs: Iterable[tuple[str, str]]) -> Result:
-    """Returns a table of how many times as fast one row of a table is as another."""
+    """Returns a table with the ratios of the median speeds of pairs of rows."""
     speeds = {name: median(row[SPEED]) for name, row in table.items()}
     return {
         f"{one} / {other}": {"times as fast": speeds[one] / speeds[other]}
@@ -117,10 +117,11 @@ def ratios(table: Result, pairs: Iterable[tuple[str, str]]) -> Result:
 
 
 def text_of(result: Result) -> str:
-    """Writes a result as Markdown."""
-    found = result["machine"]
-    lines = [f"{_machine_line(found)}, load average {found['load_average']:.2f}"]
-    lines += [f"WARNING: {found['warning']}"] if "warning" in found else []
+    """Formats a result as Markdown."""
+    described = result["machine"]
+    load = described["load_average"]
+    lines = [f"{_machine_line(described)}, load average {load:.2f}"]
+    lines += [f"WARNING: {described['warning']}"] if "warning" in described else []
     lines += result["versions"]
     for title, rows in result["tables"].items():
         if rows:
@@ -133,7 +134,7 @@ def text_of(result: Result) -> str:
 
 
 def markdown(rows: dict[str, dict[str, str]]) -> list[str]:
-    """Writes a table; a row without a figure has an empty cell."""
+    """Formats a table as Markdown lines; cells of missing figures are empty."""
     figures = list(dict.fromkeys(figure for row in rows.values() for figure in row))
     lines = [f"| | {' | '.join(figures)} |", "|---" * (len(figures) + 1) + "|"]
     for name, row in rows.items():
@@ -143,7 +144,7 @@ def markdown(rows: dict[str, dict[str, str]]) -> list[str]:
 
 
 def written(value: Any) -> str:
-    """Writes a number to three digits; of a list the median and each."""
+    """Formats a number to three digits, and a list as its median and its elements."""
     if isinstance(value, list):
         each = ", ".join(map(written, value))
         return f"{written(median(value))} ({each})" if len(value) > 1 else each
@@ -153,48 +154,49 @@ def written(value: Any) -> str:
 
 
 def records(result: Result) -> Iterator[list[str]]:
-    """Yields the lines of `results.csv` for a result, in the order of `FIELDS`."""
+    """Yields the rows of `results.csv` for a result, in the order of `FIELDS`."""
     command = shlex.join(["python", *sys.argv]).replace(f"{RESULTS.parents[2]}/", "")
-    known = [str(date.today()), _commit(), _machine_line(result["machine"]), command]
+    run = [str(date.today()), _commit(), _machine_line(result["machine"]), command]
     for title, rows in result["tables"].items():
         for name, row in rows.items():
             for figure, value in row.items():
                 middle = median(value) if isinstance(value, list) else value
-                yield [*known, title, name, figure, written(middle).replace(",", "")]
+                yield [*run, title, name, figure, written(middle).replace(",", "")]
 
 
 def machine() -> Result:
-    """Describes the machine, and warns if other programs are running."""
+    """Describes the machine, with a warning if other programs are running."""
     load = os.getloadavg()[0]
-    found: Result = {
+    description: Result = {
         "cpus": len(os.sched_getaffinity(0)),
         "processor": _processor(),
         "load_average": load,
     }
     if load > QUIET:
-        found["warning"] = f"load average {load:.2f}: other programs are running"
-        say(f"warning: {found['warning']}")
-    return found
+        warning = f"load average {load:.2f}: other programs are running"
+        description["warning"] = warning
+        say(f"warning: {warning}")
+    return description
 
 
 def say(line: str) -> None:
-    """Prints progress on standard error, apart from the result."""
+    """Prints a progress line to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
-def _machine_line(found: Result) -> str:
-    devices = f"{found['gpu']}, " if found.get("gpu") else ""
-    return f"{devices}{found['cpus']} CPUs ({found['processor']})"
+def _machine_line(machine: Result) -> str:
+    devices = f"{machine['gpu']}, " if machine.get("gpu") else ""
+    return f"{devices}{machine['cpus']} CPUs ({machine['processor']})"
 
 
 def _commit() -> str:
-    """Returns the revision of the checkout, "" where git is absent."""
+    """Returns the revision of the checkout; "" without git."""
     command = ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"]
     try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8")
+        process = subprocess.run(command, capture_output=True, encoding="utf-8")
     except OSError:
         return ""
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def _processor() -> str:

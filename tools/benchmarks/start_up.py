@@ -1,4 +1,4 @@
-"""How long the real command takes from its start to the first finished update."""
+"""Measures the time from the start of the training command to its first step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from t2t_repro.system.errors import UserError
 
 PROBLEM = "translate_ende_numbers"
 VOCAB_SIZE = 800
-"""Subwords of the built-in corpus, which has too few words for more."""
+"""Subwords of the built-in corpus, which is too small for a larger vocabulary."""
 
 
 class StartUp:
-    """Starts `python -m t2t_repro.train` on the built-in corpus, prepared before.
+    """Starts `python -m t2t_repro.train` on the built-in corpus, prepared in advance.
 
-    `tokens` are the most positions of each side of the first batch, `longest` the
-    longest sentence that is used, in subwords.
+    Args:
+        folder: Folder for the data and models.
+        tokens: Maximum number of positions per side of a batch.
+        longest: Maximum sentence length in subwords.
     """
 
     def __init__(self, folder: Path, tokens: int, longest: int) -> None:
@@ -33,13 +35,13 @@ class StartUp:
         with self._command("datagen", "tiny") as process:
             process.communicate()
         if process.returncode:
-            raise UserError("the built-in corpus could not be prepared; see above")
+            raise UserError("datagen could not prepare the corpus; see its error above")
 
-    def first_update(self, size: str) -> float:
-        """Returns the seconds from the start of the process to a set's first update.
+    def first_step(self, size: str) -> float:
+        """Returns the seconds from the start of the process to its first step.
 
-        The command makes a single one and reports it at once; the rest is not
-        waited for. Raises UserError if the training ended without an update.
+        The process is killed after the first step. Raises UserError if it ends without
+        a step.
         """
         self._models += 1
         model_dir = str(self._folder / f"model_{self._models}")
@@ -53,7 +55,9 @@ class StartUp:
                         return time.perf_counter() - began
             finally:
                 process.kill()
-        raise UserError(f"training {size} ended before its first update; see above")
+        raise UserError(
+            f"training {size} ended before its first step; see its error above"
+        )
 
     def _command(self, name: str, size: str, *flags: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"t2t_repro.{name}", "--problem", PROBLEM]

@@ -1,9 +1,10 @@
-"""Translates a very long text, and shows that memory does not grow.
+"""Translates a very long text and checks that memory does not grow.
 
     python tools/benchmarks/stress_translate.py --model_dir MODEL [--lines 1000000]
 
-Translates short generated lines with a beam of 1 and compares the process's memory
-after a tenth of them and at the end. Exit status 1 if memory grows by more than 5 %.
+Translates short generated lines with a beam size of 1 and compares the memory of the
+process after a tenth of the lines and at the end. Exits with status 1 if memory grows
+by more than 5 %.
 """
 
 import json
@@ -29,7 +30,7 @@ _POLL_SECONDS = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, translates and prints the figures."""
+    """Parses the flags, runs the translation and prints the figures."""
     args = _parse(argv)
     with (
         tempfile.TemporaryDirectory(dir=args.work_dir) as name,
@@ -38,12 +39,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         row: Result = {}
         result["tables"]["a long text"] = {f"{args.lines:,} lines": row}
         measure(args, Path(name), row)
-    if row["times the memory"] > MOST_GROWTH:
+    if row["memory ratio"] > MOST_GROWTH:
         sys.exit(1)
 
 
 def measure(args: Namespace, folder: Path, row: Result) -> None:
-    """Translates a generated text in a folder; `row` gets seconds and memory."""
+    """Translates a generated text; `row` gets the time and the memory."""
     source, target = folder / "text", folder / "translations"
     write_lines(source, args.lines)
     command = [sys.executable, "-m", "t2t_repro.translate", "--beam_size", "1"]
@@ -59,17 +60,17 @@ def measure(args: Namespace, folder: Path, row: Result) -> None:
             time.sleep(_POLL_SECONDS)
     row["s"] = time.monotonic() - began
     if process.returncode:
-        raise UserError(f"translate ended with status {process.returncode}")
+        raise UserError(f"translate exited with status {process.returncode}")
     if not row.get(tenth):
         raise UserError(
-            "the text was translated too fast to measure; give more --lines"
+            "the translation finished before its memory was measured: increase --lines"
         )
     row["lines/s"] = args.lines / row["s"]
-    row["times the memory"] = row["MiB at the end"] / row[tenth]
+    row["memory ratio"] = row["MiB at the end"] / row[tenth]
 
 
 def write_lines(path: Path, count: int) -> None:
-    """Writes lines of two to six words, the same ones every time."""
+    """Writes lines of two to six words, generated with a fixed seed."""
     generator = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
         for _ in range(count):
@@ -78,7 +79,7 @@ def write_lines(path: Path, count: int) -> None:
 
 
 def _lines_done(target: Path) -> int:
-    """Reads the last whole record of the journal of an unfinished file."""
+    """Returns the number of translated lines from the journal of a partial output."""
     journal = target.with_name(f"{target.name}.partial.journal")
     try:
         records = journal.read_bytes().splitlines(keepends=True)
@@ -89,7 +90,7 @@ def _lines_done(target: Path) -> int:
 
 
 def _memory(process: subprocess.Popen[bytes]) -> int:
-    """Returns the memory (resident set, bytes) of a process, 0 when it has ended."""
+    """Returns the resident memory of a process in bytes; 0 after its end."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -100,13 +101,15 @@ def _memory(process: subprocess.Popen[bytes]) -> int:
 
 def _parse(argv: Sequence[str] | None) -> Namespace:
     parser = report.parser(
-        "Translates a very long text and shows that memory does not grow."
+        "Translates a very long text and checks that memory does not grow."
     )
     add, lines = parser.add_argument, 1_000_000
-    add("--model_dir", required=True, help="folder of a small model")
-    add("--lines", type=cli.at_least(20), default=lines, help="lines to translate")
-    add("--batch_size", type=cli.at_least(1), default=256, help="of translate")
-    add("--work_dir", help="where the files go meanwhile")
+    add("--model_dir", required=True, help="model directory of a small model")
+    text = "number of lines to translate"
+    add("--lines", type=cli.at_least(20), default=lines, help=text)
+    text = "sentences per batch"
+    add("--batch_size", type=cli.at_least(1), default=256, help=text)
+    add("--work_dir", help="directory for temporary files")
     args: Namespace = parser.parse_args(argv)
     return args
 

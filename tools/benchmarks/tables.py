@@ -1,15 +1,16 @@
-"""Writes the tables of docs/ that hold recorded figures.
+"""Writes tables of recorded benchmark results into the pages of docs/.
 
     python tools/benchmarks/tables.py [--check]
 
-A page marks the place of a table by its title in `results.csv`:
+A page marks the place of a table with two comments. TITLE is the table's title in
+`results.csv`:
 
     <!-- results: TITLE -->
     <!-- end of results -->
 
-`<!-- results: TITLE | 2026-11-24 -->` takes the figures of one date, or in the same way
-of one machine or commit; `| machines` gives a column to each machine. `--check` writes
-nothing: exit status 1 if a page differs from the records.
+`TITLE | 2026-11-24` selects the figures of one date; a machine or commit is selected
+in the same way. `TITLE | machines` has one column per machine. `--check` writes
+nothing and exits with status 1 if a page differs from the records.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ _LARGE = re.compile(r"(?<![\d.])\d{4,}")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, and writes or checks every page."""
-    parser = cli.ArgumentParser("Writes the tables of recorded figures into docs/.")
-    parser.add_argument("--check", action="store_true", help="only compare the pages")
+    """Parses the flags, and writes or checks all pages."""
+    parser = cli.ArgumentParser(
+        "Writes tables of recorded benchmark results into the pages of docs/."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare the pages without writing them"
+    )
     args = parser.parse_args(argv)
     records = read_records()
     different = []
@@ -48,23 +53,26 @@ def main(argv: Sequence[str] | None = None) -> None:
             different.append(str(page.relative_to(DOCS)))
             if not args.check:
                 page.write_text(new, encoding="utf-8")
-    verb = "differ from the records" if args.check else "written"
-    text = f"{', '.join(different) or 'no page'}: {verb}"
+    pages = ", ".join(different)
+    if args.check:
+        text = f"differ from the records: {pages}" if pages else "all pages match"
+    else:
+        text = f"updated: {pages}" if pages else "no page changed"
     cli.print_result(text, {"pages": different}, args.json)
     if args.check and different:
         sys.exit(1)
 
 
 def read_records() -> list[dict[str, str]]:
-    """Returns the lines of `results.csv` by the names of their fields."""
+    """Returns the rows of `results.csv`, each as field -> text."""
     with RESULTS.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
-    """Returns a page with its tables written anew from the records.
+    """Returns a page with its tables replaced by the recorded figures.
 
-    Raises UserError if a table has no record, or two of one figure.
+    Raises UserError for a table without records, or a cell with several records.
     """
     return _PLACE.sub(lambda place: f"{place[1]}{_table(place[2], records)}", text)
 
@@ -72,11 +80,11 @@ def with_tables(text: str, records: Sequence[dict[str, str]]) -> str:
 def _table(description: str, records: Sequence[dict[str, str]]) -> str:
     title, *parts = description.split(" | ")
     by_machine = MACHINES in parts
-    wanted = set(parts) - {MACHINES}
+    selection = set(parts) - {MACHINES}
     rows: dict[str, dict[str, str]] = {}
     for each in records:
-        known = {each["date"], each["machine"], each["commit"]}
-        if each["table"] != title or not wanted <= known:
+        run = {each["date"], each["machine"], each["commit"]}
+        if each["table"] != title or not selection <= run:
             continue
         row, figure = each["row"], each["figure"]
         if by_machine:
@@ -84,8 +92,8 @@ def _table(description: str, records: Sequence[dict[str, str]]) -> str:
         row = re.sub("^t2t_repro", "**t2t_repro**", row)
         if figure in rows.setdefault(row, {}):
             raise UserError(
-                f"{RESULTS.name} has several figures {row}, {figure} of the table "
-                f"{description!r}: name a date, machine or commit"
+                f"{RESULTS.name} has several values of {row}, {figure} in table "
+                f"{description!r}: add a date, machine or commit to the marker"
             )
         value = _LARGE.sub(lambda number: f"{int(number[0]):,}", each["value"])
         rows[row][figure] = value

@@ -1,4 +1,4 @@
-"""The training loop of this package and its matrix products, for the benchmarks."""
+"""Benchmark tasks: training steps of t2t_repro, matmuls, and memory copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from benchmarks.package import keep_freed_memory, random_model
 from benchmarks.peers.turns import memory, steps, turns
-from benchmarks.work import SQUARE, Product, Work, products_of
+from benchmarks.work import SQUARE, Matmul, Work, matmuls_of
 from t2t_repro import hparams as hparam_sets
 from t2t_repro.batches import pipeline
 from t2t_repro.data.encoded_pairs import EncodedPairs
@@ -27,16 +27,16 @@ from t2t_repro.training.procedure import batching_of
 from t2t_repro.training.step import StepResult
 
 FIRST_ID = 3  # After PAD, EOS and the unknown token.
-BATCHES = 64  # Batches of an epoch of random pairs.
+BATCHES = 64  # Batches per epoch of random pairs.
 NEVER = 10**9
 
 
 def train(settings: Mapping[str, Any]) -> None:
     """Trains on random pairs as `python -m t2t_repro.train` does.
 
-    Loop, pipeline, monitor and memory are the command's, without validation and
-    checkpoints; an update is made whenever the loop gets a batch. A request is the
-    number of updates; the answer has their `target_tokens`. `settings` are a `Work`.
+    Uses the command's loop, input pipeline, monitor and allocator settings, without
+    validation and checkpoints. A request is a number of steps; the answer has their
+    `target_tokens`. `settings` are the fields of a `Work`.
     """
     before = memory("VmRSS")
     keep_freed_memory()
@@ -65,7 +65,7 @@ def train(settings: Mapping[str, Any]) -> None:
         for count, answer in turns(before):
             yield from islice(source, count)
             loop.read_result()
-            answer["target_tokens"] = counter.taken()
+            answer["target_tokens"] = counter.take()
 
     with tempfile.TemporaryDirectory() as folder:
         loop = TrainingLoop(model, hparams, strategy, Path(folder), is_chief=False)
@@ -73,7 +73,7 @@ def train(settings: Mapping[str, Any]) -> None:
 
 
 def random_pairs(work: Work) -> EncodedPairs:
-    """Draws pairs of full length, each side ending in EOS."""
+    """Draws pairs of maximum length with EOS at the end of both sides."""
     count = BATCHES * work.batch_size
     shape = (count, 2, work.length)
     ids = np.random.default_rng(1).integers(FIRST_ID, work.vocab_size, shape, np.int32)
@@ -83,40 +83,40 @@ def random_pairs(work: Work) -> EncodedPairs:
 
 
 class TokenCounter(Monitor):
-    """A monitor that writes no file and counts the target tokens of the updates."""
+    """Monitor that counts the target tokens of the steps and writes no files."""
 
     def __init__(self) -> None:
         super().__init__(None, NEVER, 0, sys.stderr)
         self._tokens = 0
 
     def step_done(self, step: int, result: StepResult | None) -> None:
-        """Takes the result of an update; UserError if the update was skipped."""
+        """Adds a step's tokens; raises UserError if the step was skipped."""
         super().step_done(step, result)
         if result is None:
             raise UserError(f"step {step} was skipped: its loss is not finite")
         self._tokens += round(result.tokens)
 
-    def taken(self) -> int:
-        """Returns the tokens since the last call."""
-        taken, self._tokens = self._tokens, 0
-        return taken
+    def take(self) -> int:
+        """Returns the number of tokens since the last call."""
+        tokens, self._tokens = self._tokens, 0
+        return tokens
 
 
 def products(settings: Mapping[str, Any]) -> None:
-    """Runs the matrix products of a step and nothing else."""
+    """Runs only the matmuls of a training step."""
     work = Work(**settings)
-    multiply_in_turn(products_of(work), work.precision)
+    multiply_in_turn(matmuls_of(work), work.precision)
 
 
 def square(settings: Mapping[str, Any]) -> None:
-    """Runs one large product, forward and backward; `products` may be others."""
-    given = settings.get("products")
-    products = [Product(**each) for each in given] if given else SQUARE
-    multiply_in_turn(products, settings["precision"])
+    """Runs one large matmul, or those in `matmuls`, forward and backward."""
+    fields = settings.get("matmuls")
+    matmuls = [Matmul(**each) for each in fields] if fields else SQUARE
+    multiply_in_turn(matmuls, settings["precision"])
 
 
 def copy(settings: Mapping[str, Any]) -> None:
-    """Reads and writes `bytes` of memory, float32."""
+    """Reads and writes a float32 tensor of `bytes` bytes."""
     values = tf.Variable(tf.zeros([settings["bytes"] // 4]))
 
     @tf.function(autograph=False)
@@ -127,36 +127,36 @@ def copy(settings: Mapping[str, Any]) -> None:
         float(step())
 
 
-def multiply_in_turn(products: Sequence[Product], precision: str) -> None:
-    """Runs the matrix products of a step, in its shapes and layouts.
+def multiply_in_turn(matmuls: Sequence[Matmul], precision: str) -> None:
+    """Runs the matmuls of a step with its shapes and layouts, forward and backward.
 
-    The result of a product replaces the gradient of the backward pass.
+    Each forward result serves as the gradient of its backward matmuls.
     """
     before = memory("VmRSS")
     keep_freed_memory()
 
     def matrix(copies: int, rows: int, columns: int) -> Any:
         shape = [rows, columns] if copies == 1 else [copies, rows, columns]
-        # Scaled so that nothing overflows.
-        drawn = tf.random.normal(shape, stddev=rows**-0.5)
-        return tf.Variable(tf.cast(drawn, precision))
+        # The scale prevents overflow.
+        values = tf.random.normal(shape, stddev=rows**-0.5)
+        return tf.Variable(tf.cast(values, precision))
 
     operands = []
-    for p in products:
-        left = matrix(p.copies, p.rows, p.inner)
+    for m in matmuls:
+        left = matrix(m.copies, m.rows, m.inner)
         operands += [
-            (left, matrix(p.copies, p.inner, p.columns)) for _ in range(p.count)
+            (left, matrix(m.copies, m.inner, m.columns)) for _ in range(m.count)
         ]
 
     @tf.function(autograph=False)
     def step() -> Any:
-        # An entry of each result, or TensorFlow would leave the product out.
+        # TensorFlow prunes matmuls whose results are unused.
         entries = []
         for left, right in operands:
             result = tf.matmul(left, right)
             by_left = tf.matmul(result, right, transpose_b=True)
             by_right = tf.matmul(left, result, transpose_a=True)
-            entries += [tf.reshape(m, [-1])[0] for m in (result, by_left, by_right)]
+            entries += [tf.reshape(x, [-1])[0] for x in (result, by_left, by_right)]
         return tf.add_n(entries)
 
     for _ in steps(before):

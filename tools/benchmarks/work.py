@@ -1,4 +1,4 @@
-"""The work of a training step: its sizes, and the products that nothing can avoid."""
+"""Workload of a training step: its sizes, matmuls and number of operations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,22 @@ from t2t_repro import hparams
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a program: a step on full sentences, both sides equally long.
+    """Workload of a training step on sentence pairs without padding.
 
-    `length` is the positions of each side, all of them symbols; `num_layers` is of the
-    encoder, and of the decoder; `precision` is of products and activations;
-    `paper_dropout` is for PyTorch: dropout only where the paper has it. `xla` compiles
-    forward and backward.
+    Attributes:
+        size: Name of the hyper-parameter set.
+        batch_size: Sentence pairs per step.
+        length: Tokens per sentence, on both sides.
+        d_model: Width of the residual stream.
+        d_ff: Hidden units of the feed-forward networks.
+        num_heads: Number of attention heads.
+        num_layers: Layers of the encoder, and of the decoder.
+        vocab_size: Number of subwords.
+        precision: Precision of matmuls and activations.
+        paper_dropout: Whether PyTorch applies dropout only where the paper does.
+        xla: Whether XLA compiles the forward and backward pass.
+        dropout: Dropout rate.
+        label_smoothing: Label smoothing.
     """
 
     size: str
@@ -36,28 +46,28 @@ class Work:
 
     @property
     def tokens(self) -> int:
-        """Target tokens of a step."""
+        """Target tokens per step."""
         return self.batch_size * self.length
 
 
 def work_of(size: str, batch_size: int, length: int, vocab_size: int) -> Work:
-    """Returns the work of a hyper-parameter set."""
-    chosen = hparams.load(size)
+    """Returns the workload of a hyper-parameter set."""
+    values = hparams.load(size)
     names = ("d_model", "d_ff", "num_heads", "num_layers")
-    sizes = {name: getattr(chosen, name) for name in names}
+    sizes = {name: getattr(values, name) for name in names}
     return Work(size, batch_size, length, vocab_size=vocab_size, **sizes)
 
 
 @dataclass(frozen=True)
-class Product:
-    """Products of one shape in the forward pass: (rows, inner) by (inner, columns).
+class Matmul:
+    """Matmuls of one shape in the forward pass: (rows, inner) by (inner, columns).
 
     Attributes:
-        count: number of such products in a step, each with its own operands.
-        copies: matrices that are multiplied side by side; attention's: batch x heads.
-        rows: of the left operand.
-        inner: columns of the left operand, rows of the right one.
-        columns: of the right operand.
+        count: Number of such matmuls per step, each with its own operands.
+        copies: Batch size of the matmul; batch x heads in attention.
+        rows: Rows of the left operand.
+        inner: Columns of the left operand and rows of the right operand.
+        columns: Columns of the right operand.
     """
 
     count: int
@@ -68,31 +78,31 @@ class Product:
 
     @property
     def flops(self) -> int:
-        """Operations forward and backward, two for a multiplication and addition."""
+        """Forward and backward operations; a multiplication and an addition are two."""
         one = self.copies * self.rows * self.inner * self.columns
         return 2 * TRAINING_PASSES * self.count * one
 
 
-SQUARE = [Product(1, 1, 2048, 2048, 2048)]
-"""One large product: the best that the machine reaches."""
+SQUARE = [Matmul(1, 1, 2048, 2048, 2048)]
+"""A large matmul, which reaches the machine's highest speed."""
 
 
-def products_of(work: Work) -> list[Product]:
-    """Lists the products of a step."""
+def matmuls_of(work: Work) -> list[Matmul]:
+    """Returns the matmuls of a step."""
     rows, length, d_model = work.tokens, work.length, work.d_model
-    attentions = 3 * work.num_layers  # One in an encoder layer, two in a decoder layer.
+    attentions = 3 * work.num_layers  # One per encoder layer, two per decoder layer.
     heads, depth = work.batch_size * work.num_heads, d_model // work.num_heads
     return [
         # Queries, keys, values and output.
-        Product(4 * attentions, 1, rows, d_model, d_model),
-        Product(attentions, heads, length, depth, length),  # Queries by keys.
-        Product(attentions, heads, length, length, depth),  # Weights by values.
-        Product(2 * work.num_layers, 1, rows, d_model, work.d_ff),
-        Product(2 * work.num_layers, 1, rows, work.d_ff, d_model),
-        Product(1, 1, rows, d_model, work.vocab_size),  # Logits.
+        Matmul(4 * attentions, 1, rows, d_model, d_model),
+        Matmul(attentions, heads, length, depth, length),  # Queries by keys.
+        Matmul(attentions, heads, length, length, depth),  # Weights by values.
+        Matmul(2 * work.num_layers, 1, rows, d_model, work.d_ff),
+        Matmul(2 * work.num_layers, 1, rows, work.d_ff, d_model),
+        Matmul(1, 1, rows, d_model, work.vocab_size),  # Logits.
     ]
 
 
-def flops(products: Iterable[Product]) -> int:
-    """Adds up the operations, forward and backward."""
-    return sum(product.flops for product in products)
+def flops(matmuls: Iterable[Matmul]) -> int:
+    """Returns the total number of operations, forward and backward."""
+    return sum(matmul.flops for matmul in matmuls)

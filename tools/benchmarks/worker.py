@@ -1,6 +1,8 @@
-"""One program of this package, in its own process; WORK is a JSON object.
+"""Runs a benchmark task of this package in its own process.
 
-python -m benchmarks.worker MODULE.FUNCTION WORK
+    python -m benchmarks.worker MODULE.FUNCTION WORK
+
+WORK is a JSON object, the task's argument.
 """
 
 import importlib
@@ -8,15 +10,15 @@ import json
 import sys
 from collections.abc import Sequence
 
-# Before anything else can print.
+# Redirects standard output, so it must precede imports that print.
 import benchmarks.peers.turns  # noqa: F401
 from t2t_repro.command_line import cli
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the task that the command line names.
+    """Runs the task given on the command line.
 
-    `without` in WORK lists optimized implementations that are not installed.
+    The key `without` of WORK lists optimized implementations to disable.
     """
     task, work = sys.argv[1:] if argv is None else argv
     module, _, function = task.rpartition(".")

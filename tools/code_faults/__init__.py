@@ -1,1 +1,1 @@
-"""Faults in the code that its tests must notice; see tools/run_code_faults.py."""
+"""Faults in the code that the tests must detect; see tools/run_code_faults.py."""

@@ -1,4 +1,4 @@
-"""A list of faults, each a piece of text that replaces another one in a file."""
+"""List of faults, each a text replacement in a source file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,15 +13,15 @@ FAULTS_FILE = Path(__file__).with_name("faults.yaml")
 
 
 class Fault(NamedTuple):
-    """One fault.
+    """A fault: a text replacement that breaks the code.
 
     Attributes:
-        room: Room of the package that it is in.
+        room: Subpackage with the fault.
         name: Short name, unique in the list.
-        fault: A sentence that says what goes wrong.
-        file: File that it changes, relative to the checkout.
+        fault: Description of the wrong behavior, as a sentence.
+        file: Changed file, relative to the checkout.
         old: Text that occurs once in the file.
-        new: Text that replaces it.
+        new: Replacement of `old`.
         tests: Files and folders of tests that exercise the file.
     """
 
@@ -34,12 +34,12 @@ class Fault(NamedTuple):
     tests: list[str]
 
     def apply(self, text: str) -> str:
-        """Returns the text of the file with the fault in it."""
+        """Returns the text of the file with the fault."""
         return text.replace(self.old, self.new)
 
 
 def read_faults(path: Path) -> list[Fault]:
-    """Reads a list of faults by room; raises UserError if it is damaged."""
+    """Reads a list of faults; raises UserError if its format is wrong."""
     try:
         rooms = yaml.safe_load("\n".join(read_lines(path)))
         return [Fault(room, **each) for room in rooms for each in rooms[room]]
@@ -49,17 +49,17 @@ def read_faults(path: Path) -> list[Fault]:
 
 
 def check_faults(faults: Sequence[Fault], tree: Path) -> None:
-    """Raises UserError unless every fault applies to a checkout and has its tests."""
+    """Raises UserError unless all faults apply to a checkout and have their tests."""
     for fault in faults:
         for name in (fault.file, *fault.tests):
             if not (tree / name).exists():
                 raise UserError(
-                    f"fault {fault.name}: {tree / name} does not exist; adapt the list "
-                    "of faults to the code"
+                    f"fault {fault.name}: {tree / name} does not exist; update the "
+                    "list of faults"
                 )
         count = (tree / fault.file).read_text(encoding="utf-8").count(fault.old)
         if count != 1:
             raise UserError(
                 f"fault {fault.name}: {fault.old!r} must occur once in {fault.file}, "
-                f"but occurs {count} times; adapt the list of faults to the code"
+                f"but occurs {count} times; update the list of faults"
             )

@@ -1,4 +1,4 @@
-"""Runs tests in a copy of the code that has one fault."""
+"""Runs tests in a copy of the code with a fault."""
 
 import os
 import re
@@ -25,7 +25,13 @@ _FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
-    """CAUGHT by a test, ESCAPED, or ERROR with the reason instead of a test."""
+    """Outcome of a fault.
+
+    Attributes:
+        kind: CAUGHT, ESCAPED or ERROR.
+        test: First failing test of a caught fault, or the reason of an error.
+        seconds: Running time of the tests.
+    """
 
     kind: str
     test: str = ""
@@ -33,32 +39,37 @@ class Outcome(NamedTuple):
 
 
 class Runner:
-    """Runs tests in `copy`, a folder that gets the tracked files of a checkout.
+    """Runs tests in a copy of a checkout.
 
-    Raises UserError if `tree` is not a git checkout. `timeout` is in seconds per fault.
+    Args:
+        tree: Git checkout; raises UserError for any other folder.
+        copy: Empty folder for a copy of the tracked files.
+        timeout: Time limit per fault in seconds.
     """
 
     def __init__(self, tree: Path, copy: Path, timeout: int) -> None:
         command = ["git", "-C", str(tree), "ls-files", "-z"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise UserError(f"--tree {tree}: {done.stderr.strip()}; name a checkout")
-        for name in done.stdout.split("\0"):
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise UserError(
+                f"--tree {tree}: {process.stderr.strip()}; give a git checkout"
+            )
+        for name in process.stdout.split("\0"):
             if (tree / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(tree / name, copy / name)
         self._copy, self._timeout, self._changes = copy, timeout, 0
-        # The copy precedes an installed package, also in the processes of the tests.
+        # The copy takes precedence over an installed package, also in subprocesses.
         self._environment = {**os.environ, "PYTHONPATH": str(copy)}
         self._environment.setdefault("T2T_REPRO_SHARED", str(tree.parent / "shared"))
 
     def run(self, fault: Fault) -> Outcome:
-        """Applies a fault, runs its tests until the first failure and takes it back."""
+        """Applies a fault, runs its tests up to the first failure and reverts it."""
         path, began = self._copy / fault.file, time.monotonic()
         before, status = path.read_bytes(), path.stat()
         path.write_bytes(fault.apply(before.decode()).encode())
-        # Python compares the size and the modification time, in seconds, of a source
-        # file with those in the compiled file, so every change gets another time.
+        # Python recompiles a source file if its size or modification time (in seconds)
+        # has changed, so each change gets a new time.
         self._changes += 1
         os.utime(path, (self._changes, self._changes))
         try:
@@ -67,31 +78,31 @@ class Runner:
             path.write_bytes(before)
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         seconds = time.monotonic() - began
-        if kind == CAUGHT:  # The same test, with all its parameters.
+        if kind == CAUGHT:  # The test must pass without the fault.
             deadline = time.monotonic() + self._timeout
             if self._pytest("not slow", [test.split("[")[0]], deadline)[0] != _PASSED:
                 kind, test = ERROR, f"{test} does not pass without the fault"
         return Outcome(kind, test, seconds)
 
     def _judge(self, tests: Sequence[str], deadline: float) -> tuple[str, str]:
-        """Returns the outcome of tests, and the first failing test or the error."""
+        """Returns the kind of outcome, and the first failing test or the reason."""
         statuses = set()
         for marks in ("not medium and not slow", "medium and not slow"):
             status, output = self._pytest(marks, tests, deadline)
             match = _FAILURE.search(output)
             last = match[1] if match else output.rpartition("\n")[2]
-            # Without "::" it is a file that cannot be imported.
+            # A failure without "::" is a file that cannot be imported.
             if status == _FAILED and "::" in last:
                 return CAUGHT, last
             if status not in (_PASSED, _NO_TESTS):
-                return ERROR, f"pytest ended with status {status}: {last}"
+                return ERROR, f"pytest exited with status {status}: {last}"
             statuses.add(status)
         return (ESCAPED, "") if _PASSED in statuses else (ERROR, "no test was selected")
 
     def _pytest(
         self, marks: str, tests: Sequence[str], deadline: float
     ) -> tuple[int, str]:
-        """Returns the status and output of pytest, which is killed at a deadline."""
+        """Runs pytest, kills it at the deadline, and returns its status and output."""
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = subprocess.Popen(
                 [*_PYTEST, marks, *tests],
@@ -108,7 +119,7 @@ class Runner:
                 return -signal.SIGKILL, f"killed after {self._timeout} s (--timeout)"
             finally:
                 if process.returncode is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # With its own processes.
+                    os.killpg(process.pid, signal.SIGKILL)  # Kills subprocesses too.
                     process.wait()
             output.seek(0)
             return process.returncode, output.read().strip()

@@ -1,1 +1,1 @@
-"""The lessons of the paper as pictures: what is computed, and how it is drawn."""
+"""Figures of the paper's design choices: computation and drawing."""

@@ -1,4 +1,4 @@
-"""What each head is worth: one is silenced at a time, and the test set translated."""
+"""Figure of the change in BLEU when single attention heads are silenced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.floating[Any]]
 
 
 def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
-    """Returns a model's attentions by kind, from the first layer to the last."""
+    """Returns a model's attention layers by kind, from the first layer to the last."""
     encoder = list(model.encoder.layers_in_order())
     decoder = list(model.decoder.layers_in_order())
     return {
@@ -32,9 +32,9 @@ def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 @contextmanager
 def silenced(attention: MultiHeadAttention, head: int) -> Iterator[None]:
-    """Silences a head in this context: sets its rows of the output projection to 0.
+    """Silences a head in this context by zeroing its rows of the output projection.
 
-    That projection adds up the heads (paper section 3.2.2).
+    The output projection adds up the heads (paper section 3.2.2).
     """
     kernel = attention.output_projection.kernel
     before = kernel.numpy()
@@ -48,61 +48,67 @@ def silenced(attention: MultiHeadAttention, head: int) -> Iterator[None]:
 
 
 def bleu_without_each(
-    model: Transformer, bleu: Callable[[], float], tell: Callable[[str], object]
+    model: Transformer, bleu: Callable[[], float], log: Callable[[str], object]
 ) -> tuple[float, dict[str, Array]]:
-    """Measures the change of BLEU when one head is silent; the weights are put back.
+    """Measures the change in BLEU when each head is silenced.
 
-    Returns the BLEU of the whole model, and by kind of attention float64 (layers,
-    heads), the change in points.
+    Args:
+        model: Model, whose weights are restored.
+        bleu: Function that computes the BLEU of the model.
+        log: Function that prints a line of progress.
+
+    Returns:
+        BLEU of the whole model, and its change in points by kind of attention, float64
+        (layers, heads).
     """
     whole = bleu()
-    tell(f"all heads: BLEU {whole:.2f}")
+    log(f"all heads: BLEU {whole:.2f}")
     changes: dict[str, Array] = {}
     for kind, layers in attentions(model).items():
-        found = np.zeros((len(layers), layers[0].num_heads))
+        values = np.zeros((len(layers), layers[0].num_heads))
         for layer, attention in enumerate(layers):
             for head in range(attention.num_heads):
                 with silenced(attention, head):
-                    found[layer, head] = bleu() - whole
-                change = f"{found[layer, head]:+.2f}"
-                tell(f"{kind}, layer {layer + 1} without head {head + 1}: {change}")
-        changes[kind] = found
+                    values[layer, head] = bleu() - whole
+                change = f"{values[layer, head]:+.2f}"
+                log(f"{kind}, layer {layer + 1} without head {head + 1}: {change}")
+        changes[kind] = values
     return whole, changes
 
 
 def scorer(
     translator: Translator, sources: Sequence[str], references: Sequence[str]
 ) -> Callable[[], float]:
-    """Returns a function that translates sentences and gives their BLEU."""
+    """Returns a function that translates sentences and returns their BLEU."""
     from t2t_repro.evaluation.bleu import sacre_bleu
 
     def bleu() -> float:
-        found = [each.text for each in translator.translate_lines(sources)]
-        return sacre_bleu(found, references).score
+        translations = [each.text for each in translator.translate_lines(sources)]
+        return sacre_bleu(translations, references).score
 
     return bleu
 
 
 def draw(
-    model: Transformer, bleu: Callable[[], float], tell: Callable[[str], object]
+    model: Transformer, bleu: Callable[[], float], log: Callable[[str], object]
 ) -> style.Drawn:
-    """Measures and draws the figure; the arguments are `bleu_without_each`'s."""
-    whole, changes = bleu_without_each(model, bleu, tell)
-    limit = max(float(np.abs(found).max()) for found in changes.values()) or 1.0
+    """Draws the figure; the arguments are those of `bleu_without_each`."""
+    whole, changes = bleu_without_each(model, bleu, log)
+    limit = max(float(np.abs(values).max()) for values in changes.values()) or 1.0
     figure, all_axes = style.panels(3, width=2.9, height=2.7)
-    for axes, (kind, found) in zip(all_axes, changes.items(), strict=True):
-        image = axes.imshow(found, cmap=style.DIVERGING, vmin=-limit, vmax=limit)
-        layers, heads = found.shape
-        axes.set(title=kind, xlabel="silent head", ylabel="layer")
+    for axes, (kind, values) in zip(all_axes, changes.items(), strict=True):
+        image = axes.imshow(values, cmap=style.DIVERGING, vmin=-limit, vmax=limit)
+        layers, heads = values.shape
+        axes.set(title=kind, xlabel="silenced head", ylabel="layer")
         axes.set_xticks(range(heads), [str(n + 1) for n in range(heads)])
         axes.set_yticks(range(layers), [str(n + 1) for n in range(layers)])
         axes.grid(visible=False)
         for layer, head in np.ndindex(layers, heads):
-            value = found[layer, head]
-            # Written on the cell's own colour, whatever the page's.
+            value = values[layer, head]
+            # The text contrasts with the cell, so it does not depend on the page.
             colour = "white" if abs(value) > limit / 2 else "black"
             text = f"{value:+.1f}"
             axes.text(head, layer, text, ha="center", va="center", color=colour)
     figure.colorbar(image, ax=all_axes, label="change of BLEU (points)", shrink=0.8)
-    named = {kind: found.round(2).tolist() for kind, found in changes.items()}
+    named = {kind: values.round(2).tolist() for kind, values in changes.items()}
     return figure, {"bleu": whole, "change": named}

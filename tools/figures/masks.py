@@ -1,4 +1,4 @@
-"""The masks: which position may see which."""
+"""Figure of the attention masks."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ RADIUS = 2
 
 
 def visible() -> dict[str, npt.NDArray[np.bool_]]:
-    """Returns the package's masks by name: bool (queries, keys), True where seen."""
+    """Returns the package's masks by name: bool (queries, keys), True if visible."""
     from t2t_repro.layers.local_attention import near
     from t2t_repro.layers.masks import causal_mask, padding_mask
 
     length = len(INPUTS)
     source, target = np.array(SEGMENTS), np.array(TARGET_SEGMENTS)
-    places = np.arange(length)
+    positions = np.arange(length)
     padding = np.repeat(padding_mask(np.array([INPUTS]))[0], length, axis=0)
     causal = np.array(causal_mask(length)[0])
-    nearby = np.array(near(None, places[None, :] - places[:, None], RADIUS))
+    nearby = np.array(near(None, positions[None, :] - positions[:, None], RADIUS))
     return {
-        "encoder, and decoder to encoder:\npadding is hidden": padding,
-        "decoder: what follows is hidden": causal,
+        "encoder and decoder to encoder:\npadding is hidden": padding,
+        "decoder: later positions are hidden": causal,
         f"restricted self-attention,\nencoder, radius {RADIUS}": nearby & padding,
         f"restricted self-attention,\ndecoder, radius {RADIUS}": nearby & causal,
         "packed rows, decoder:\nother examples are hidden": causal
@@ -42,22 +42,22 @@ def visible() -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def draw() -> tuple[Figure, dict[str, Any]]:
-    """Draws the figure; returns it and its numbers."""
+    """Draws the figure; returns it and the numbers in it."""
     from matplotlib.colors import ListedColormap
 
-    found = visible()
+    by_name = visible()
     figure, all_axes = style.panels(3, 2, width=2.6, height=2.8)
-    # Seen is full, hidden is empty: it needs no eye for colours.
+    # Visible cells are filled and hidden cells empty, which needs no color vision.
     colours = ListedColormap(["#00000000", style.COLOURS[0]])
-    for axes, (name, mask) in zip(all_axes, found.items(), strict=True):
+    for axes, (name, mask) in zip(all_axes, by_name.items(), strict=True):
         axes.imshow(mask, cmap=colours, vmin=0, vmax=1)
         axes.set(title=name, xlabel="key (position)", ylabel="query (position)")
-        places = np.arange(len(mask))
+        positions = np.arange(len(mask))
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_ticks(places)
-            axis.set_ticks(np.append(places, len(mask)) - 0.5, minor=True)
+            axis.set_ticks(positions)
+            axis.set_ticks(np.append(positions, len(mask)) - 0.5, minor=True)
             axis.set_tick_params(which="minor", length=0)
         axes.grid(visible=False)
         axes.grid(which="minor", alpha=1, linewidth=0.5)
-    seen = {name.replace("\n", " "): int(mask.sum()) for name, mask in found.items()}
-    return figure, {"pairs_seen": seen}
+    pairs = {name.replace("\n", " "): int(mask.sum()) for name, mask in by_name.items()}
+    return figure, {"pairs_seen": pairs}

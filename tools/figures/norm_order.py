@@ -1,4 +1,4 @@
-"""Post-norm and pre-norm, with and without a warm-up, trained small."""
+"""Figure of the training loss of post-norm and pre-norm, with and without warm-up."""
 
 from __future__ import annotations
 
@@ -31,26 +31,29 @@ SIZES: dict[str, Any] = {
 def runs(seed: int) -> dict[str, HParams]:
     """Returns the hyper-parameters of the four runs by name.
 
-    Without a warm-up the rate begins where the warm-up would have ended, at
-    (d_model * warm-up)^-0.5, and falls after it as with one.
+    Without warm-up, the learning rate is (d_model * warm-up)^-0.5 up to the end of the
+    warm-up, and then decreases in the same way.
     """
     from t2t_repro import hparams as sets
 
     base = sets.load("tiny").replace(seed=seed, **SIZES)
-    sudden = {
+    no_warmup = {
         "learning_rate_schedule": "rsqrt_decay",
         "learning_rate_scale": base.d_model**-0.5,
     }
     return {
         "post-norm, warm-up": base.replace(norm="post"),
-        "post-norm, none": base.replace(norm="post", **sudden),
+        "post-norm, none": base.replace(norm="post", **no_warmup),
         "pre-norm, warm-up": base.replace(norm="pre"),
-        "pre-norm, none": base.replace(norm="pre", **sudden),
+        "pre-norm, none": base.replace(norm="pre", **no_warmup),
     }
 
 
 def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.float64]:
-    """Trains and returns the loss of every update, nats a symbol (smoothed labels)."""
+    """Trains a model and returns the loss of each step.
+
+    The loss is in nats per token, with label smoothing.
+    """
     import tensorflow as tf
 
     from t2t_repro.batches import packed_batch, pipeline
@@ -66,45 +69,49 @@ def losses(hparams: HParams, data: PreparedData, steps: int) -> npt.NDArray[np.f
         autograph=False,
     )
     batches = pipeline.batches(data.train, batching_of(hparams), hparams.seed)
-    found = [
+    values = [
         float(update(batch, tf.constant(number))[0])
         for number, batch in enumerate(batches.take(steps))
     ]
-    return np.array(found)
+    return np.array(values)
 
 
 def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Returns the means of `SMOOTHED` values in a row."""
+    """Returns the moving average over `SMOOTHED` values."""
     return np.convolve(values, np.full(SMOOTHED, 1 / SMOOTHED), "valid")
 
 
 def draw(
-    data_dir: Path, steps: int, seed: int, tell: Callable[[str], None]
+    data_dir: Path, steps: int, seed: int, log: Callable[[str], None]
 ) -> style.Drawn:
-    """Trains the four models on the corpus kept in `data_dir`, and draws the figure.
+    """Trains the four models and draws the figure.
 
-    `seed` is of weights, batches and dropout; `steps` are the updates of each run.
+    Args:
+        data_dir: Folder for the prepared built-in corpus.
+        steps: Steps of each run.
+        seed: Random seed of weights, batches and dropout.
+        log: Function that prints a line of progress.
     """
     from t2t_repro.data.prepared_data import prepare
     from t2t_repro.problems import create
 
-    chosen = runs(seed)
-    first = next(iter(chosen.values()))
-    data = prepare(create(first.problem), first, data_dir, tell)
+    hparams_by_name = runs(seed)
+    first = next(iter(hparams_by_name.values()))
+    data = prepare(create(first.problem), first, data_dir, log)
     figure, (axes,) = style.panels(1, width=5.5, height=3.4)
     facts = {}
-    for number, (name, hparams) in enumerate(chosen.items()):
+    for number, (name, hparams) in enumerate(hparams_by_name.items()):
         curve = smoothed(losses(hparams, data, steps))
         facts[name] = {"first": float(curve[0]), "last": float(curve[-1])}
-        tell(f"{name}: loss {curve[0]:.3f} at first, {curve[-1]:.3f} at last")
+        log(f"{name}: loss {curve[0]:.3f} at the start, {curve[-1]:.3f} at the end")
         at = np.arange(len(curve)) + SMOOTHED
         axes.plot(at, curve, label=name, **style.line(number))
     axes.axvline(WARMUP, color=style.INK, linewidth=0.8)
     axes.set(
         title=f"{first.num_layers} + {first.num_layers} layers, d_model = "
         f"{first.d_model}: loss of the training batches",
-        xlabel=f"update (warm-up ends at {WARMUP})",
-        ylabel="loss (nats a symbol)",
+        xlabel=f"step (warm-up ends at {WARMUP})",
+        ylabel="loss (nats per token)",
         ylim=(0, None),
     )
     axes.legend()

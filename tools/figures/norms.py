@@ -1,4 +1,4 @@
-"""Layer norm knows one position; batch norm knows the padding of its neighbours."""
+"""Figure of the effect of padding and other sentences on normalized vectors."""
 
 from typing import Any
 
@@ -9,32 +9,39 @@ from figures import style
 D_MODEL = 64
 WORDS = 8
 ROWS = 16
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-def padded_batch(share: float, seed: int = 1, neighbours: int = 1) -> Any:
-    """Makes float32 (ROWS, length, D_MODEL) whose first sentence is always the same.
+def padded_batch(fraction: float, seed: int = 1, others_seed: int = 1) -> Any:
+    """Returns a batch of random vectors, float32 (ROWS, length, D_MODEL).
 
-    Sentences have `WORDS` words each; `share`, 0 to below 1, of the batch is padding,
-    vectors of zeros. `seed` is of the first sentence, `neighbours` of the others.
+    Args:
+        fraction: Fraction of padding (zero vectors), below 1; a sentence has `WORDS`
+            words.
+        seed: Random seed of the first sentence.
+        others_seed: Random seed of the other sentences.
     """
-    length = round(WORDS / (1 - share))
-    # Channels differ in mean and spread, as they do in a model.
+    length = round(WORDS / (1 - fraction))
+    # Channels differ in mean and variance, as in a model.
     centre = np.random.default_rng(0).normal(size=D_MODEL)
     width = np.random.default_rng(9).uniform(0.5, 2, D_MODEL)
     batch = np.zeros((ROWS, length, D_MODEL), np.float32)
     for row in range(ROWS):
-        key = [seed] if row == 0 else [neighbours, row]
+        key = [seed] if row == 0 else [others_seed, row]
         words = np.random.default_rng(key).normal(size=(WORDS, D_MODEL))
         batch[row, :WORDS] = centre + width * words
     return batch
 
 
 def normalized(kind: str, batch: Any) -> Any:
-    """Normalises float32 (ROWS, length, D_MODEL); returns its first sentence's words.
+    """Normalizes a batch and returns the vectors of its first sentence.
 
-    `kind` is "layer", "batch" (padding is counted) or "batch, masked" (it is not).
-    Returns float32 (WORDS, D_MODEL).
+    Args:
+        kind: "layer", "batch" (including padding) or "batch, masked" (excluding it).
+        batch: float32 (ROWS, length, D_MODEL).
+
+    Returns:
+        float32 (WORDS, D_MODEL).
     """
     import keras
 
@@ -53,38 +60,42 @@ def normalized(kind: str, batch: Any) -> Any:
 
 
 def change(kind: str, batch: Any, other: Any) -> float:
-    """Returns how far one sentence moves between two batches (root mean square)."""
-    moved = normalized(kind, batch) - normalized(kind, other)
-    return float(np.sqrt((moved**2).mean()))
+    """Returns the change of the first sentence between two batches (RMS)."""
+    difference = normalized(kind, batch) - normalized(kind, other)
+    return float(np.sqrt((difference**2).mean()))
 
 
 def draw() -> style.Drawn:
-    """Draws the figure; returns it and its numbers."""
+    """Draws the figure; returns it and the numbers in it."""
     kinds = {
-        "batch": "batch norm, padding counted",
+        "batch": "batch norm, padding included",
         "batch, masked": "batch norm, padding masked",
         "layer": "layer norm",
     }
-    figure, (padding, neighbours) = style.panels(2, width=4.2)
+    figure, (padding, companions) = style.panels(2, width=4.2)
     facts: dict[str, Any] = {}
     plain = padded_batch(0)
     for number, (kind, name) in enumerate(kinds.items()):
-        moved = [change(kind, plain, padded_batch(share)) for share in SHARES]
+        changes = [
+            change(kind, plain, padded_batch(fraction)) for fraction in FRACTIONS
+        ]
         padding.plot(
-            [100 * share for share in SHARES],
-            moved,
+            [100 * fraction for fraction in FRACTIONS],
+            changes,
             label=name,
             marker="os^"[number],
             markersize=4,
             **style.line(number),
         )
-        others = [change(kind, plain, padded_batch(0, neighbours=n)) for n in (2, 3, 4)]
+        others = [
+            change(kind, plain, padded_batch(0, others_seed=n)) for n in (2, 3, 4)
+        ]
         facts[kind] = {
-            "moved_by_90_percent_padding": moved[-1],
+            "moved_by_90_percent_padding": changes[-1],
             "moved_by_other_neighbours": float(np.mean(others)),
         }
     padding.set(
-        title="The same sentence, more padding around it",
+        title="The same sentence with more padding",
         xlabel="padding in the batch (%)",
         ylabel="change of its vectors (RMS)",
         ylim=(-0.05, None),
@@ -92,12 +103,12 @@ def draw() -> style.Drawn:
     padding.legend()
     values = [facts[kind]["moved_by_other_neighbours"] for kind in kinds]
     names = [name.replace(", ", ",\n") for name in kinds.values()]
-    bars = neighbours.bar(names, values, color=style.COLOURS[: len(kinds)], width=0.6)
-    neighbours.bar_label(bars, [f"{value:.3f}" for value in values], color=style.INK)
-    neighbours.set(
+    bars = companions.bar(names, values, color=style.COLOURS[: len(kinds)], width=0.6)
+    companions.bar_label(bars, [f"{value:.3f}" for value in values], color=style.INK)
+    companions.set(
         title="The same sentence among other sentences",
         ylabel="change of its vectors (RMS)",
     )
-    neighbours.margins(y=0.15)
-    neighbours.grid(visible=False, axis="x")
+    companions.margins(y=0.15)
+    companions.grid(visible=False, axis="x")
     return figure, facts

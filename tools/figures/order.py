@@ -1,4 +1,4 @@
-"""Without positions the encoder does not know the order of words."""
+"""Figure of the effect of word order on the encoder, for several position signals."""
 
 from typing import Any
 
@@ -17,11 +17,19 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) -> float:
-    """Measures how much an encoder of random weights notices that words changed places.
+    """Measures how much the outputs of a random encoder depend on word order.
 
-    A sentence of random words is shuffled; the outputs are put back into the old order
-    and compared with those of the sentence itself. Returns the root mean square of the
-    difference over the spread of the outputs; 0 where order does not matter.
+    The encoder's outputs for a shuffled sentence of random words are put back into the
+    original order and compared with those of the original sentence.
+
+    Args:
+        settings: Hyper-parameters of the position signal.
+        shuffles: Number of permutations.
+        seed: Random seed of weights, words and permutations.
+
+    Returns:
+        Root mean square of the difference, divided by the standard deviation of the
+        outputs; 0 if the order does not matter.
     """
     import tensorflow as tf
 
@@ -32,32 +40,34 @@ def order_effect(settings: dict[str, Any], shuffles: int = 10, seed: int = 1) ->
     model = build_model(HParams(**(sizes | settings)), VOCAB_SIZE)
     generator = np.random.default_rng(seed)
     words = generator.integers(2, VOCAB_SIZE, (1, LENGTH), np.int32)
-    straight = model.encode(tf.constant(words))[0][0].numpy()
+    original = model.encode(tf.constant(words))[0][0].numpy()
     squares = []
     for _ in range(shuffles):
         order = generator.permutation(LENGTH)
         shuffled = model.encode(tf.constant(words[:, order]))[0][0].numpy()
-        squares.append(((shuffled - straight[order]) ** 2).mean())
-    return float(np.sqrt(np.mean(squares)) / straight.std())
+        squares.append(((shuffled - original[order]) ** 2).mean())
+    return float(np.sqrt(np.mean(squares)) / original.std())
 
 
 def draw() -> style.Drawn:
-    """Draws the figure; returns it and its numbers."""
-    found = {kind: order_effect(settings) for kind, settings in KINDS.items()}
+    """Draws the figure; returns it and the numbers in it."""
+    effects = {kind: order_effect(settings) for kind, settings in KINDS.items()}
     figure, (axes,) = style.panels(1, width=5)
     floor = 1e-8
     bars = axes.bar(
-        list(found), [max(value, floor) for value in found.values()], color="none"
+        list(effects), [max(value, floor) for value in effects.values()], color="none"
     )
     for number, bar in enumerate(bars):
         bar.set(facecolor=style.COLOURS[number], width=0.6)
-    axes.bar_label(bars, [f"{value:.1e}" for value in found.values()], color=style.INK)
+    axes.bar_label(
+        bars, [f"{value:.1e}" for value in effects.values()], color=style.INK
+    )
     axes.set(
-        title="Shuffle the words, put the encoder's outputs back: what differs",
+        title="Change of the encoder's outputs when words are shuffled",
         xlabel="position signal",
         ylabel="difference / spread of outputs",
         yscale="log",
         ylim=(floor, 30),
     )
     axes.grid(visible=False, axis="x")
-    return figure, found
+    return figure, effects

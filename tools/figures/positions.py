@@ -1,4 +1,4 @@
-"""The positional encoding: its waves, its dot products, its linear maps."""
+"""Figure of the positional encoding: values, dot products and linear maps."""
 
 from typing import Any
 
@@ -15,18 +15,25 @@ SHIFTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def encoding(positions: int, d_model: int) -> Array:
-    """Returns tensor2tensor's sinusoid (`layers.position`), float32 (positions, d)."""
+    """Returns tensor2tensor's sinusoids: float32 (positions, d_model)."""
     from t2t_repro.layers.position import sinusoid
 
     return np.asarray(sinusoid(np.arange(positions), d_model))
 
 
 def shift_map(shift: int, d_model: int) -> Array:
-    """Returns the float64 (d_model, d_model) M with PE(pos + shift) = M PE(pos).
+    """Returns the matrix M with PE(pos + shift) = M PE(pos).
 
-    It turns the sine and the cosine of each rate w by the angle w * shift (paper
+    M rotates the sine and the cosine of each rate w by the angle w * shift (paper
     section 3.5: "for any fixed offset k, PE(pos+k) can be represented as a linear
-    function of PE(pos)"). `d_model` is even: all sines, then all cosines.
+    function of PE(pos)").
+
+    Args:
+        shift: Offset in positions.
+        d_model: Even number of channels: all sines, then all cosines.
+
+    Returns:
+        float64 (d_model, d_model).
     """
     from t2t_repro.layers.position import sinusoid_rates
 
@@ -37,31 +44,35 @@ def shift_map(shift: int, d_model: int) -> Array:
 
 def map_error(table: Array, shift: int) -> float:
     """Returns the largest error of a shift's map on sinusoids (positions, d_model)."""
-    moved = table[:-shift] @ shift_map(shift, table.shape[1]).T
-    return float(np.abs(moved - table[shift:]).max())
+    mapped = table[:-shift] @ shift_map(shift, table.shape[1]).T
+    return float(np.abs(mapped - table[shift:]).max())
 
 
 def fitted_error(table: Array, shift: int) -> float:
-    """Fits a linear map to every second position and tries it on the others.
+    """Fits a linear map to every second position and tests it on the others.
 
-    `table` is float (positions, d_model), any position signal. Returns the root mean
-    square of the error over that of the table.
+    Args:
+        table: Position signal, float (positions, d_model).
+        shift: Offset in positions.
+
+    Returns:
+        Root mean square error relative to the root mean square of the table.
     """
     now, later = table[:-shift], table[shift:]
-    # Slow waves hardly differ within the table: what float32 cannot tell apart is 0.
+    # Slow waves are almost constant; rcond ignores differences below float32 precision.
     fitted, *_ = np.linalg.lstsq(now[::2], later[::2], rcond=1e-6)
     error = now[1::2] @ fitted - later[1::2]
     return float(np.sqrt((error**2).mean() / (table**2).mean()))
 
 
 def dot_products(table: Array, position: int, reach: int) -> Array:
-    """Returns PE(pos) . PE(pos + k) over d_model / 2 for k from -reach to reach."""
+    """Returns PE(pos) · PE(pos + k) / (d_model / 2) for k from -reach to reach."""
     near = table[position - reach : position + reach + 1]
     return near @ table[position] / (table.shape[1] / 2)
 
 
 def draw() -> style.Drawn:
-    """Draws the figure; returns it and its numbers."""
+    """Draws the figure; returns it and the numbers in it."""
     table = encoding(POSITIONS, D_MODEL)
     learned = np.random.default_rng(1).normal(size=table.shape)
     figure, (waves, dots, maps) = style.panels(3)
@@ -84,7 +95,7 @@ def draw() -> style.Drawn:
             **style.line(number),
         )
     dots.set(
-        title="PE(pos) · PE(pos + k) depends on |k| alone",
+        title="PE(pos) · PE(pos + k) depends only on |k|",
         xlabel="distance k (positions)",
         ylabel="dot product / (d_model / 2)",
     )
@@ -93,9 +104,11 @@ def draw() -> style.Drawn:
     exact = [map_error(table, shift) for shift in shifts]
     fitted = [fitted_error(table, shift) for shift in shifts]
     random = [fitted_error(learned, shift) for shift in shifts]
-    maps.plot(shifts, random, "^-", label="fitted, table of random vectors", **_at(1))
-    maps.plot(shifts, fitted, "s-", label="fitted, sinusoid", **_at(2))
-    maps.plot(shifts, exact, "o-", label="turned by w k, sinusoid (largest)", **_at(0))
+    maps.plot(shifts, random, "^-", label="fitted, random vectors", **_look(1))
+    maps.plot(shifts, fitted, "s-", label="fitted, sinusoid", **_look(2))
+    maps.plot(
+        shifts, exact, "o-", label="rotation by w k, sinusoid (maximum)", **_look(0)
+    )
     maps.set(
         title="PE(pos + k) as a fixed linear map of PE(pos)",
         xlabel="k (positions)",
@@ -112,5 +125,5 @@ def draw() -> style.Drawn:
     }
 
 
-def _at(number: int) -> dict[str, Any]:
+def _look(number: int) -> dict[str, Any]:
     return {"color": style.COLOURS[number], "markersize": 4}

@@ -1,4 +1,4 @@
-"""Why scores are divided by sqrt(d_k): what softmax gets, and what it gives back."""
+"""Figure of the effect of dividing attention scores by sqrt(d_k)."""
 
 from typing import Any
 
@@ -20,11 +20,19 @@ NAMES = {
 
 
 def scores(kind: str, d_k: int, seed: int = 1) -> Array:
-    """Draws scores of random queries and keys of d_k channels, float64 (SAMPLES, KEYS).
+    """Draws attention scores of random queries and keys.
 
     The components of queries and keys are independent with mean 0 and variance 1 (paper
-    section 3.2.1, footnote 4); of the additive form (Bahdanau et al. 2014; d_k hidden
-    units) so are W, U and v, over the root of their inputs. `kind` is a key of `NAMES`.
+    section 3.2.1, footnote 4). Additive attention (Bahdanau et al. 2014) has d_k hidden
+    units and random W, U and v with variance 1 / fan-in.
+
+    Args:
+        kind: Key of `NAMES`.
+        d_k: Channels of queries and keys.
+        seed: Random seed.
+
+    Returns:
+        float64 (SAMPLES, KEYS).
     """
     draw = np.random.default_rng(seed).normal
     query, key = draw(size=(SAMPLES, 1, d_k)), draw(size=(SAMPLES, KEYS, d_k))
@@ -43,9 +51,9 @@ def weights(logits: Array) -> Array:
 
 
 def gradient_size(logits: Array) -> float:
-    """Returns how much of a gradient softmax lets through, from float (samples, keys).
+    """Returns the mean Frobenius norm of softmax's Jacobian, diag(p) - p p^T.
 
-    That is the mean Frobenius norm of softmax's Jacobian, diag(p) - p p^T.
+    `logits` are float (samples, keys).
     """
     p = weights(logits)
     squares = (p**2).sum(axis=-1)
@@ -55,21 +63,21 @@ def gradient_size(logits: Array) -> float:
 
 
 def draw() -> style.Drawn:
-    """Draws the figure; returns it and its numbers."""
+    """Draws the figure; returns it and the numbers in it."""
     figure, (spread, largest, gradient) = style.panels(3)
     facts: dict[str, Any] = {}
     for number, (kind, name) in enumerate(NAMES.items()):
-        drawn = [scores(kind, size) for size in SIZES]
-        std = [float(each.std(axis=-1).mean()) for each in drawn]
-        peak = [float(weights(each).max(axis=-1).mean()) for each in drawn]
-        let_through = [gradient_size(each) for each in drawn]
+        logits = [scores(kind, size) for size in SIZES]
+        std = [float(each.std(axis=-1).mean()) for each in logits]
+        peak = [float(weights(each).max(axis=-1).mean()) for each in logits]
+        jacobian = [gradient_size(each) for each in logits]
         look = style.line(number) | {"marker": "os^"[number], "markersize": 4}
-        for axes, values in ((spread, std), (largest, peak), (gradient, let_through)):
+        for axes, values in ((spread, std), (largest, peak), (gradient, jacobian)):
             axes.plot(SIZES, values, label=name, **look)
         facts[kind] = {
             "spread_at_512": std[SIZES.index(512)],
             "largest_weight_at_512": peak[SIZES.index(512)],
-            "gradient_at_512": let_through[SIZES.index(512)],
+            "gradient_at_512": jacobian[SIZES.index(512)],
         }
     for axes in (spread, largest, gradient):
         axes.set(xlabel="d_k (channels)", xscale="log")

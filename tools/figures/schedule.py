@@ -1,4 +1,4 @@
-"""The learning rate over the updates, for several warm-ups and widths."""
+"""Figure of the learning rate over steps, for several warm-ups and widths."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ STEPS = 40_000
 
 
 def draw() -> style.Drawn:
-    """Draws the figure; returns it and its numbers."""
+    """Draws the figure; returns it and the numbers in it."""
     from t2t_repro.training.schedules import paper_rate, t2t_rate
 
     steps = np.arange(0, STEPS, 50)
@@ -19,7 +19,7 @@ def draw() -> style.Drawn:
     for number, warmup in enumerate(WARMUPS):
         rates = 1e3 * np.asarray(paper_rate(steps, 512, warmup))
         peaks[f"d_model 512, warm-up {warmup}"] = float(rates.max()) / 1e3
-        label = f"{warmup:,} warm-up updates"
+        label = f"{warmup:,} warm-up steps"
         warmups.plot(steps, rates, label=label, **style.line(number))
     warmups.set(title="Paper equation (3), d_model = 512")
     for number, width in enumerate(WIDTHS):
@@ -31,9 +31,9 @@ def draw() -> style.Drawn:
     widths.plot(
         steps, later, label="t2t_base (512; 8,000; twice)", **style.line(len(WIDTHS))
     )
-    widths.set(title="4,000 warm-up updates, several widths")
+    widths.set(title="4,000 warm-up steps, several widths")
     for axes in (warmups, widths):
-        axes.set(xlabel="update", ylabel="learning rate / 0.001", ylim=(0, None))
+        axes.set(xlabel="step", ylabel="learning rate / 0.001", ylim=(0, None))
         axes.set_xticks(range(0, STEPS + 1, 10_000), ["0", "10k", "20k", "30k", "40k"])
         axes.legend()
     return figure, {"largest_rate": peaks}

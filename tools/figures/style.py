@@ -1,4 +1,4 @@
-"""How all figures look: legible on light and dark ground, for any eyes."""
+"""Style of the figures: legible on light and dark pages and without color vision."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#7b7b7b"
-"""Text, axes and grid: the grey between white and a dark page's ground."""
+"""Color of text, axes and grid: a gray with contrast to light and dark backgrounds."""
 
 COLOURS = ("#0f82c8", "#d9730d", "#0c9a6c", "#c667a0", "#8f8420", "#9a6fd0")
-"""After Okabe and Ito, at brightnesses that stand out on white and on dark alike."""
+"""Colors by Okabe and Ito, adapted for contrast to light and dark backgrounds."""
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
-"""Lines differ in their dashes too, for those who do not see their colours differ."""
+"""Dashes of lines, which distinguish them without color vision."""
 
 SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
 
 Drawn = tuple["Figure", dict[str, Any]]
-"""A figure and its numbers."""
+"""A figure and the numbers in it."""
 
 _SETTINGS: Any = {
     "font.size": 9,
@@ -50,7 +50,7 @@ _SETTINGS: Any = {
     "lines.linewidth": 1.8,
     "figure.dpi": 100,
     "savefig.dpi": 130,
-    # Text stays text, and a picture drawn twice is the same file.
+    # SVG files contain text as text and are reproducible.
     "svg.fonttype": "none",
     "svg.hashsalt": "t2t_repro",
 }
@@ -62,14 +62,13 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UserError(
-            "Matplotlib is not installed; install it with pip install "
-            "'t2t_repro[figures]'"
+            "Matplotlib is not installed; run pip install 't2t_repro[figures]'"
         ) from None
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Lets figures drawn in this context look as they should, without a screen."""
+    """Applies the style to figures drawn in this context."""
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS):
@@ -79,7 +78,7 @@ def styled() -> Iterator[None]:
 def panels(
     columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9
 ) -> tuple[Figure, list[Axes]]:
-    """Makes a figure of rows * columns panels of a width and height in inches."""
+    """Creates a figure with a grid of panels; width and height of a panel in inches."""
     from matplotlib.figure import Figure
 
     size = (width * columns, height * rows)
@@ -89,7 +88,7 @@ def panels(
 
 
 def line(number: int) -> dict[str, Any]:
-    """Returns colour and dashes of a figure's line of some number."""
+    """Returns color and dashes of the n-th line of a figure."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": DASHES[number % len(DASHES)],
@@ -97,7 +96,7 @@ def line(number: int) -> dict[str, Any]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Writes a figure, drawn in `styled`, as PNG and SVG; returns the two files."""
+    """Writes a figure drawn in `styled` as PNG and SVG; returns both paths."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], metadata={"Software": None})
     figure.savefig(paths[1], metadata={"Date": None})

@@ -1,1 +1,1 @@
-"""The checks behind `check_golden.py`, a module per kind of file."""
+"""Checks of `check_golden.py`, with one module per kind of file."""

@@ -1,4 +1,4 @@
-"""tensor2tensor's checkpoints: of a model case, of a training case, averaged."""
+"""Checks of tensor2tensor's checkpoints: model cases, training cases and averages."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from golden_checks.training_cases import Training
 from t2t_repro.runs.averaging import mean
 from t2t_repro.runs.checkpoints import TensorFile
 
-MOMENTS = 1e-5  # Adam's, after all updates.
+MOMENTS = 1e-5  # Adam's moments after all steps.
 BETA_POWERS = 1e-6
 _AVERAGED = "averaged.ckpt-0"
 
 
 def read(prefix: Path, name: str) -> Sheet:
-    """Opens a checkpoint as a sheet of its variables."""
+    """Reads the variables of a checkpoint into a sheet."""
     file = TensorFile(prefix)
     return Sheet(name, {variable: file.read(variable) for variable in file.shapes()})
 
 
 def check_weights(sheet: Sheet, case: Sheet) -> None:
-    """Compares a checkpoint with the weights that a model case holds."""
+    """Compares a checkpoint with the weights of its model case."""
     for name, value in case.group("var/").items():
         sheet.compare(name, value, 0.0)
-    # The weights were made by hand: what the checkpoint calls its step is free.
+    # The weights were not trained, so the step is arbitrary.
     sheet.take("global_step")
 
 
 def check_training(sheet: Sheet, case: Sheet) -> None:
-    """Compares a checkpoint with our weights and moments after the same updates."""
+    """Compares a checkpoint with our weights and moments after the same steps."""
     training = Training(case)
     for number in range(training.updates):
         training.update(number)
@@ -41,7 +41,7 @@ def check_training(sheet: Sheet, case: Sheet) -> None:
         for name, value in training.in_t2t(training.moments(kind)).items():
             sheet.compare(f"training/{name}/{slot}", value, MOMENTS)
     hparams = training.hparams
-    # tensor2tensor keeps the powers that the next update needs.
+    # tensor2tensor stores the powers for the next step.
     power = training.updates + 1
     for name, beta in (("beta1", hparams.adam_beta1), ("beta2", hparams.adam_beta2)):
         expected = np.float32(beta**power)
@@ -50,18 +50,18 @@ def check_training(sheet: Sheet, case: Sheet) -> None:
 
 
 def check_averaged(sheet: Sheet, parts: list[Sheet]) -> None:
-    """Compares averaged variables with our mean of the others'."""
+    """Compares averaged variables with our mean over the averaged checkpoints."""
     for name in sheet.arrays:
         if name != "global_step":
-            # One unit in the last place: both sum in float64.
+            # Both sum in float64; rounding to float32 differs by at most one ulp.
             ours = mean(part.take(name) for part in parts)
             sheet.compare(name, ours, 1e-7)
-    # avg_checkpoints.py starts counting anew.
+    # avg_checkpoints.py resets the step.
     sheet.compare("global_step", 0, 0.0)
     for part in parts:
         part.take("global_step")
 
 
 def is_averaged(prefix: Path) -> bool:
-    """Whether a checkpoint is the mean of the others in its folder."""
+    """Returns whether a checkpoint is the average of the others in its folder."""
     return prefix.name == _AVERAGED

@@ -1,4 +1,4 @@
-"""A folder of vectors: which file is of which kind, and what checks it."""
+"""Finds the kind of each file in a folder of reference data and checks the file."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _READ_BY_OTHERS = (".md", ".txt", ".subwords")
 
 
 def checked(folder: Path) -> Iterator[Sheet]:
-    """Compares the files of a folder one by one and yields each one's sheet when done.
+    """Checks the files of a folder and yields the sheet of each.
 
-    Raises UserError if a file is damaged, or of no kind that is known.
+    Raises UserError if a file is damaged or of an unknown kind.
     """
     for path in sorted(folder.iterdir()):
         if path.is_dir():
@@ -39,7 +39,7 @@ def checked(folder: Path) -> Iterator[Sheet]:
         elif path.suffix == ".json":
             yield _checked_values(path)
         elif path.suffix not in _READ_BY_OTHERS:
-            raise UserError(f"{path}: nobody knows what to do with this file")
+            raise UserError(f"{path}: unknown kind of file; remove it from the folder")
 
 
 def _checked_arrays(path: Path) -> Sheet:
@@ -53,7 +53,7 @@ def _checked_arrays(path: Path) -> Sheet:
         if is_kind(sheet.arrays):
             check(sheet)
             return sheet
-    raise UserError(f"{path}: its arrays are of no kind that is known")
+    raise UserError(f"{path}: its arrays match no known kind of reference data")
 
 
 def _checked_values(path: Path) -> Sheet:
@@ -70,7 +70,7 @@ def _checked_values(path: Path) -> Sheet:
     elif parameters.is_parameter_counts(values):
         parameters.check(sheet)
     else:
-        raise UserError(f"{path}: its values are of no kind that is known")
+        raise UserError(f"{path}: its values match no known kind of reference data")
     return sheet
 
 
@@ -78,7 +78,7 @@ def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
     prefixes = sorted(path.with_suffix("") for path in folder.glob("*.index"))
     sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
     if not sheets:
-        raise UserError(f"{folder}: it holds no checkpoint")
+        raise UserError(f"{folder}: no checkpoint found")
     averaged = [prefix for prefix in prefixes if checkpoints.is_averaged(prefix)]
     if averaged:
         parts = [sheets[prefix] for prefix in prefixes if prefix not in averaged]
@@ -97,12 +97,12 @@ def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
 
 
 def _case_of(folder: Path) -> str:
-    """Returns the name of the case that a folder of checkpoints belongs to."""
+    """Returns the name of a checkpoint folder's case."""
     name = folder.name.removesuffix(_CHECKPOINTS_OF)
     if name == folder.name or not (folder.parent / f"{name}.npz").exists():
         raise UserError(
-            f"{folder}: it holds no averaged checkpoint, and there is no case of "
-            "whose name it is (CASE_ckpt belongs to CASE.npz)"
+            f"{folder}: the folder has neither an averaged checkpoint nor a case "
+            "(CASE_ckpt belongs to CASE.npz)"
         )
     return name
 
@@ -117,9 +117,9 @@ def _read_arrays(path: Path) -> Sheet:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); copy it again") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: its values are of no kind that is known")
-    return found
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: its values match no known kind of reference data")
+    return values

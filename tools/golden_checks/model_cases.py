@@ -1,4 +1,4 @@
-"""A whole model: every stage of it, its losses, its attention and its searches."""
+"""Checks of model cases: activations, losses, attention weights and beam search."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from t2t_repro.training.losses import loss_sum
 ACTIVATIONS = 1e-4
 LOSSES = 1e-5
 SCORES = 1e-3
-_BEAM, _ALPHA = 4, 0.6  # Of every search in the folder.
+_BEAM, _ALPHA = 4, 0.6  # The same in all searches of the reference data.
 
 
 def is_model_case(arrays: Any) -> bool:
-    """Whether a file holds such a case."""
+    """Returns whether a file holds a model case."""
     return "hparams_json" in arrays and "logits" in arrays
 
 
 def check(sheet: Sheet) -> None:
-    """Compares everything that a model case holds."""
+    """Compares all arrays of a model case."""
     case = json.loads(str(sheet.take("case_json")))
     model, hparams = build(sheet, case["input_vocab"], case["target_vocab"])
     inputs, targets = sheet.take("inputs"), sheet.take("targets")
@@ -50,7 +50,7 @@ def check(sheet: Sheet) -> None:
 def build(
     sheet: Sheet, vocab_size: int, target_vocab_size: int
 ) -> tuple[Transformer, HParams]:
-    """Builds a case's model from the file's `var/` arrays; all of them must fit."""
+    """Builds a case's model from the `var/` arrays and compares all of them."""
     t2t = json.loads(str(sheet.take("hparams_json")))
     hparams = to_hparams(t2t, vocab_size, int(sheet.take("target_space_id")))
     model = Transformer.from_hparams(hparams, vocab_size, target_vocab_size)
@@ -67,13 +67,13 @@ def build(
 def _check_stages(
     sheet: Sheet, model: Transformer, inputs: Array, targets: Array
 ) -> tf.Tensor:
-    """Compares what every stage computes; returns the logits."""
+    """Compares the activations of encoder and decoder; returns the logits."""
     packed = "inputs_segmentation" in sheet
     stages = _packed_stages(sheet, model) if packed else _stages(model, inputs, targets)
     encoder_output, decoder_input, decoder_output = stages
     logits = model.logits(decoder_output)
-    # tensor2tensor leaves the encoder's feed-forward network out at padding (its pad
-    # remover). Nothing sees that but the padding of packed targets.
+    # tensor2tensor's pad remover skips the encoder's feed-forward network at padding.
+    # This affects only encoder outputs at padding, and the padding of packed targets.
     source = (inputs != 0)[..., None]
     target = (targets != 0)[..., None] if packed else None
     table = model.embedding if model.shared else model.input_embedding
@@ -100,13 +100,13 @@ def _stages(
 def _packed_stages(
     sheet: Sheet, model: Transformer
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Does as `_stages` with several examples a row, told apart by masks.
+    """Does the same as `_stages` for rows of several examples, separated by masks.
 
     Source: tensor2tensor common_attention.py:attention_bias_same_segment; positions
-    begin at 0 again in each example (generator_utils.py:pack_examples).
+    restart at 0 in each example (generator_utils.py:pack_examples).
     """
     source, target = (sheet.take(f"{s}_segmentation") for s in ("inputs", "targets"))
-    places, target_places = (
+    positions, target_positions = (
         sheet.take(f"{side}_position") for side in ("inputs", "targets")
     )
 
@@ -114,10 +114,10 @@ def _packed_stages(
         return np.equal(queries[:, :, None], keys[:, None, :])
 
     encoder_output = model.encoder(
-        model.encoder_input(sheet.take("inputs"), places),
+        model.encoder_input(sheet.take("inputs"), positions),
         attention_mask=same(source, source),
     )
-    decoder_input = model.decoder_input(sheet.take("targets"), target_places)
+    decoder_input = model.decoder_input(sheet.take("targets"), target_positions)
     decoder_output = model.decoder(
         decoder_input,
         encoder_output,
@@ -147,9 +147,9 @@ def _check_attention(
 ) -> None:
     maps = attention_maps(model, tf.constant(inputs), tf.constant(targets))
     for name, ours in maps.items():
-        # The maps' scope is that of the attention's kernels.
+        # The attention maps have the variable scope of the attention layer.
         scope = t2t_name(f"{name}/query/kernel", hparams.norm).removesuffix("/q/kernel")
-        # Rows of padding read what the pad remover left out.
+        # Encoder outputs differ at padding, see `_check_stages`.
         mask = (inputs != 0)[:, None, :, None] if name.startswith("encoder") else None
         sheet.compare(f"att/{scope}/dot_product_attention", ours, ACTIVATIONS, mask)
 
@@ -163,14 +163,14 @@ def _check_searches(sheet: Sheet, model: Transformer, inputs: Array) -> None:
     sheet.compare_ids("beam4_all_ids", every.ids)
     sheet.compare("beam4_all_scores", every.scores, SCORES)
     if "greedy_ids" in sheet:
-        # tensor2tensor's greedy score is the plain log probability. What follows the
-        # first EOS of a row has no meaning there, and is not produced here.
+        # tensor2tensor's greedy score is the log probability without length penalty.
+        # Its ids after the first EOS of a row are meaningless.
         greedy = _search(model, inputs, limit, 1, 0.0, nbest=1)
         theirs = sheet.take("greedy_ids")
         ended = np.cumsum(theirs == 1, axis=1) - (theirs == 1) > 0
         ours = np.zeros_like(theirs)
-        found = np.asarray(greedy.ids[:, 0])[:, : theirs.shape[1]]
-        ours[:, : found.shape[1]] = found
+        ids = np.asarray(greedy.ids[:, 0])[:, : theirs.shape[1]]
+        ours[:, : ids.shape[1]] = ids
         sheet.compare("greedy_ids", ours, 0.0, mask=~ended)
         sheet.compare("greedy_scores", greedy.scores[:, 0], SCORES)
 
@@ -178,7 +178,7 @@ def _check_searches(sheet: Sheet, model: Transformer, inputs: Array) -> None:
 def _search(
     model: Transformer, inputs: Array, limit: int, beam: int, alpha: float, nbest: int
 ) -> BeamSearchResult:
-    """Searches by tensor2tensor's rules, one limit for the batch."""
+    """Runs beam search with tensor2tensor's rules and one length limit per batch."""
     decoder = CachedDecoder(model, beam)
     config = DecodingConfig(beam, alpha, nbest=nbest, tensor2tensor_rules=True)
     search = beam_search(config, tf.fill([len(inputs)], limit))

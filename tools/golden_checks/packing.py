@@ -1,8 +1,7 @@
-"""Several sentence pairs in one row, as tensor2tensor packs them.
+"""Packs several sentence pairs into a row, as tensor2tensor does.
 
-Two more numbers for each position keep the pairs of a row apart: the segment (1 for
-the first pair, 2 for the second; 0 for spacing) and the position inside the segment,
-from 0.
+Two more numbers per token identify its pair: the segment (1 for the first pair of the
+row, 2 for the second, 0 for spacing) and the position in the segment, starting at 0.
 
 Source: tensor2tensor data_generators/generator_utils.py:pack_examples.
 """
@@ -18,16 +17,21 @@ Ids = Sequence[int]
 def pack_pairs(
     pairs: Iterable[Mapping[str, Ids]], packed_length: int, spacing: int, open_rows: int
 ) -> Iterator[dict[str, list[int]]]:
-    """Puts each pair into the oldest open row that has room for it on both sides.
+    """Packs each pair into the oldest open row with enough room on both sides.
 
-    A pair that fits into none opens a new row; the oldest is given out when
-    `open_rows` are open. A pair longer than a row has a row to itself, whole.
-    `packed_length` is the most ids of a row on each side, with the `spacing` zeros
-    between pairs. Ids include EOS.
+    A pair that fits into no open row opens a new one. A pair longer than
+    `packed_length` gets its own row and is not truncated.
+
+    Args:
+        pairs: Sentence pairs; each side is a list of ids with EOS.
+        packed_length: Maximum number of ids per row and side, including spacing.
+        spacing: Number of zeros between pairs.
+        open_rows: Maximum number of open rows; one more closes the oldest.
 
     Yields:
-        For each side SIDE, lists of one length: ids under `SIDE`, segments under
-        `SIDE_segmentation`, positions under `SIDE_position`. Rows are not padded.
+        Rows without padding. For each side SIDE, a row has three lists of equal
+        length: ids (`SIDE`), segments (`SIDE_segmentation`) and positions
+        (`SIDE_position`).
     """
     rows: deque[_Row] = deque()
     for pair in pairs:
@@ -43,7 +47,7 @@ def pack_pairs(
 
 
 class _Row:
-    """The pairs of one row."""
+    """Row of packed pairs."""
 
     def __init__(self, pair: Mapping[str, Ids], spacing: int) -> None:
         self._spacing = spacing
@@ -66,9 +70,9 @@ class _Row:
             self._position[side] += [*space, *range(len(ids))]
 
     def features(self) -> dict[str, list[int]]:
-        found = {}
+        features = {}
         for side, ids in self._ids.items():
-            found[side] = ids
-            found[f"{side}_segmentation"] = self._segmentation[side]
-            found[f"{side}_position"] = self._position[side]
-        return found
+            features[side] = ids
+            features[f"{side}_segmentation"] = self._segmentation[side]
+            features[f"{side}_position"] = self._position[side]
+        return features

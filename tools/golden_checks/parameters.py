@@ -1,4 +1,4 @@
-"""How many parameters tensor2tensor's sets have."""
+"""Checks of the number of parameters of tensor2tensor's hyper-parameter sets."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.system.errors import UserError
 
-_VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # The file's name says its size.
-_SHARDS = 16  # tensor2tensor counts each shard of the table as a variable.
-# tensor2tensor's groups of variables, told by a part of our names.
+_VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # Size of the vocabulary.
+_SHARDS = 16  # tensor2tensor counts each shard of the embedding table as a variable.
+# tensor2tensor's groups of variables, each with a part of our variable names.
 _GROUPS = {
     "attention": "_attention/",
     "ffn": "feed_forward/",
@@ -26,18 +26,21 @@ _GROUPS = {
 
 
 def is_parameter_counts(values: Any) -> bool:
-    """Whether a file holds counts by set."""
+    """Returns whether a file holds parameter counts of hyper-parameter sets."""
     return bool(values) and all(
         isinstance(value, dict) and "total" in value for value in values.values()
     )
 
 
 def check(sheet: Sheet) -> None:
-    """Builds each set's model and counts; the file name has the vocabulary's size."""
-    found = _VOCABULARY.search(sheet.file)
-    if found is None:
-        raise UserError(f"{sheet.file}: its name does not end in _vocabSIZE.json")
-    vocab_size = int(found[1])
+    """Builds the model of each set and compares its parameter counts.
+
+    The file name contains the vocabulary size.
+    """
+    match = _VOCABULARY.search(sheet.file)
+    if match is None:
+        raise UserError(f"{sheet.file}: the file name must end in _vocabSIZE.json")
+    vocab_size = int(match[1])
     for name in sheet.arrays:
         hparams = to_hparams(t2t_sets.load(name), vocab_size)
         model = Transformer.from_hparams(hparams, vocab_size)

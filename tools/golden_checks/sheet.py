@@ -1,4 +1,4 @@
-"""One file of vectors: what was compared in it, and what nobody looked at."""
+"""Arrays of a file of reference data and the results of their comparison."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one array.
+    """Result of the check of one array.
 
     Attributes:
-        file: the file, from the folder on.
-        array: its name in the file.
-        difference: the largest difference from ours; None: it is an input, or nobody
-            looked at it.
-        tolerance: the largest difference allowed.
-        relative: whether both are parts of the value instead of absolute.
-        seen: whether anybody looked at it.
+        file: Path of the file, relative to the folder.
+        array: Name of the array in the file.
+        difference: Largest difference from our values; None for an array that was not
+            compared.
+        tolerance: Largest allowed difference.
+        relative: Whether difference and tolerance are relative.
+        seen: Whether the array was compared or used as an input.
     """
 
     file: str
@@ -37,15 +37,15 @@ class Finding:
 
     @property
     def passed(self) -> bool:
-        """Whether the array was used, and agrees where it was compared."""
+        """Whether the array was used and, if compared, is within the tolerance."""
         if self.difference is None:
             return self.seen
         return self.difference <= self.tolerance
 
     def line(self) -> str:
-        """Returns the finding for people, on one line."""
+        """Formats the finding as one line of text."""
         if not self.seen:
-            verdict = "NOT LOOKED AT"
+            verdict = "NOT USED"
         elif self.difference is None:
             verdict = "input"
         else:
@@ -58,7 +58,12 @@ class Finding:
 
 
 class Sheet:
-    """The arrays of a file, by name; it remembers which of them were used."""
+    """Arrays of a file by name, with a record of the arrays that were used.
+
+    Args:
+        file: Path of the file, relative to the folder.
+        arrays: Name -> array or other value.
+    """
 
     def __init__(self, file: str, arrays: Mapping[str, Any]) -> None:
         self.file = file
@@ -66,23 +71,23 @@ class Sheet:
         self._findings: dict[str, Finding] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Whether the file holds an array."""
+        """Returns whether the file has an array of this name."""
         return name in self.arrays
 
     def take(self, name: str) -> Any:
-        """Returns an array that the computation starts from; UserError if missing."""
+        """Returns an input array; raises UserError if it is missing."""
         if name not in self.arrays:
-            raise UserError(f"{self.file}: {name} is missing, which its kind needs")
+            raise UserError(f"{self.file}: required array {name} is missing")
         self._findings.setdefault(name, Finding(self.file, name))
         return self.arrays[name]
 
     def names(self, prefix: str) -> list[str]:
-        """Returns what follows a prefix, of every array that begins with it."""
+        """Returns the names of arrays that start with a prefix, without the prefix."""
         names = [name for name in self.arrays if name.startswith(prefix)]
         return [name.removeprefix(prefix) for name in names]
 
     def group(self, prefix: str) -> dict[str, Any]:
-        """Returns the arrays whose names begin with a prefix, without it."""
+        """Returns the arrays under a prefix, by the rest of their names."""
         return {name: self.take(prefix + name) for name in self.names(prefix)}
 
     def compare(
@@ -93,17 +98,22 @@ class Sheet:
         mask: Array | None = None,
         relative: bool = False,
     ) -> None:
-        """Compares an array with ours, of the same shape.
+        """Compares an array with our values.
 
-        Nothing is compared where `mask`, broadcast to the array, is 0; `relative`
-        compares differences over the array's own values.
+        Args:
+            name: Name of the array.
+            ours: Our values, of the same shape.
+            tolerance: Largest allowed difference.
+            mask: Array that broadcasts to the values; they are not compared where it
+                is 0.
+            relative: Whether to divide differences by the array's values.
         """
         theirs = np.asarray(self.take(name))
-        found = _difference(np.asarray(ours), theirs, mask, relative)
-        self._findings[name] = Finding(self.file, name, found, tolerance, relative)
+        difference = _difference(np.asarray(ours), theirs, mask, relative)
+        self._findings[name] = Finding(self.file, name, difference, tolerance, relative)
 
     def compare_ids(self, name: str, ours: npt.ArrayLike) -> None:
-        """Compares symbols, which must be equal; the shorter is padded with PAD."""
+        """Compares ids for equality after padding the shorter array with PAD."""
         theirs, mine = np.asarray(self.take(name)), np.asarray(ours)
         length = max(theirs.shape[-1], mine.shape[-1])
 
@@ -111,11 +121,11 @@ class Sheet:
             sides = [(0, 0)] * (ids.ndim - 1) + [(0, length - ids.shape[-1])]
             return np.pad(ids, sides)
 
-        found = _difference(padded(mine), padded(theirs), None, relative=False)
-        self._findings[name] = Finding(self.file, name, found)
+        difference = _difference(padded(mine), padded(theirs), None, relative=False)
+        self._findings[name] = Finding(self.file, name, difference)
 
     def compare_equal(self, name: str, ours: Any) -> None:
-        """Compares what is text or lists, as the number of unequal entries."""
+        """Compares text or lists; the difference is the number of unequal entries."""
         theirs = self.take(name)
         if isinstance(theirs, list) and isinstance(ours, list):
             unequal = sum(a != b for a, b in zip(theirs, ours, strict=False))
@@ -125,7 +135,7 @@ class Sheet:
         self._findings[name] = Finding(self.file, name, float(unequal))
 
     def findings(self) -> list[Finding]:
-        """Returns what became of every array, in the file's order."""
+        """Returns the findings of all arrays, in the order of the file."""
         return [
             self._findings.get(name, Finding(self.file, name, seen=False))
             for name in self.arrays
@@ -138,7 +148,7 @@ Check = Callable[[Sheet], None]
 def _difference(
     ours: Array, theirs: Array, mask: Array | None, relative: bool
 ) -> float:
-    """Returns the largest difference; infinity for other shapes and NaN."""
+    """Returns the largest difference; infinity for unequal shapes and NaN."""
     if ours.shape != theirs.shape:
         return float("inf")
     difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))

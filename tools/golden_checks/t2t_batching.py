@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 
 class Batching(NamedTuple):
-    """Buckets of pairs.
+    """Length buckets and their batch sizes.
 
     Attributes:
-        boundaries: int64 (buckets - 1,), tokens; a pair of length L falls into the
-            first bucket whose boundary is above L, else into the last.
-        batch_sizes: int64 (buckets,), sentence pairs of all devices together.
-        max_length: the longest pair in tokens that is kept.
-        shuffle_queue_size: batches shuffled together.
+        boundaries: int64 (buckets - 1,), in tokens. A pair of length L falls into the
+            first bucket whose boundary is above L, or else into the last bucket.
+        batch_sizes: int64 (buckets,), sentence pairs on all devices together.
+        max_length: Maximum length of a pair in tokens; longer pairs are skipped.
+        shuffle_queue_size: Number of batches in the shuffle buffer.
     """
 
     boundaries: npt.NDArray[np.int64]
@@ -26,10 +26,14 @@ class Batching(NamedTuple):
 def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching:
     """Computes tensor2tensor's batching (utils/data_reader.py:batching_scheme).
 
-    Each bucket holds as many pairs as fit `batch_size` tokens at its boundary, rounded
-    down to a divisor of one window for all buckets: the largest highly composite number
-    of at most three times the largest bucket. Tokens are of the longer side, per
-    device; a `max_length` of 0 stands for `batch_size`.
+    The batch size of a bucket is the number of pairs of the boundary's length that fit
+    into `batch_size` tokens, rounded down to a divisor of the window. The window is the
+    largest highly composite number up to three times the largest batch size.
+
+    Args:
+        batch_size: Tokens of the longer side per device.
+        max_length: Maximum length of a pair; 0 means `batch_size`.
+        devices: Number of devices.
     """
     longest = max_length or batch_size
     boundaries = _boundaries(longest)
@@ -46,7 +50,7 @@ def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching
 
 
 def _boundaries(longest: int) -> list[int]:
-    """Returns 8 and what grows from it by a tenth, at least by 1, below `longest`."""
+    """Returns the boundaries below `longest`: from 8, each 10 % (at least 1) larger."""
     boundaries, boundary = [], 8
     while boundary < longest:
         boundaries.append(boundary)
@@ -55,9 +59,12 @@ def _boundaries(longest: int) -> list[int]:
 
 
 def _highly_composite(bound: int) -> int:
-    """Returns the largest number up to a bound with more divisors than any smaller."""
+    """Returns the largest highly composite number up to a bound.
+
+    A highly composite number has more divisors than any smaller number.
+    """
     divisors = np.zeros(bound + 1, np.int64)
     for n in range(1, bound + 1):
         divisors[n::n] += 1
-    # Of equal counts argmax takes the first, which is the highly composite one.
+    # argmax returns the first of equal counts, which is the highly composite number.
     return int(divisors.argmax())

@@ -1,8 +1,8 @@
-r"""tensor2tensor's own BLEU: what t2t-bleu prints, and approx_bleu's arithmetic.
+r"""tensor2tensor's BLEU, as computed by t2t-bleu and approx_bleu.
 
-It stands beside sacreBLEU only to compare with figures that tensor2tensor printed.
-Tokens are nearly those of mteval-v14.pl (sacreBLEU's `intl`), and an order without
-a match counts half of the previous such order's, not nothing. Do not publish it.
+Use it only to compare with figures printed by tensor2tensor; publish sacreBLEU
+instead. Its tokens are nearly those of mteval-v14.pl (sacreBLEU's `intl`), and it
+smooths the precision of n-gram orders without a match.
 
 Source: tensor2tensor utils/bleu_hook.py:bleu_tokenize, compute_bleu, bleu_wrapper.
 """
@@ -19,17 +19,22 @@ from collections.abc import Hashable, Sequence
 
 from t2t_repro.evaluation.bleu import check_line_counts
 
-MAX_ORDER = 4  # The longest n-grams.
+MAX_ORDER = 4  # Maximum n-gram length.
 
 
 def t2t_bleu(
     hypotheses: Sequence[str], references: Sequence[str], cased: bool = True
 ) -> float:
-    """Computes the corpus BLEU, 0 to 100, that t2t-bleu prints for two files.
+    """Computes the corpus BLEU (0 to 100) that t2t-bleu prints for two files.
 
-    Lines are detokenized, without line ends. `cased` gives `BLEU_cased`, else both
-    sides are lowercased first (`BLEU_uncased`). Raises UserError if there are no lines,
-    or the numbers of lines differ.
+    Args:
+        hypotheses: Detokenized lines without line ends.
+        references: Reference of each line.
+        cased: Whether to compute `BLEU_cased`; otherwise, both sides are lowercased
+            (`BLEU_uncased`).
+
+    Raises:
+        UserError: The lists are empty or of different lengths.
     """
     tokens = [
         [tokenize(line if cased else line.lower()) for line in lines]
@@ -39,13 +44,13 @@ def t2t_bleu(
 
 
 def tokenize(text: str) -> list[str]:
-    r"""Cuts a line at white space, at symbols and at most punctuation.
+    r"""Splits a line at white space, symbols and most punctuation.
 
-    A punctuation mark stays where it is between two decimal digits (`12,50`), and at
-    either end of the text beside a digit: the full stop after a year that ends a
-    sentence is part of the year, as in mteval-v14.pl.
+    A punctuation mark between two digits (`12,50`), or next to a digit at either end
+    of the text, is not split off: the full stop after a year at the end of a sentence
+    belongs to the year, as in mteval-v14.pl.
     """
-    after, before, symbol = _cuts()
+    after, before, symbol = _patterns()
     text = after.sub(r"\1 \2 ", text)
     text = before.sub(r" \1 \2", text)
     return symbol.sub(r" \g<0> ", text).split()
@@ -55,22 +60,27 @@ def corpus_bleu(
     references: Sequence[Sequence[Hashable]],
     hypotheses: Sequence[Sequence[Hashable]],
 ) -> float:
-    """Computes BLEU, 0 to 1, of sequences of words or ids, one reference each.
+    """Computes the BLEU (0 to 1) of sequences of words or ids.
 
-    The k-th order, counted from 1, that has n-grams but not one match gets the
-    precision 2^-k / n for its n n-grams. An order for which every hypothesis is too
-    short is passed over, as if its precision were 1. If all hypotheses are empty it is
-    0. tensor2tensor rounds it to float32. Raises UserError if there are no sequences,
-    or their numbers differ.
+    The k-th n-gram order without a match (k = 1, 2, ...) gets the precision
+    2^-k / n, where n is its number of n-grams. Orders longer than all hypotheses are
+    ignored. tensor2tensor rounds the result to float32.
+
+    Args:
+        references: Reference of each hypothesis.
+        hypotheses: Sequences to score; the result is 0 if all of them are empty.
+
+    Raises:
+        UserError: The lists are empty or of different lengths.
     """
     check_line_counts(hypotheses, references)
     orders = range(1, MAX_ORDER + 1)
     matched, possible = Counter[int](), Counter[int]()
     for reference, hypothesis in zip(references, hypotheses, strict=True):
         for order in orders:
-            found = _ngrams(hypothesis, order)
-            possible[order] += found.total()
-            matched[order] += (found & _ngrams(reference, order)).total()
+            ngrams = _ngrams(hypothesis, order)
+            possible[order] += ngrams.total()
+            matched[order] += (ngrams & _ngrams(reference, order)).total()
     reference_length = sum(map(len, references))
     hypothesis_length = possible[1]
     if not hypothesis_length:
@@ -94,12 +104,12 @@ def _ngrams(sequence: Sequence[Hashable], order: int) -> Counter[tuple[Hashable,
 
 
 @functools.cache
-def _cuts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Compiles what `tokenize` cuts at, when it is first needed (a fifth of a second).
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Compiles the patterns of `tokenize` on first use, because it takes 0.2 s.
 
-    They are a mark and what stands before it, a mark and what stands after it, a
-    symbol. Marks are the Unicode categories P*, symbols S*, by the running Python's
-    tables, as in tensor2tensor.
+    They match a mark after a non-digit, a mark before a non-digit, and a symbol. Marks
+    are the characters of the Unicode categories P*, symbols those of S*, according to
+    the running Python, as in tensor2tensor.
     """
     marks, symbols = [], []
     for character in map(chr, range(sys.maxunicode + 1)):
@@ -108,7 +118,7 @@ def _cuts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
                 marks.append(character)
             case "S":
                 symbols.append(character)
-    # T2T: its own pattern loses the backslash among the marks to the bracket after it.
+    # T2T: its unescaped character class drops the backslash from the marks.
     marks.remove("\\")
     mark, symbol = (f"[{re.escape(''.join(chars))}]" for chars in (marks, symbols))
     return (

@@ -1,4 +1,4 @@
-"""A model's values under tensor2tensor's names, and the reverse."""
+"""Converts between a model's variables and tensor2tensor's variables."""
 
 import re
 from collections.abc import Iterable
@@ -22,9 +22,15 @@ def to_t2t(
 ) -> dict[str, np.ndarray]:
     """Returns tensor2tensor's variables by name; the inverse of `from_t2t`.
 
-    A table is cut into `num_shards` blocks of rows, the first V mod `num_shards` of
-    them one row longer (modalities.py:get_weights). `norm` is "post" or "pre". Raises
-    KeyError if tensor2tensor has no such variable.
+    Args:
+        values: Values by our variable names.
+        norm: "post" or "pre".
+        num_shards: Number of blocks of rows that an embedding table is split into; the
+            first V mod `num_shards` blocks are one row longer
+            (modalities.py:get_weights).
+
+    Raises:
+        KeyError: tensor2tensor lacks a variable.
     """
     t2t = {}
     for name, value in values.items():
@@ -38,7 +44,10 @@ def to_t2t(
 
 
 def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -> None:
-    """Gives a built model tensor2tensor's values; KeyError: a variable is missing."""
+    """Assigns tensor2tensor's values to a built model.
+
+    Raises KeyError if a variable is missing.
+    """
     variables = named_variables(model)
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     for name, value in from_t2t(t2t, shapes, norm).items():
@@ -46,8 +55,11 @@ def assign_from_t2t(model: Transformer, t2t: dict[str, np.ndarray], norm: str) -
 
 
 def vocab_sizes(names: Iterable[str]) -> tuple[int, int]:
-    """Reads V of source and target, padding included, from tensor2tensor's names."""
-    found = filter(None, map(_TABLE.fullmatch, names))
-    sizes = {match[2]: int(match[1]) for match in found}
+    """Returns the source and target vocabulary sizes, read from variable names.
+
+    The sizes include the padding id.
+    """
+    matches = filter(None, map(_TABLE.fullmatch, names))
+    sizes = {match[2]: int(match[1]) for match in matches}
     shared = sizes.get("shared", 0)
     return sizes.get("input_emb", shared), sizes.get("target_emb", shared)

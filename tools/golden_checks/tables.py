@@ -1,4 +1,4 @@
-"""Tables of single functions: rates, signals, batch sizes, penalties, losses."""
+"""Checks of tabulated functions, such as learning rates, sinusoids and losses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from t2t_repro.training.losses import smoothed_cross_entropy
 from t2t_repro.training.schedules import Schedule
 
 RATES = 1e-6
-SIGNALS = 2e-5  # The sine of a large float32 angle.
+SIGNALS = 2e-5  # Sines of large float32 angles are imprecise.
 PENALTIES = 1e-6
 LOSSES = 1e-5
 _RATE_KEYS = (
@@ -34,12 +34,12 @@ _TIMING = re.compile(r"timing/(?:odd_|start(\d+)_)?(\d+)_(\d+)")
 
 
 def is_tables(arrays: Any) -> bool:
-    """Whether a file holds such tables."""
+    """Returns whether a file holds tables of functions."""
     return "lr/steps" in arrays
 
 
 def check(sheet: Sheet) -> None:
-    """Compares every table of the file."""
+    """Compares all tables of the file."""
     _check_rates(sheet)
     _check_timing(sheet)
     _check_batching(sheet)
@@ -53,7 +53,8 @@ def _check_rates(sheet: Sheet) -> None:
         if name == "steps":
             continue
         t2t = t2t_sets.load(name)
-        # Some sets are for optimizers that are not here; their rates are.
+        # Some sets have optimizers that t2t_repro lacks; only their learning rates are
+        # compared.
         hparams = to_hparams({key: t2t[key] for key in _RATE_KEYS}, vocab_size=3)
         schedule = Schedule(
             hparams.learning_rate_schedule,
@@ -61,25 +62,25 @@ def _check_rates(sheet: Sheet) -> None:
             hparams.warmup_steps,
             hparams.learning_rate_scale,
         )
-        # tensor2tensor counts the parts of an accumulated update, we count updates.
-        parts = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
-        rates = [float(schedule(tf.constant(step / parts))) for step in steps]
+        # tensor2tensor counts micro-batches of accumulated gradients as steps.
+        count = max(int(t2t.get("optimizer_multistep_accumulate_steps") or 1), 1)
+        rates = [float(schedule(tf.constant(step / count))) for step in steps]
         sheet.compare(f"lr/{name}", rates, RATES, relative=True)
 
 
 def _check_timing(sheet: Sheet) -> None:
     for name in sheet.arrays:
-        if found := _TIMING.fullmatch(name):
-            start, length, channels = (int(part or 0) for part in found.groups())
+        if match := _TIMING.fullmatch(name):
+            start, length, channels = (int(part or 0) for part in match.groups())
             positions = np.arange(start, start + length)
             sheet.compare(name, sinusoid(positions, channels)[None], SIGNALS)
 
 
 def _check_batching(sheet: Sheet) -> None:
     for name in sheet.arrays:
-        if found := _BATCHING.fullmatch(name):
-            configuration = found[1]
-            batching = t2t_batching(int(found[2]), int(found[3]), int(found[4] or 1))
+        if match := _BATCHING.fullmatch(name):
+            configuration = match[1]
+            batching = t2t_batching(int(match[2]), int(match[3]), int(match[4] or 1))
             for field, ours in batching._asdict().items():
                 sheet.compare(f"batching/{configuration}/{field}", ours, 0.0)
 
@@ -94,14 +95,14 @@ def _check_length_penalty(sheet: Sheet) -> None:
 def _check_smoothing(sheet: Sheet) -> None:
     logits = tf.constant(sheet.take("smoothing/logits"))
     labels = tf.constant(sheet.take("smoothing/labels"), tf.int32)
-    symbols = np.asarray(labels) != 0
+    mask = np.asarray(labels) != 0
     for name in sheet.names("smoothing/xent_"):
         losses = smoothed_cross_entropy(
             tf.reshape(logits, [-1, logits.shape[-1]]),
             tf.reshape(labels, [-1]),
             float(name),
         )
-        losses = np.reshape(losses, labels.shape) * symbols
+        losses = np.reshape(losses, labels.shape) * mask
         sheet.compare(f"smoothing/xent_{name}", losses, LOSSES)
         sheet.compare(f"smoothing/num_{name}", losses.sum(), LOSSES)
-        sheet.compare(f"smoothing/den_{name}", symbols.sum(), 0.0)
+        sheet.compare(f"smoothing/den_{name}", mask.sum(), 0.0)

@@ -1,4 +1,4 @@
-"""Text: BLEU, packed rows, linearised trees, and subwords."""
+"""Checks of text: BLEU, packed rows, linearized trees and subwords."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ BLEU = 1e-4  # Points; tensor2tensor rounds to float32.
 
 
 def columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Turns each list of records into one list per field, `LIST/FIELD`."""
-    found: dict[str, Any] = {}
+    """Converts each list of records to one list per field, named `LIST/FIELD`."""
+    lists: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             for field in value[0]:
-                found[f"{name}/{field}"] = [record.get(field) for record in value]
+                lists[f"{name}/{field}"] = [record.get(field) for record in value]
         else:
-            found[name] = value
-    return found
+            lists[name] = value
+    return lists
 
 
 def is_bleu(values: Any) -> bool:
-    """Whether a file holds scores of translations."""
+    """Returns whether a file holds BLEU scores."""
     return "compute_bleu_ids/bleu" in values
 
 
 def check_bleu(sheet: Sheet) -> None:
-    """Compares tensor2tensor's own BLEU, of text and of ids."""
+    """Compares tensor2tensor's BLEU of text and of ids."""
     references, hypotheses = sheet.take("reference"), sheet.take("hypothesis")
     counts = sheet.take("sets/first_n")
     for name, cased in (("sets/bleu_cased", True), ("sets/bleu_uncased", False)):
@@ -63,24 +63,24 @@ def check_bleu(sheet: Sheet) -> None:
 
 
 def is_packing_and_trees(values: Any) -> bool:
-    """Whether a file holds packed rows and linearised trees."""
+    """Returns whether a file holds packed rows and linearized trees."""
     return "packed_length" in values
 
 
 def check_packing_and_trees(sheet: Sheet) -> None:
-    """Packs the examples again, and linearises the trees."""
+    """Packs the examples, linearizes the trees and compares the results."""
     sides = ("inputs", "targets")
     examples = [
         dict(zip(sides, ids, strict=True))
         for ids in zip(*(sheet.take(f"examples/{s}") for s in sides), strict=True)
     ]
     length, queue_size = sheet.take("packed_length"), sheet.take("queue_size")
-    # A list of another spacing has it in its name.
+    # The name of a list may contain its spacing.
     lists = {name.split("/")[0] for name in sheet.arrays if _PACKED.match(name)}
     for name in sorted(lists):
-        found = _PACKED.match(name)
-        assert found is not None
-        spacing = int(found[1] or sheet.take("spacing"))
+        match = _PACKED.match(name)
+        assert match is not None
+        spacing = int(match[1] or sheet.take("spacing"))
         rows = list(pack_pairs(examples, length, spacing, queue_size))
         for field in rows[0]:
             sheet.compare_equal(f"{name}/{field}", [list(row[field]) for row in rows])
@@ -90,29 +90,35 @@ def check_packing_and_trees(sheet: Sheet) -> None:
 
 
 def words_and_tags(tree: str) -> tuple[str, str]:
-    """Splits a bracketed tree into words and tags; UserError if it is no tree."""
+    """Splits a bracketed tree into words and tags.
+
+    Raises UserError if the text is not a tree.
+    """
     marks, words = read_tree(tree)
     return " ".join(words), " ".join(tags_of(marks[1:-1]))
 
 
 def is_subwords(values: Any) -> bool:
-    """Whether a file holds texts encoded with a published vocabulary."""
+    """Returns whether a file holds texts encoded with a published vocabulary."""
     return "vocab" in values and "cases/ids" in values
 
 
 def check_subwords(sheet: Sheet, folder: Path) -> None:
-    """Encodes and decodes with tensor2tensor's vocabulary.
+    """Encodes and decodes texts with tensor2tensor's vocabulary.
 
-    It lies in the file's folder, beside that, or in `$T2T_REPRO_SHARED` or ../shared.
+    The vocabulary is searched in the file's folder, in the parent of this folder, and
+    in `t2t` in `$T2T_REPRO_SHARED` or ../shared.
     """
     name = sheet.take("vocab").split()[0]
     shared = Path(os.environ.get("T2T_REPRO_SHARED") or _ROOT.parent / "shared")
     places = [folder / name, folder.parent / name, shared / "t2t" / name]
-    found = [path for path in places if path.exists()]
-    if not found:
-        tried = ", ".join(str(path.parent) for path in places)
-        raise UserError(f"{sheet.file}: {name} is in none of {tried}")
-    tokenizer = load_tokenizer(found[0])
+    existing = [path for path in places if path.exists()]
+    if not existing:
+        folders = ", ".join(str(path.parent) for path in places)
+        raise UserError(
+            f"{sheet.file}: vocabulary {name} not found; copy it into one of {folders}"
+        )
+    tokenizer = load_tokenizer(existing[0])
     texts, ids = sheet.take("cases/text"), sheet.take("cases/ids")
     sheet.compare_equal("cases/ids", _encoded(tokenizer, texts))
     sheet.compare_equal("cases/tokens", [split_words(text) for text in texts])
@@ -122,12 +128,12 @@ def check_subwords(sheet: Sheet, folder: Path) -> None:
 
 
 def is_built_vocabulary(values: Any) -> bool:
-    """Whether a file holds texts encoded with a vocabulary built beside it."""
+    """Returns whether a file holds texts encoded with a newly built vocabulary."""
     return "target_size" in values
 
 
 def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
-    """Builds the vocabulary again, and encodes with it."""
+    """Builds the vocabulary, encodes texts with it and compares both."""
     size = sheet.take("target_size")
     theirs = folder / f"built.{size}.subwords"
     with tempfile.TemporaryDirectory() as temporary:
@@ -137,13 +143,13 @@ def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
         equal = path.read_bytes() == theirs.read_bytes()
     sheet.compare("vocab_size", tokenizer.vocab_size, 0.0)
     if not equal:
-        raise UserError(f"{theirs}: the vocabulary that is built here differs from it")
-    sheet.take("max_subtoken_length")  # Longer than any word of the text.
+        raise UserError(f"{theirs}: differs from the vocabulary built by t2t_repro")
+    sheet.take("max_subtoken_length")  # All words of the text are shorter.
     sheet.compare_equal("cases/ids", _encoded(tokenizer, sheet.take("cases/text")))
 
 
 def _encoded(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """Encodes texts, without the EOS that is added here."""
+    """Encodes texts and removes EOS, which tensor2tensor's encoder does not add."""
     rows = tokenizer.encode(tf.constant(texts)).to_list()
     assert all(row[-1] == EOS_ID for row in rows)
     return [row[:-1] for row in rows]

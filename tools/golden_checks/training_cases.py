@@ -1,4 +1,4 @@
-"""A few updates of a small model: losses, rates, gradients, weights after them."""
+"""Checks of training steps: losses, learning rates, gradients and weights."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep
 
-WEIGHTS = 1e-5  # After all updates.
+WEIGHTS = 1e-5  # Weights after all steps.
 GRADIENTS = 1e-5
 RATES = 1e-6
 NORMS = 1e-4
 
 
 def is_training_case(arrays: Any) -> bool:
-    """Whether a file holds such a case."""
+    """Returns whether a file holds a training case."""
     return "hparams_json" in arrays and "learning_rates" in arrays
 
 
 def check(sheet: Sheet) -> None:
-    """Repeats the updates of a training case and compares what each one did."""
+    """Repeats the steps of a training case and compares their results."""
     training = Training(sheet)
     results = []
     for number in range(training.updates):
@@ -47,13 +47,13 @@ def check(sheet: Sheet) -> None:
 
 
 class Training:
-    """A case's model, its batches and our update, to be called batch by batch."""
+    """Model, batches and training step of a case."""
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
         model, hparams = build(sheet, *vocab_sizes(sheet.names("var/")))
         self.model = model
-        # Nothing was dropped, although the sets say so.
+        # The reference steps ran without dropout, in spite of the hyper-parameters.
         self.hparams = hparams.replace(
             dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
         )
@@ -72,25 +72,25 @@ class Training:
         self._update = update
 
     def batch(self, number: int) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns an update's source and target, int32 (batch, length) each."""
+        """Returns source and target of a step, int32 (batch, length) each."""
         sides = (f"inputs_{number}", f"targets_{number}")
         inputs, targets = (tf.constant(self._sheet.take(s), tf.int32) for s in sides)
         return inputs, targets
 
     def update(self, number: int) -> list[float]:
-        """Makes the next update; returns the fields of a `StepResult`, in order."""
+        """Runs the next step; returns the fields of its `StepResult` in order."""
         inputs, targets = self.batch(number)
         batch = packed_batch.pack({"inputs": inputs, "targets": targets})
         return [float(x) for x in self._update(batch, number)]
 
     def weights(self) -> dict[str, Array]:
-        """Returns the model's weights by our names."""
+        """Returns the model's weights by our variable names."""
         return {
             name: v.value.numpy() for name, v in named_variables(self.model).items()
         }
 
     def moments(self, kind: str) -> dict[str, Array]:
-        """Returns Adam's "m" or "v" by our names."""
+        """Returns Adam's moments "m" or "v" by our variable names."""
         state = self.step.optimizer.state()
         prefix = f"{kind}/"
         return {
@@ -100,25 +100,25 @@ class Training:
         }
 
     def gradients(self, number: int) -> dict[str, Array]:
-        """Returns the gradient of a batch's mean loss by our names."""
+        """Returns the gradients of a batch's mean loss by our variable names."""
         inputs, targets = self.batch(number)
         variables = {name: v.value for name, v in named_variables(self.model).items()}
         with tf.GradientTape() as tape:
             logits = self.model({"inputs": inputs, "targets": targets})
             total, count = loss_sum(logits, targets, self.hparams.label_smoothing)
             loss = total / count
-        found = tape.gradient(loss, variables)
-        return {name: tf.convert_to_tensor(g).numpy() for name, g in found.items()}
+        gradients = tape.gradient(loss, variables)
+        return {n: tf.convert_to_tensor(g).numpy() for n, g in gradients.items()}
 
     def in_t2t(self, values: dict[str, Array]) -> dict[str, Array]:
-        """Returns values by tensor2tensor's names, the tables in its shards."""
+        """Returns values by tensor2tensor's names, with its shards of the tables."""
         return to_t2t(values, self.hparams.norm, self._shards)
 
 
 def _compare_group(
     sheet: Sheet, prefix: str, ours: dict[str, Array], tolerance: float
 ) -> None:
-    """Compares all arrays of a prefix with ours of the same names."""
+    """Compares the arrays under a prefix with our values of the same names."""
     for name in sheet.names(prefix):
         if name in ours:
             sheet.compare(prefix + name, ours[name], tolerance)

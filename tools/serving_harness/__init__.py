@@ -1,18 +1,18 @@
-"""A test tool that answers as TensorFlow Serving does; it is not TensorFlow Serving.
+"""Test server that simulates TensorFlow Serving.
 
-It loads an export through TensorFlow's graph loader, with no code of this project,
-speaks the real protocols (`PredictionService` over gRPC with the real messages, and
-REST with the real JSON), and merges, pads and splits requests by the server's rules:
+The server loads an export with TensorFlow's graph loader, without code of this
+project. It implements `PredictionService` over gRPC and the REST interface, and it
+merges, pads and splits requests by TensorFlow Serving's rules:
 
-- tensorflow_serving/batching/batching_session.cc: requests of one signature are
-  joined along axis 0; variable lengths are padded with each tensor's first element;
-  a batch is filled up to an allowed size with the first row of its last request;
-  outputs are split along axis 0, which must be the batch;
-- tensorflow_serving/batching/batching_util.cc: the padding;
-- tensorflow/core/kernels/batching_util/shared_batch_scheduler.h: when a batch closes,
-  and when a request is refused;
-- tensorflow_serving/util/json_tensor.cc: the JSON.
+- tensorflow_serving/batching/batching_session.cc: requests with the same signature are
+  concatenated along axis 0; variable lengths are padded with each tensor's first
+  element; a batch is filled up to an allowed size with the first row of its last
+  request; outputs are split along axis 0, which must be the batch axis;
+- tensorflow_serving/batching/batching_util.cc: padding;
+- tensorflow/core/kernels/batching_util/shared_batch_scheduler.h: closing of batches and
+  rejection of requests;
+- tensorflow_serving/util/json_tensor.cc: JSON.
 
-What it does not do: several models or versions, models that change while it runs,
-warm-up, monitoring, metadata and status. Use the stock server for anything but tests.
+It does not support several models or versions, models that change while it runs,
+warm-up, monitoring, metadata and status. Use TensorFlow Serving except in tests.
 """

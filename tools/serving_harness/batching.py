@@ -1,4 +1,4 @@
-"""Requests merged into batches by TensorFlow Serving's rules."""
+"""Merges requests into batches by TensorFlow Serving's rules."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ Run = Callable[[str, Arrays], dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class BatchingParameters:
-    """The fields of the server's ``--batching_parameters_file``.
+    """Fields of the server's ``--batching_parameters_file``.
 
     Attributes:
-        max_batch_size: rows of a batch at most, and of a request.
-        batch_timeout_micros: how long an open batch waits for more.
-        max_enqueued_batches: batches that wait, at most, for each signature.
-        num_batch_threads: batches that run at the same time.
-        allowed_batch_sizes: ascending; a batch is filled up to the next. The last
-            is max_batch_size. None allows any.
-        pad_variable_length_inputs: pad the other axes instead of refusing.
+        max_batch_size: Maximum number of rows of a batch or request.
+        batch_timeout_micros: Time that an open batch waits for requests, in
+            microseconds.
+        max_enqueued_batches: Maximum number of waiting batches per signature.
+        num_batch_threads: Number of batches that run concurrently.
+        allowed_batch_sizes: Ascending batch sizes; a batch is filled up to the next
+            one. The last is `max_batch_size`. Empty: all sizes are allowed.
+        pad_variable_length_inputs: Whether to pad the other axes instead of rejecting
+            requests of different shapes.
     """
 
     max_batch_size: int = 1000
@@ -42,24 +44,24 @@ class BatchingParameters:
 
     @classmethod
     def read(cls, path: Path, **changes: int) -> BatchingParameters:
-        """Reads a parameters file, a text protocol buffer, and applies changes."""
+        """Reads a parameters file (a text protocol buffer) and applies `changes`."""
         text = re.sub("#.*", "", path.read_text(encoding="utf-8"))
         numbers = re.findall(r"(\w+) *: *(\d+)|(\w+) *\{ *value *: *(\d+) *\}", text)
-        found: dict[str, object] = {}
+        fields: dict[str, object] = {}
         sizes = []
         for plain, plain_value, wrapped, value in numbers:
             if plain == "allowed_batch_sizes":
                 sizes.append(int(plain_value))
             elif wrapped:
-                found[wrapped] = int(value)
+                fields[wrapped] = int(value)
         pads = re.search("pad_variable_length_inputs *: *true", text) is not None
-        found["pad_variable_length_inputs"] = pads
-        return cls(**found | {"allowed_batch_sizes": tuple(sizes)} | changes)  # type: ignore[arg-type]
+        fields["pad_variable_length_inputs"] = pads
+        return cls(**fields | {"allowed_batch_sizes": tuple(sizes)} | changes)  # type: ignore[arg-type]
 
 
 @dataclass
 class _Task:
-    """A request: its tensors, (size, ...), and what becomes of it."""
+    """A request: its tensors (size, ...), its number of rows and its future answer."""
 
     inputs: Arrays
     size: int
@@ -68,7 +70,14 @@ class _Task:
 
 @dataclass
 class _Batch:
-    """Requests that run together; `opened` is when the first came, seconds."""
+    """Requests that run together.
+
+    Attributes:
+        signature: Signature of all requests.
+        opened: Arrival time of the first request in seconds.
+        tasks: Requests in order of arrival.
+        closed: Whether the batch accepts no more requests.
+    """
 
     signature: str
     opened: float
@@ -77,12 +86,17 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """Rows of all."""
+        """Total number of rows."""
         return sum(task.size for task in self.tasks)
 
 
 class Batcher:
-    """Merges the requests of many threads; `run` runs one merged batch."""
+    """Merges requests of concurrent threads into batches.
+
+    Args:
+        run: Function that runs a merged batch: signature and inputs to outputs.
+        parameters: Batching parameters.
+    """
 
     def __init__(self, run: Run, parameters: BatchingParameters) -> None:
         self._run = run
@@ -91,7 +105,7 @@ class Batcher:
         self._changed = threading.Condition()
         self._stopping = False
         self.sizes: list[int] = []
-        """Requests in each batch that ran, for tests that want to see some merged."""
+        """Number of requests in each batch that ran, for tests of merging."""
         self._threads = [
             threading.Thread(target=self._work, daemon=True)
             for _ in range(parameters.num_batch_threads)
@@ -100,10 +114,10 @@ class Batcher:
             thread.start()
 
     def __call__(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
-        """Answers one request, in whatever batch it runs.
+        """Runs a request as part of a batch and returns its outputs.
 
-        Raises StatusError if it is refused or the queue is full; what a batch fails
-        with, all its requests fail with.
+        Raises StatusError if the request is rejected or the queue is full. An error of
+        a batch is raised for all its requests.
         """
         task = _Task(inputs, _rows(inputs))
         if task.size > self._parameters.max_batch_size:
@@ -118,7 +132,7 @@ class Batcher:
         return task.answer.result()
 
     def close(self) -> None:
-        """Ends the threads when they have done what waits."""
+        """Stops the threads after they have run the waiting batches."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -126,10 +140,10 @@ class Batcher:
             thread.join()
 
     def _enqueue(self, signature: str, task: _Task) -> None:
-        """Puts a request into the open batch, or opens another."""
+        """Adds a request to the open batch or opens a new one."""
         queue = self._queues.setdefault(signature, deque())
-        most = self._parameters.max_batch_size
-        if queue and not queue[-1].closed and queue[-1].size + task.size <= most:
+        limit = self._parameters.max_batch_size
+        if queue and not queue[-1].closed and queue[-1].size + task.size <= limit:
             batch = queue[-1]
         else:
             if len(queue) >= self._parameters.max_enqueued_batches:
@@ -144,10 +158,10 @@ class Batcher:
             batch = _Batch(signature, time.monotonic())
             queue.append(batch)
         batch.tasks.append(task)
-        batch.closed = batch.size == most
+        batch.closed = batch.size == limit
 
     def _work(self) -> None:
-        """Runs one batch after the other."""
+        """Runs batches until the batcher is closed; the function of each thread."""
         while True:
             with self._changed:
                 while (batch := self._next()) is None:
@@ -157,7 +171,7 @@ class Batcher:
             self._process(batch)
 
     def _next(self) -> _Batch | None:
-        """Takes the batch that has waited longest of those that may run."""
+        """Removes and returns the oldest batch that is ready to run, if any."""
         timeout = self._parameters.batch_timeout_micros / 1e6
         now = time.monotonic()
         ready = [
@@ -173,13 +187,13 @@ class Batcher:
         return batch
 
     def _until_a_timeout(self) -> float | None:
-        """Returns the seconds until an open batch may run; None: there is none."""
+        """Returns the seconds until the next timeout; None without waiting batches."""
         timeout = self._parameters.batch_timeout_micros / 1e6
         times = [queue[0].opened for queue in self._queues.values() if queue]
         return max(min(times) + timeout - time.monotonic(), 0) if times else None
 
     def _process(self, batch: _Batch) -> None:
-        """Runs a batch and gives each request its part."""
+        """Runs a batch and assigns the outputs to its requests."""
         self.sizes.append(len(batch.tasks))
         try:
             rows = padded_size(batch.size, self._parameters.allowed_batch_sizes)
@@ -188,8 +202,8 @@ class Batcher:
                 rows,
                 self._parameters.pad_variable_length_inputs,
             )
-            found = self._run(batch.signature, merged)
-            parts = split(found, [task.size for task in batch.tasks], rows)
+            outputs = self._run(batch.signature, merged)
+            parts = split(outputs, [task.size for task in batch.tasks], rows)
         except Exception as error:
             for task in batch.tasks:
                 task.answer.set_exception(error)
@@ -199,16 +213,20 @@ class Batcher:
 
 
 def padded_size(size: int, allowed: Sequence[int]) -> int:
-    """Returns the least allowed size that is large enough, or the size itself."""
+    """Returns the smallest allowed size of at least `size`, or else `size`."""
     return next((other for other in allowed if other >= size), size)
 
 
 def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndarray]:
-    """Joins requests, tensors (size, ...) under the same names, along axis 0.
+    """Concatenates the tensors (size, ...) of requests along axis 0.
 
-    Missing ones of the batch's `rows` are the first row of the last request; `pad`
-    makes the other axes equal, with each tensor's own first element. Raises StatusError
-    if the shapes differ, or an empty tensor would have to be padded.
+    Args:
+        requests: Requests with the same tensor names.
+        rows: Rows of the batch; the first row of the last request fills up the rest.
+        pad: Whether to pad the other axes with each tensor's first element.
+
+    Raises:
+        StatusError: Shapes differ without padding, or an empty tensor needs padding.
     """
     merged = {}
     for name in requests[0]:
@@ -231,9 +249,9 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
 def split(
     outputs: Arrays, sizes: Sequence[int], rows: int
 ) -> list[dict[str, np.ndarray]]:
-    """Cuts a batch's outputs (rows, ...) into its requests; drops rows beyond `sizes`.
+    """Splits a batch's outputs (rows, ...) by request and drops padding rows.
 
-    Raises StatusError if an output's axis 0 is not the batch.
+    Raises StatusError if axis 0 of an output does not have `rows` rows.
     """
     for value in outputs.values():
         if value.ndim == 0:
@@ -257,8 +275,8 @@ def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Pads all axes but the first with the tensor's first element."""
     widths = [(0, 0)]
     widths += [
-        (0, int(wanted) - size)
-        for wanted, size in zip(shape, tensor.shape[1:], strict=True)
+        (0, int(padded) - size)
+        for padded, size in zip(shape, tensor.shape[1:], strict=True)
     ]
     if not any(after for _, after in widths):
         return tensor
@@ -270,7 +288,10 @@ def _padded(tensor: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 
 def _rows(inputs: Arrays) -> int:
-    """Returns the rows of a request; StatusError if its tensors have different ones."""
+    """Returns the number of rows of a request.
+
+    Raises StatusError if its tensors have different numbers of rows.
+    """
     if any(tensor.ndim == 0 for tensor in inputs.values()):
         raise StatusError(
             Code.INVALID_ARGUMENT,

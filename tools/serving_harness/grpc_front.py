@@ -1,4 +1,4 @@
-"""`PredictionService` over gRPC, with the real messages."""
+"""gRPC interface of the test server: `PredictionService`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from serving_harness.service import DEFAULT_SIGNATURE, Arrays, Service
 from serving_harness.status import StatusError
 
 MOST_REQUESTS = 64
-"""Under way at the same time."""
+"""Maximum number of concurrent requests."""
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Answers Predict."""
+    """Implementation of `PredictionService` with the method Predict."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Answers one request."""
+        """Answers a `PredictRequest` with a `PredictResponse`."""
         try:
             inputs = {
                 name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()
@@ -48,8 +48,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
 
 def start(service: Service, port: int) -> tuple[Any, int]:
-    """Starts a server on loopback (port 0: any free one); returns it and its port."""
-    # As the stock server: messages of any size.
+    """Starts a server on localhost; returns the server and its port.
+
+    Port 0 selects a free port.
+    """
+    # TensorFlow Serving does not limit the message size either.
     options = [
         ("grpc.max_receive_message_length", -1),
         ("grpc.max_send_message_length", -1),
@@ -65,7 +68,7 @@ def start(service: Service, port: int) -> tuple[Any, int]:
 
 
 def _fill(into: Any, outputs: Arrays) -> None:
-    """Writes arrays as the server does: value by value, not as raw content."""
+    """Writes arrays into typed value fields, as TensorFlow Serving does."""
     for name, array in outputs.items():
         tensor = tensor_pb2.TensorProto()
         tensor.dtype = tf.as_dtype(array.dtype).as_datatype_enum

@@ -1,4 +1,4 @@
-"""The REST interface, with the real JSON, both by rows and by columns."""
+"""REST interface of the test server, with row and column format."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?:predict")
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """Handler of HTTP requests."""
 
     protocol_version = "HTTP/1.1"
     service: Service
 
     def do_POST(self) -> None:
-        """Answers a request."""
+        """Answers a predict request."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         try:
             match = _PATH.fullmatch(self.path)
@@ -38,10 +38,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTP[error.code], {"error": error.message})
 
     def log_message(self, *_: Any) -> None:
-        """Is silent."""
+        """Disables the access log."""
 
     def _send(self, status: int, values: dict[str, Any]) -> None:
-        """Sends JSON."""
+        """Sends a JSON response."""
         body = json.dumps(values, ensure_ascii=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -51,10 +51,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answer(service: Service, body: bytes) -> dict[str, Any]:
-    """Answers a request's JSON: ``inputs`` by columns or ``instances`` by rows.
+    """Answers a request in JSON.
 
-    Returns ``outputs`` or ``predictions``; a single output's name is left out. Raises
-    StatusError if the request is refused, or fails.
+    Args:
+        service: Served model.
+        body: JSON object with ``inputs`` (column format) or ``instances`` (row format).
+
+    Returns:
+        Dictionary with ``outputs`` or ``predictions``. A single output is not named.
+
+    Raises:
+        StatusError: The request is rejected or fails.
     """
     try:
         request = json.loads(body)
@@ -71,7 +78,7 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
     outputs = service.predict(
         name, read(request["inputs" if by_columns else "instances"], signature)
     )
-    lists = {key: _written(value) for key, value in outputs.items()}
+    lists = {key: _to_json(value) for key, value in outputs.items()}
     if by_columns:
         return {"outputs": lists if len(lists) > 1 else next(iter(lists.values()))}
     rows = [
@@ -82,7 +89,10 @@ def answer(service: Service, body: bytes) -> dict[str, Any]:
 
 
 def start(service: Service, port: int) -> tuple[ThreadingHTTPServer, int]:
-    """Starts a server on loopback; returns it, to be shut down, and its port."""
+    """Starts a server on localhost; returns the server and its port.
+
+    The caller must shut the server down. Port 0 selects a free port.
+    """
     handler = type("Handler", (_Handler,), {"service": service})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
@@ -91,7 +101,7 @@ def start(service: Service, port: int) -> tuple[ThreadingHTTPServer, int]:
 
 
 def _columns(values: Any, signature: Signature) -> Arrays:
-    """Reads ``inputs``: a tensor for each name, or the only tensor."""
+    """Reads ``inputs``: tensors by name, or a single tensor without a name."""
     if not isinstance(values, dict) or _is_bytes(values):
         if len(signature.inputs) > 1:
             raise StatusError(
@@ -111,7 +121,7 @@ def _columns(values: Any, signature: Signature) -> Arrays:
 
 
 def _rows(instances: Any, signature: Signature) -> Arrays:
-    """Reads ``instances``: a value for each name, or the only value, in each row."""
+    """Reads ``instances``: rows of values by name, or of a single value without one."""
     if not isinstance(instances, list) or not instances:
         raise StatusError(Code.INVALID_ARGUMENT, "No values in 'instances' array")
     named = isinstance(instances[0], dict) and not _is_bytes(instances[0])
@@ -139,7 +149,7 @@ def _rows(instances: Any, signature: Signature) -> Arrays:
 
 
 def _tensor(values: Any, info: Any) -> np.ndarray:
-    """Reads one tensor, whose lists must all be of one length at each level."""
+    """Reads a tensor from nested lists, which must have equal lengths at each level."""
     shape: list[int] = []
     level = values
     while isinstance(level, list):
@@ -148,33 +158,35 @@ def _tensor(values: Any, info: Any) -> np.ndarray:
             break
         level = level[0]
     dtype = tf.as_dtype(info.dtype)
-    found: list[Any] = []
-    _read(values, shape, dtype, found)
-    array = np.empty(len(found), dtype.as_numpy_dtype)
-    array[:] = found
+    elements: list[Any] = []
+    _read(values, shape, dtype, elements)
+    array = np.empty(len(elements), dtype.as_numpy_dtype)
+    array[:] = elements
     return array.reshape(shape)
 
 
-def _read(values: Any, shape: list[int], dtype: tf.DType, found: list[Any]) -> None:
-    """Collects the values of nested lists of a shape."""
+def _read(values: Any, shape: list[int], dtype: tf.DType, elements: list[Any]) -> None:
+    """Appends the values of nested lists of a given shape to `elements`."""
     if isinstance(values, list):
         if not shape or len(values) != shape[0]:
             raise StatusError(
                 Code.INVALID_ARGUMENT, "Encountered list at unexpected size or level"
             )
         for value in values:
-            _read(value, shape[1:], dtype, found)
+            _read(value, shape[1:], dtype, elements)
     elif shape:
         raise StatusError(
             Code.INVALID_ARGUMENT, f"JSON Value: {values} found at incorrect level"
         )
     elif dtype != tf.string:
-        raise StatusError(Code.INVALID_ARGUMENT, "only strings are sent here")
+        raise StatusError(
+            Code.INVALID_ARGUMENT, "only string inputs are supported by this server"
+        )
     elif isinstance(values, str):
-        # JSON can spell half a surrogate pair, which UTF-8 cannot.
-        found.append(values.encode("utf-8", "surrogatepass"))
+        # JSON can contain an unpaired surrogate, which UTF-8 cannot encode.
+        elements.append(values.encode("utf-8", "surrogatepass"))
     elif _is_bytes(values):
-        found.append(base64.b64decode(values["b64"]))
+        elements.append(base64.b64decode(values["b64"]))
     else:
         raise StatusError(
             Code.INVALID_ARGUMENT,
@@ -183,7 +195,7 @@ def _read(values: Any, shape: list[int], dtype: tf.DType, found: list[Any]) -> N
 
 
 def _is_bytes(value: Any) -> bool:
-    """Says whether a value is an object that holds bytes."""
+    """Returns whether a value is a JSON object with base64-encoded bytes."""
     return (
         isinstance(value, dict)
         and value.keys() == {"b64"}
@@ -191,13 +203,13 @@ def _is_bytes(value: Any) -> bool:
     )
 
 
-def _written(array: np.ndarray) -> Any:
-    """Makes lists of an array; its strings must be UTF-8."""
+def _to_json(array: np.ndarray) -> Any:
+    """Converts an array to lists; its strings must be UTF-8."""
     if array.dtype == np.object_:
         decoded = [value.decode() for value in array.ravel()]
         return np.array(decoded, object).reshape(array.shape).tolist()
     if array.dtype == np.float32:
-        # Nine digits are enough for any float32, and few people want more.
+        # Nine significant digits identify each float32.
         shortened = [float(f"{value:.9g}") for value in array.ravel()]
         return np.array(shortened, object).reshape(array.shape).tolist()
     return array.tolist()

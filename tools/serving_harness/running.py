@@ -1,4 +1,4 @@
-"""The harness, started and stopped."""
+"""Starts and stops the test server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from serving_harness.service import Service
 
 
 class Running(NamedTuple):
-    """A model that is served on loopback, and the ports of both protocols."""
+    """A model served on localhost, with the ports of both protocols."""
 
     service: Service
     grpc_port: int
@@ -28,9 +28,14 @@ def serving(
     grpc_port: int = 0,
     rest_port: int = 0,
 ) -> Iterator[Running]:
-    """Serves the newest version of a model in this process; port 0 takes a free one.
+    """Serves the newest version of an export in this process.
 
-    `batching` says how requests are merged; None runs each alone.
+    Args:
+        export_dir: Folder of the versions.
+        model_name: Name of the model in requests.
+        batching: Batching parameters; None runs each request separately.
+        grpc_port: gRPC port; 0 selects a free port.
+        rest_port: REST port; 0 selects a free port.
     """
     service = Service(export_dir, model_name, batching)
     grpc_server, grpc_port = grpc_front.start(service, grpc_port)

@@ -1,4 +1,4 @@
-"""One model behind both protocols, as a server holds it: a graph and a session."""
+"""Model of the test server: a loaded graph and its session."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 class Signature(NamedTuple):
-    """One function of the model: TensorInfo messages by name."""
+    """Signature of the model: TensorInfo messages of inputs and outputs by name."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
 
 
 class Service:
-    """The newest version below a folder, loaded as TensorFlow Serving loads it.
+    """The newest version of an export, loaded as TensorFlow Serving loads it.
 
-    `batching` says how requests are merged; None runs each alone.
+    Args:
+        export_dir: Folder of the versions.
+        name: Name of the model in requests.
+        batching: Batching parameters; None runs each request separately.
     """
 
     def __init__(
@@ -42,20 +45,20 @@ class Service:
                 self._session, ["serve"], str(export_dir / str(self.version))
             )
         self._signatures = {
-            name: Signature(dict(found.inputs), dict(found.outputs))
-            for name, found in meta.signature_def.items()
+            name: Signature(dict(each.inputs), dict(each.outputs))
+            for name, each in meta.signature_def.items()
             if not name.startswith("__")
         }
         self.batcher = Batcher(self._run, batching) if batching else None
 
     def close(self) -> None:
-        """Waits for the requests under way and gives the memory back."""
+        """Waits for running requests and closes the session."""
         if self.batcher is not None:
             self.batcher.close()
         self._session.close()
 
     def check_model(self, name: str, version: int | None) -> None:
-        """Refuses other models and versions."""
+        """Raises StatusError for another model or version."""
         if name != self.name or version not in (None, self.version):
             which = (
                 f"Latest({name})" if version is None else f"Specific({name}, {version})"
@@ -65,28 +68,35 @@ class Service:
             )
 
     def signature(self, name: str) -> Signature:
-        """Finds a signature; none is the default one."""
-        found = self._signatures.get(name or DEFAULT_SIGNATURE)
-        if found is None:
+        """Returns a signature; an empty name selects the default one.
+
+        Raises StatusError if the signature does not exist.
+        """
+        signature = self._signatures.get(name or DEFAULT_SIGNATURE)
+        if signature is None:
             raise StatusError(
                 Code.FAILED_PRECONDITION, f'Serving signature key "{name}" not found.'
             )
-        return found
+        return signature
 
     def predict(self, signature: str, inputs: Arrays) -> dict[str, np.ndarray]:
-        """Answers a request: an array for each input, strings as objects of bytes.
+        """Runs a request and returns its outputs.
 
-        Without a name it asks the default signature. Raises StatusError if it is
-        refused, or fails.
+        Args:
+            signature: Name of the signature; empty for the default one.
+            inputs: Array of each input; strings are arrays of `bytes` objects.
+
+        Raises:
+            StatusError: The request is rejected or fails.
         """
-        wanted = self.signature(signature).inputs
-        if inputs.keys() != wanted.keys():
+        expected = self.signature(signature).inputs
+        if inputs.keys() != expected.keys():
             raise StatusError(
                 Code.INVALID_ARGUMENT,
                 "input size does not match signature: "
-                f"{len(inputs)}!={len(wanted)}; missing but required: "
-                f"{sorted(wanted.keys() - inputs.keys())}, extra: "
-                f"{sorted(inputs.keys() - wanted.keys())}",
+                f"{len(inputs)}!={len(expected)}; missing but required: "
+                f"{sorted(expected.keys() - inputs.keys())}, extra: "
+                f"{sorted(inputs.keys() - expected.keys())}",
             )
         run: Callable[[str, Arrays], dict[str, np.ndarray]]
         run = self._run if self.batcher is None else self.batcher
@@ -98,18 +108,21 @@ class Service:
         feed = {signature.inputs[key].name: value for key, value in inputs.items()}
         fetch = {key: info.name for key, info in signature.outputs.items()}
         try:
-            found: dict[str, np.ndarray] = self._session.run(fetch, feed)
+            outputs: dict[str, np.ndarray] = self._session.run(fetch, feed)
         except tf.errors.OpError as error:
-            known = error.error_code in set(Code)
-            code = Code(error.error_code) if known else Code.INTERNAL
+            is_code = error.error_code in set(Code)
+            code = Code(error.error_code) if is_code else Code.INTERNAL
             raise StatusError(code, error.message) from None
-        except ValueError as error:  # Python's check of a placeholder's shape.
+        except ValueError as error:  # Raised for a wrong shape of a placeholder.
             raise StatusError(Code.INVALID_ARGUMENT, str(error)) from None
-        return found
+        return outputs
 
 
 def load_text_ops() -> None:
-    """Registers tensorflow_text's operations alone; the stock server links them in."""
+    """Loads the op libraries of tensorflow_text, which TensorFlow Serving links.
+
+    Does not import the Python package.
+    """
     spec = importlib.util.find_spec("tensorflow_text")
     assert spec is not None and spec.origin is not None
     for library in sorted(Path(spec.origin).parent.glob("python/ops/*.so")):

@@ -1,11 +1,11 @@
-"""How a server says that something is wrong, in both protocols."""
+"""Status codes of errors in gRPC and HTTP."""
 
 from enum import IntEnum
 from http import HTTPStatus
 
 
 class Code(IntEnum):
-    """The status codes that gRPC and TensorFlow have in common."""
+    """Status codes shared by gRPC and TensorFlow."""
 
     INVALID_ARGUMENT = 3
     DEADLINE_EXCEEDED = 4
@@ -28,7 +28,7 @@ HTTP = {
 
 
 class StatusError(Exception):
-    """A request that is answered with an error: its `code`, and a message."""
+    """Error response to a request, with a `code` and a `message`."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)

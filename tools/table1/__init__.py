@@ -1,1 +1,1 @@
-"""Table 1 of the paper, measured: what layers cost, and how far signals travel."""
+"""Measurements for the paper's table 1: cost and path length of layers."""

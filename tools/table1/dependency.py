@@ -1,7 +1,7 @@
-"""What follows on what: sequential operations and path lengths, read off the layers.
+"""Sequential operations and path lengths, measured on real layers.
 
-Nothing here knows the paper's formulas: operations are counted in TensorFlow's graph,
-and paths found by following gradients from an output to its inputs.
+The measurements do not use the paper's formulas: operations are counted in TensorFlow's
+graph, and path lengths follow from the gradients of outputs with respect to inputs.
 """
 
 from __future__ import annotations
@@ -19,46 +19,54 @@ from table1.layers import CONVOLUTIONAL, RECURRENT, Layer, Sizes, example, layer
 Reach = npt.NDArray[np.bool_]
 Kernel = npt.NDArray[np.float32]
 
-_PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv2D"}
+_MATMULS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv2D"}
 
 
 def sequential_operations(kind: str, n: int, sizes: Sizes) -> int:
-    """Counts the matrix products on the longest way through a layer's graph."""
+    """Returns the number of matmuls on the longest path through a layer's graph."""
     layer = layer_of(kind, sizes, unroll=True)
     spec = tf.TensorSpec([1, n, sizes.d])
     traced = tf.function(layer, autograph=False).get_concrete_function(spec)
     longest: dict[str, int] = {}
-    # A graph lists operations in the order of their creation: inputs come first.
+    # A graph lists operations in order of creation, so inputs precede their users.
     for operation in traced.graph.get_operations():
         before = [longest[tensor.op.name] for tensor in operation.inputs]
-        own = operation.type in _PRODUCTS
+        own = operation.type in _MATMULS
         longest[operation.name] = max(before, default=0) + own
     return max(longest.values())
 
 
 def reach(layer: Layer, n: int, d: int) -> Reach:
-    """Finds which inputs each output of a layer depends on: the gradient is not 0.
+    """Returns the inputs that each output of a layer depends on.
 
-    The layer maps float32 (batch, n, d) to the same shape, each example by itself.
-    Returns bool (n, n), outputs by inputs.
+    An output depends on the inputs for which its gradient is not zero.
+
+    Args:
+        layer: Function of float32 (batch, n, d) that keeps the shape and treats
+            examples independently.
+        n: Number of positions.
+        d: Number of channels.
+
+    Returns:
+        bool (n, n), outputs by inputs.
     """
-    # A copy of the input for each output: one backward pass finds all gradients.
+    # With one copy of the input per output, one backward pass computes all gradients.
     x = tf.repeat(example(n, d), n, axis=0)
-    # One number for each output; random signs, lest parts cancel out.
-    signs = tf.constant(np.random.default_rng(2).normal(size=d), tf.float32)
+    # Random weights prevent gradients of channels from canceling.
+    weights = tf.constant(np.random.default_rng(2).normal(size=d), tf.float32)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        outputs = tf.linalg.matvec(layer(x), signs)
-        chosen = tf.linalg.diag_part(outputs)
-    gradients = tape.gradient(chosen, x)
+        outputs = tf.linalg.matvec(layer(x), weights)
+        diagonal = tf.linalg.diag_part(outputs)
+    gradients = tape.gradient(diagonal, x)
     return np.asarray(tf.reduce_any(gradients != 0, axis=-1))
 
 
 def step_of_recurrence(d: int) -> Layer:
-    """Returns what one step of a recurrence does to the states of all positions.
+    """Returns one step of a recurrence as a layer over the states of all positions.
 
-    Position t's new state comes from its input and the state of position t - 1; states
-    are watched, so that the path between neighbours is one step long.
+    The new state of position t depends on the states of positions t and t - 1, so the
+    path between neighbors has length 1.
     """
     cell = keras.layers.SimpleRNNCell(d)
     cell.build((None, d))
@@ -72,10 +80,10 @@ def step_of_recurrence(d: int) -> Layer:
 
 
 def dilated_convolution(kernel: Kernel, dilation: int) -> Layer:
-    """Returns a causal convolution over every `dilation`-th position, to the left.
+    """Returns a causal dilated convolution with a kernel of float32 (k, d, d).
 
-    `kernel` is float32 (k, d, d). Written as a sum over its taps: TensorFlow has no
-    gradient of its own dilated convolutions on a CPU.
+    The convolution is a sum over taps, because TensorFlow's dilated convolution has no
+    gradient on CPUs.
     """
     wide = (len(kernel) - 1) * dilation
 
@@ -93,13 +101,13 @@ def dilated_convolution(kernel: Kernel, dilation: int) -> Layer:
 
 
 def path_length(kind: str, n: int, sizes: Sizes) -> int:
-    """Finds how many layers a signal needs between the two farthest of n positions.
+    """Returns the maximum path length between n positions.
 
-    Of a recurrent layer it is the steps of its recurrence, from the first position to
-    the last. Convolutions are causal and dilated by 1, k, k², ... (ByteNet's, from
-    which the paper has its O(log_k n)); `contiguous_path` is that of plain ones.
-    Returns the least number of layers after which every output depends on every input;
-    on every earlier one, if the layer is causal. 0 of a single position.
+    This is the smallest number of layers after which all outputs depend on all inputs,
+    or on all earlier inputs in a causal layer. In a recurrent layer, it is the number
+    of steps of the recurrence. Convolutions are causal with dilations 1, k, k², ...,
+    as in ByteNet, the source of the paper's O(log_k n); for convolutions without
+    dilation, see `contiguous_path`.
     """
     everything = np.ones((n, n), bool)
     if kind == RECURRENT:
@@ -111,28 +119,28 @@ def path_length(kind: str, n: int, sizes: Sizes) -> int:
 
 
 def contiguous_path(n: int, sizes: Sizes) -> int:
-    """Returns the path length of convolutions that are not dilated (paper: n/k)."""
+    """Returns the path length of convolutions without dilation (paper: n/k)."""
     layer = layer_of(CONVOLUTIONAL, sizes)
-    found = reach(layer, n, sizes.d)
-    return _layers_needed(repeat(found), np.ones((n, n), bool))
+    one_layer = reach(layer, n, sizes.d)
+    return _layers_needed(repeat(one_layer), np.ones((n, n), bool))
 
 
 def _dilated(n: int, sizes: Sizes) -> Iterator[Reach]:
-    """Yields what convolutions of growing dilation see of n positions."""
+    """Yields the dependencies of convolutions of increasing dilation."""
     shape = (sizes.kernel, sizes.d, sizes.d)
     kernel = np.random.default_rng(3).normal(size=shape).astype("float32")
     for power in count():
         yield reach(dilated_convolution(kernel, sizes.kernel**power), n, sizes.d)
 
 
-def _layers_needed(layers: Iterator[Reach], wanted: Reach) -> int:
-    """Counts layers until their outputs depend on all that is `wanted`."""
-    seen = np.eye(len(wanted), dtype=bool)
+def _layers_needed(layers: Iterator[Reach], required: Reach) -> int:
+    """Returns the number of layers until the `required` dependencies exist."""
+    reached = np.eye(len(required), dtype=bool)
     number = 0
-    while not seen[wanted].all():
-        # What an output sees, and all that this had seen.
-        seen = next(layers).astype(np.int64) @ seen.astype(np.int64) > 0
+    while not reached[required].all():
+        # Composes the dependencies of the next layer with those of the stack below.
+        reached = next(layers).astype(np.int64) @ reached.astype(np.int64) > 0
         number += 1
-        if number > len(wanted):
-            raise AssertionError("the layers do not reach everything")
+        if number > len(required):
+            raise AssertionError("some outputs never depend on some inputs")
     return number

@@ -1,4 +1,4 @@
-"""Table 1 as a picture: operations, time and path length."""
+"""Figure for table 1: operations, time and path length."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ def draw(
     times: Mapping[str, Sequence[float]],
     paths: Mapping[str, Mapping[int, int]],
 ) -> Figure:
-    """Draws multiplications and seconds for each n of `lengths`, and path lengths.
+    """Draws operations, times and path lengths, with one line per kind of layer.
 
-    All go by kind. `d` is the channels of the layers whose operations and times are
-    drawn.
+    Args:
+        lengths: Values of n for operations and times.
+        d: Channels of the layers for operations and times.
+        operations: Kind -> multiplications for each n.
+        times: Kind -> seconds for each n.
+        paths: Kind -> n -> path length.
     """
     figure, (count, clock, path) = style.panels(3)
     marks = "os^Dv"
@@ -41,7 +45,7 @@ def draw(
             "n = d", (d, 0.02), xycoords=("data", "axes fraction"), rotation=90
         )
     count.set(title=f"Operations, d = {d}", ylabel="multiplications")
-    clock.set(title=f"Time of a layer, d = {d}, one core", ylabel="processor time (ms)")
+    clock.set(title=f"Time of a layer, d = {d}, one core", ylabel="CPU time (ms)")
     path.set(title="Longest path between two positions", ylabel="layers or steps")
     handles, names = count.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names))

@@ -1,4 +1,4 @@
-"""The layers of Table 1, as functions from n vectors to n vectors."""
+"""Layers of table 1, as functions of n vectors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ CONVOLUTIONAL = "convolutional"
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table: the paper's name and formulas.
+    """A row of the paper's table 1.
 
-    `doubled` is what the operations are multiplied by when n, and when d, doubles.
+    Attributes:
+        name: The paper's name.
+        complexity: Complexity per layer.
+        sequential: Number of sequential operations.
+        path: Maximum path length.
+        doubled: Growth factors of the operations when n doubles and when d doubles.
     """
 
     name: str
@@ -41,18 +46,21 @@ KINDS = {
         "Self-Attention (restricted)", "O(r n d)", "O(1)", "O(n/r)", (2, 2)
     ),
 }
-"""The rows of Table 1. Its counts are those of the attention alone: the projections
-of queries, keys, values and output, O(n d²) more, are not in them."""
+"""Rows of table 1, without the projections of queries, keys, values and output, which
+add O(n d²) operations."""
 
 WITH_PROJECTIONS = "multi-head, projected"
-"""Not a row of the paper's: the package's whole layer, 8 heads and projections."""
+"""The package's attention layer with 8 heads and projections; not a row of table 1."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a layer is made for: d channels, `kernel` positions of a convolution.
+    """Sizes of a layer.
 
-    Restricted self-attention has a `radius`: r = 2 * radius + 1.
+    Attributes:
+        d: Number of channels.
+        kernel: Kernel size of convolutions.
+        radius: Radius of restricted self-attention.
     """
 
     d: int
@@ -60,48 +68,50 @@ class Sizes:
     radius: int = 8
 
     @property
-    def neighbourhood(self) -> int:
-        """The paper's r, positions."""
+    def window(self) -> int:
+        """Number of positions in a restricted attention window (the paper's r)."""
         return 2 * self.radius + 1
 
 
 def layer_of(kind: str, sizes: Sizes, unroll: bool = False) -> Layer:
-    """Makes a layer with random weights, float32 (batch, n, d) to the same shape.
+    """Returns a layer with random weights: a function of float32 (batch, n, d).
 
-    `kind` is a key of `KINDS`, or `WITH_PROJECTIONS`; `unroll` writes a recurrent layer
-    out step by step, for looking at its graph.
+    Args:
+        kind: Key of `KINDS`, or `WITH_PROJECTIONS`.
+        sizes: Sizes of the layer.
+        unroll: Whether to unroll a recurrent layer, so that its graph has all steps.
     """
     d = sizes.d
     if kind == "self-attention":
-        return _attention_alone
+        return _plain_attention
     if kind == "restricted":
-        return lambda x: _restricted_alone(x, sizes.radius)
-    made: Any
+        return lambda x: _restricted_attention(x, sizes.radius)
+    layer: Any
     if kind == RECURRENT:
-        made = keras.layers.SimpleRNN(d, return_sequences=True, unroll=unroll)
-        made.build((None, None, d))
+        layer = keras.layers.SimpleRNN(d, return_sequences=True, unroll=unroll)
+        layer.build((None, None, d))
     elif kind == CONVOLUTIONAL:
-        made = keras.layers.Conv1D(d, sizes.kernel, padding="same")
-        made.build((None, None, d))
+        layer = keras.layers.Conv1D(d, sizes.kernel, padding="same")
+        layer.build((None, None, d))
     elif kind == WITH_PROJECTIONS:
-        made = MultiHeadAttention(8, d // 8, d // 8)
-        made.build((None, None, d), (None, None, d))
-        return lambda x: made(x, x)
+        layer = MultiHeadAttention(8, d // 8, d // 8)
+        layer.build((None, None, d), (None, None, d))
+        return lambda x: layer(x, x)
     else:
-        raise ValueError(f"there is no layer {kind!r}")
-    return lambda x: made(x)
+        raise ValueError(f"unknown kind of layer: {kind!r}")
+    return lambda x: layer(x)
 
 
-def _attention_alone(x: tf.Tensor) -> tf.Tensor:
-    """Attends with one head of d channels: queries, keys and values are the input."""
+def _plain_attention(x: tf.Tensor) -> tf.Tensor:
+    """Computes attention with one head; queries, keys and values are the input."""
     head = x[:, None]
     logits = tf.matmul(head * x.shape[-1] ** -0.5, head, transpose_b=True)
     weights = masked_softmax(logits, None)
     return tf.matmul(weights, head)[:, 0]
 
 
-def _restricted_alone(x: tf.Tensor, radius: int) -> tf.Tensor:
-    """Attends as `_attention_alone`, to the neighbourhood."""
+def _restricted_attention(x: tf.Tensor, radius: int) -> tf.Tensor:
+    """Computes `_plain_attention` within a radius."""
     head = x[:, None]
     windows = windows_of(x.shape[1], radius)
     weights = nearby_weights(head * x.shape[-1] ** -0.5, head, None, windows)
@@ -109,7 +119,7 @@ def _restricted_alone(x: tf.Tensor, radius: int) -> tf.Tensor:
 
 
 def multiply_adds(kind: str, n: int, sizes: Sizes) -> int:
-    """Counts the multiplications of a layer's matrix products over n positions."""
+    """Returns the number of multiplications in a layer's matmuls over n positions."""
     d = sizes.d
     if kind == "self-attention":
         return 2 * n * n * d
@@ -124,6 +134,6 @@ def multiply_adds(kind: str, n: int, sizes: Sizes) -> int:
 
 
 def example(n: int, d: int, batch: int = 1) -> tf.Tensor:
-    """Draws an input, float32 (batch, n, d)."""
+    """Draws a random input: float32 (batch, n, d)."""
     values = np.random.default_rng(1).normal(size=(batch, n, d))
     return tf.constant(values, tf.float32)

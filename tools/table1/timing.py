@@ -1,4 +1,4 @@
-"""How long a layer takes, and where two layers take as long as one another."""
+"""Layer times, crossover lengths and growth factors."""
 
 from __future__ import annotations
 
@@ -12,41 +12,46 @@ from table1.layers import Sizes, example, layer_of
 
 
 def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
-    """Measures the forward pass of one layer, compiled to a graph, batch 1.
+    """Returns the CPU time of a layer's forward pass in a graph, with batch size 1.
 
-    Processor time, so that nothing else on the machine is counted; where operations run
-    on one core each it is the time that passes, too. The least of `repeats` runs, after
-    one that is not timed, is what other work disturbs least.
+    Other programs affect CPU time less than wall time; on one core, the two are equal
+    on an idle machine. The result is the minimum over `repeats` runs after a warm-up.
     """
     run = tf.function(layer_of(kind, sizes), autograph=False)
     x = example(n, sizes.d)
     run(x).numpy()
-    found = []
+    times = []
     for _ in range(repeats):
         start = time.process_time()
         run(x).numpy()
-        found.append(time.process_time() - start)
-    return min(found)
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def crossover(
     lengths: Sequence[int], one: Sequence[float], other: Sequence[float]
 ) -> float | None:
-    """Finds the length from which on one costs more than the other (costs above 0).
+    """Returns the length above which `one` costs more than `other`.
 
-    Where the lines between the last two points with a change of sign cross, on
-    logarithmic axes; None if one is cheaper everywhere, or never.
+    Interpolates on logarithmic axes between the last two lengths with a change of
+    sign. Costs must be positive.
+
+    Returns:
+        Length, or None if the costs do not cross.
     """
     gap = np.log(one) - np.log(other)
     for at in range(len(gap) - 1, 0, -1):
         if gap[at - 1] <= 0 < gap[at] or (gap[at - 1] < 0 <= gap[at]):
-            share = gap[at - 1] / (gap[at - 1] - gap[at])
+            fraction = gap[at - 1] / (gap[at - 1] - gap[at])
             ends = np.log([lengths[at - 1], lengths[at]])
-            return float(np.exp(ends[0] + share * (ends[1] - ends[0])))
+            return float(np.exp(ends[0] + fraction * (ends[1] - ends[0])))
     return None
 
 
 def doubled(sizes: Sequence[int], costs: Sequence[float]) -> float:
-    """Returns what a cost is multiplied by when its size doubles, at the last two."""
+    """Returns the growth factor of a cost when its size doubles.
+
+    The factor is computed from the last two sizes.
+    """
     power = np.log(costs[-1] / costs[-2]) / np.log(sizes[-1] / sizes[-2])
     return float(2**power)

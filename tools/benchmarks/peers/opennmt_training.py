@@ -1,9 +1,9 @@
-"""Trains OpenNMT-tf's Transformer on random ids; needs only OpenNMT-tf.
+"""Trains OpenNMT-tf's Transformer on random ids, independently of t2t_repro.
 
     opennmt_training.py WORK
 
-WORK is a JSON object, `Work` of `benchmarks/work.py`. Model, loss, optimizer
-and step are OpenNMT-tf's own (`Model.train`), its dropout where the paper has it.
+WORK is a JSON object, `Work` of `benchmarks/work.py`. Model, loss, optimizer and step
+(`Model.train`) are OpenNMT-tf's, with dropout only where the paper has it.
 """
 
 import json
@@ -21,7 +21,7 @@ SPECIAL = ["<blank>", "<s>", "</s>"]
 
 
 def transformer(work):
-    """Returns OpenNMT-tf's Transformer over one vocabulary for both sides."""
+    """Returns OpenNMT-tf's Transformer with a shared vocabulary."""
     inputters = [
         opennmt.inputters.WordEmbedder(embedding_size=work["d_model"]) for _ in range(2)
     ]
@@ -37,7 +37,7 @@ def transformer(work):
         share_embeddings=opennmt.models.EmbeddingsSharingLevel.ALL,
         pre_norm=False,
     )
-    # It adds the unknown word itself.
+    # OpenNMT-tf adds the unknown word to the vocabulary.
     words = SPECIAL + [f"w{n}" for n in range(work["vocab_size"] - len(SPECIAL) - 1)]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as vocabulary:
         vocabulary.write("\n".join(words))
@@ -58,7 +58,7 @@ def transformer(work):
 
 
 def main():
-    """Makes a step whenever it is its turn."""
+    """Runs the requested training steps."""
     before = memory("VmRSS")
     work = json.loads(sys.argv[1])
     model = transformer(work)

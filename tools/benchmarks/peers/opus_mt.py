@@ -1,10 +1,11 @@
-"""A random Marian model in Transformers, and its translations there and in CTranslate2.
+"""Creates a random Marian model; translates in Transformers or CTranslate2.
 
     opus_mt.py TASK WORK
 
-TASK is `make`, `transformers` or `ctranslate2`. WORK is a JSON object: the sizes, the
-`folder` of the model, and `sentences`, a file of int32 (calls, rows, length) by kind of
-work. Needs transformers, torch, sentencepiece, sacremoses and ctranslate2.
+TASK is `make`, `transformers` or `ctranslate2`. WORK is a JSON object with the sizes,
+the `folder` of the model, and `sentences`, an .npz file with an array of int32 (calls,
+rows, length) per workload. The script requires transformers, torch, sentencepiece,
+sacremoses and ctranslate2.
 """
 
 import json
@@ -19,9 +20,9 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def make(work):
-    """Writes the model as Transformers does, and as CTranslate2 makes it of that.
+    """Writes a random model with Transformers and converts it to CTranslate2.
 
-    EOS has probability 0, so that every translation takes all steps.
+    EOS has probability 0, so that all translations have the maximum length.
     """
     import torch
     from ctranslate2.converters import TransformersConverter
@@ -57,7 +58,7 @@ def make(work):
     model.final_logits_bias[0, 0] = -1e4
     model.generation_config.update(
         num_beams=work["beam_size"],
-        max_length=work["steps"] + 1,  # The start counts.
+        max_length=work["steps"] + 1,  # Includes the start token.
         bad_words_ids=[[padding]],
         renormalize_logits=True,
         pad_token_id=padding,
@@ -71,7 +72,7 @@ def make(work):
 
 
 def transformers(work):
-    """Returns a search: ids of sentences (rows, length) to ids (rows, steps)."""
+    """Returns a search function from ids (rows, length) to ids (rows, steps)."""
     import torch
     from transformers import MarianMTModel
 
@@ -80,14 +81,14 @@ def transformers(work):
 
     @torch.inference_mode()
     def search(ids):
-        found = model.generate(torch.tensor(ids, dtype=torch.int64))
-        return found[:, 1:].tolist()
+        outputs = model.generate(torch.tensor(ids, dtype=torch.int64))
+        return outputs[:, 1:].tolist()
 
     return search
 
 
 def ctranslate2(work):
-    """Returns a search as `transformers` does, one batch over all cores."""
+    """Returns a search function like `transformers`; a batch uses all cores."""
     from ctranslate2 import Translator
 
     folder = Path(work["folder"])
@@ -98,19 +99,19 @@ def ctranslate2(work):
     )
 
     def search(ids):
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             names[ids].tolist(),
             beam_size=work["beam_size"],
             min_decoding_length=work["steps"],
             max_decoding_length=work["steps"],
         )
-        return [[numbers[name] for name in each.hypotheses[0]] for each in found]
+        return [[numbers[name] for name in each.hypotheses[0]] for each in results]
 
     return search
 
 
 def main():
-    """Does the task whenever it is its turn."""
+    """Runs the task for each request."""
     task, work = sys.argv[1], json.loads(sys.argv[2])
     if task == "make":
         for _ in turns():

@@ -1,13 +1,12 @@
-"""Loads an export as a server does and answers requests; needs no t2t_repro.
+"""Loads an export without t2t_repro, as a server does, and answers requests.
 
     run_export.py VERSION_DIR
 
-Each request is {"signature": name, "inputs": {name: [text, ...]}}; the answer has its
-`outputs`, all values of each in one row, and `load_seconds`, `first_request_seconds`,
-`memory_loaded` (after that request, bytes), `tensorflow`, and `loaded`: the packages of
-`FORBIDDEN` that were imported. It runs in any environment that has TensorFlow and
-tensorflow_text, of whose Python code it uses nothing; it refuses to import what a
-server does not have.
+A request is {"signature": name, "inputs": {name: [text, ...]}}. The answer has the
+flattened `outputs`, `load_seconds`, `first_request_seconds`, `memory_loaded` (bytes
+after the first request), the version of `tensorflow`, and `loaded`: the packages of
+`FORBIDDEN` that were imported. The script requires TensorFlow and the op libraries of
+tensorflow_text. It blocks imports of Python packages that a server does not have.
 """
 
 import importlib.util
@@ -22,16 +21,16 @@ FORBIDDEN = ("t2t_repro", "keras_nlp", "keras_hub", "tensorflow_text")
 
 
 class Forbidden:
-    """Refuses imports, as if the packages were not installed."""
+    """Import hook that fails for the packages of `FORBIDDEN`."""
 
     def find_spec(self, name, path=None, target=None):
-        """Runs before the folders of packages are searched."""
+        """Raises ImportError for a forbidden package."""
         if name.partition(".")[0] in FORBIDDEN:
-            raise ImportError(f"{name} is not there")
+            raise ImportError(f"imports of {name} are blocked")
 
 
 def main():
-    """Answers every request of standard input."""
+    """Answers the requests of standard input."""
     origin = importlib.util.find_spec("tensorflow_text").origin
     sys.meta_path.insert(0, Forbidden())
     import numpy as np
@@ -44,8 +43,8 @@ def main():
     session = tf.compat.v1.Session(graph=tf.Graph())
     with session.graph.as_default():
         meta = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[1])
-    told = {"load_seconds": time.perf_counter() - started}
-    told["tensorflow"] = tf.__version__
+    constants = {"load_seconds": time.perf_counter() - started}
+    constants["tensorflow"] = tf.__version__
     for request, answer in turns(before):
         signature = meta.signature_def[request["signature"]]
         feed = {
@@ -54,16 +53,16 @@ def main():
         }
         fetch = {name: info.name for name, info in signature.outputs.items()}
         began = time.perf_counter()
-        found = session.run(fetch, feed)
-        told.setdefault("first_request_seconds", time.perf_counter() - began)
-        told.setdefault("memory_loaded", memory("VmRSS") - before)
-        answer["outputs"] = {name: as_list(value) for name, value in found.items()}
+        outputs = session.run(fetch, feed)
+        constants.setdefault("first_request_seconds", time.perf_counter() - began)
+        constants.setdefault("memory_loaded", memory("VmRSS") - before)
+        answer["outputs"] = {name: as_list(value) for name, value in outputs.items()}
         answer["loaded"] = sorted(name for name in FORBIDDEN if name in sys.modules)
-        answer.update(told)
+        answer.update(constants)
 
 
 def as_list(value):
-    """Returns the values of an array in one row, strings decoded."""
+    """Returns a flat list of the array's values, with strings decoded."""
     if value.dtype == object:
         return [text.decode() for text in value.ravel()]
     return value.ravel().tolist()

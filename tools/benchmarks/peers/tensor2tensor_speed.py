@@ -1,10 +1,10 @@
-"""Trains tensor2tensor's Transformer on random ids; needs only tensor2tensor.
+"""Trains tensor2tensor's Transformer on random ids, independently of t2t_repro.
 
     tensor2tensor_speed.py WORK
 
-WORK is a JSON object, `Work` of `benchmarks/work.py`. The script needs Python 3.7 with
-tensorflow 1.15.5 and tensor2tensor 1.15.7, and its syntax keeps to that version. Model,
-loss, optimizer and session are tensor2tensor's own.
+WORK is a JSON object, `Work` of `benchmarks/work.py`. The script requires Python 3.7
+with tensorflow 1.15.5 and tensor2tensor 1.15.7, so its syntax must be valid in Python
+3.7. Model, loss, optimizer and session are tensor2tensor's.
 """
 
 import json
@@ -24,7 +24,7 @@ SIDES = ("inputs", "targets")
 
 
 def build_model(work, hparams):
-    """Returns tensor2tensor's Transformer for one shared vocabulary."""
+    """Returns tensor2tensor's Transformer with a shared vocabulary."""
     hparams.hidden_size, hparams.filter_size = work["d_model"], work["d_ff"]
     hparams.num_heads = work["num_heads"]
     hparams.num_hidden_layers = work["num_layers"]
@@ -35,7 +35,7 @@ def build_model(work, hparams):
 
 
 def main():
-    """Makes a step whenever it is its turn."""
+    """Runs the requested training steps."""
     before = memory("VmRSS")
     work = json.loads(sys.argv[1])
     tf.logging.set_verbosity(tf.logging.ERROR)

@@ -1,12 +1,12 @@
-"""Trains PyTorch's nn.Transformer on random ids; needs only PyTorch.
+"""Trains PyTorch's nn.Transformer on random ids, independently of t2t_repro.
 
     torch_training.py WORK
 
-WORK is a JSON object, `Work` of `benchmarks/work.py`. Scaled and tied
-embeddings, sinusoids and the loss are written around nn.Transformer, which has
-neither. Its dropout is everywhere: on attention weights and inside the feed-forward
-network too; with `paper_dropout` only where the paper has it. No padding mask is
-given, so that its fastest attention may be taken.
+WORK is a JSON object, `Work` of `benchmarks/work.py`. The script adds scaled and tied
+embeddings, sinusoids and the loss, which nn.Transformer lacks. nn.Transformer also
+applies dropout to attention weights and hidden units of the feed-forward networks;
+`paper_dropout` disables both. There is no padding mask, so that PyTorch can use its
+fastest attention.
 """
 
 import json
@@ -23,10 +23,10 @@ class Model(nn.Module):
     """nn.Transformer with embeddings and logits."""
 
     def __init__(self, work):
-        """Builds it.
+        """Builds the model.
 
         Args:
-            work: the sizes.
+            work: Dictionary with the fields of `Work`.
         """
         super().__init__()
         d_model = work["d_model"]
@@ -42,19 +42,19 @@ class Model(nn.Module):
             batch_first=True,
         )
         if work["paper_dropout"]:
-            leave_paper_dropout(self.transformer)
+            disable_extra_dropout(self.transformer)
         self.dropout = nn.Dropout(work["dropout"])
         self.register_buffer("signal", sinusoid(work["length"], d_model))
         mask = nn.Transformer.generate_square_subsequent_mask(work["length"])
         self.register_buffer("mask", mask)
 
     def embed(self, ids):
-        """Embeds ids, int64 (batch, length)."""
+        """Embeds ids: int64 (batch, length) to float (batch, length, d_model)."""
         scaled = self.embedding(ids) * self.embedding.embedding_dim**0.5
         return self.dropout(scaled + self.signal)
 
     def forward(self, inputs, targets):
-        """Returns logits, (batch, length, V)."""
+        """Returns the logits: float (batch, length, vocab_size)."""
         shifted = nn.functional.pad(self.embedding(targets)[:, :-1], (0, 0, 1, 0))
         shifted = shifted * self.embedding.embedding_dim**0.5
         hidden = self.transformer(
@@ -66,8 +66,8 @@ class Model(nn.Module):
         return hidden @ self.embedding.weight.T
 
 
-def leave_paper_dropout(transformer):
-    """Turns off dropout of attention weights and hidden units: not the paper's."""
+def disable_extra_dropout(transformer):
+    """Disables dropout on attention weights and hidden units, as in the paper."""
     for module in transformer.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = 0.0
@@ -76,7 +76,7 @@ def leave_paper_dropout(transformer):
 
 
 def sinusoid(length, d_model):
-    """Returns the position signal, float32 (length, d_model)."""
+    """Returns the positional encoding: float32 (length, d_model)."""
     count = d_model // 2
     rates = torch.exp(torch.arange(count) * (-math.log(10_000.0) / max(count - 1, 1)))
     angles = torch.arange(length)[:, None] * rates
@@ -84,7 +84,7 @@ def sinusoid(length, d_model):
 
 
 def main():
-    """Makes a step whenever it is its turn."""
+    """Runs the requested training steps."""
     before = memory("VmRSS")
     work = json.loads(sys.argv[1])
     torch.set_num_threads(len(os.sched_getaffinity(0)))
@@ -105,7 +105,7 @@ def main():
         adam.zero_grad()
         loss.backward()
         adam.step()
-        # Every training reads it, for its report and to detect non-finite steps.
+        # Training programs read the loss to log it and to detect non-finite steps.
         loss.item()
 
 

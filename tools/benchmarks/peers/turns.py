@@ -1,9 +1,10 @@
-"""How every program that is timed takes its turns; needs only Python.
+"""Protocol between the benchmarks and the programs that they time.
 
-A program does its imports, builds its model, and iterates over `turns`: each line of
-standard input is a request, each answer one line of JSON on standard output.
+A program builds its model and then iterates over `turns`. Each line of standard input
+is a request in JSON; each line of standard output is an answer in JSON.
 
-The syntax keeps to Python 3.7, which tensor2tensor needs.
+The module uses only the standard library and the syntax of Python 3.7, which
+tensor2tensor requires.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# What libraries print goes with the log; standard output has only the answers.
+# Standard output is reserved for answers: output of libraries goes to standard error.
 _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
 
 def memory(field: str) -> int:
-    """Returns the memory in use now (VmRSS) or at most so far (VmHWM), bytes."""
+    """Returns the current (VmRSS) or peak (VmHWM) memory of this process in bytes."""
     status = Path("/proc/self/status").read_text()
     return int(re.findall(rf"{field}:\s*(\d+) kB", status)[0]) * 1024
 
 
 def turns(memory_before: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yields each request and its answer, which is sent when the next is wanted.
+    """Yields each request with a dictionary for its answer.
 
-    An answer has `seconds` and `processor_seconds`, unless the program puts its own
-    there, and `memory`: at most so far, bytes.
+    The answer is sent when the loop body ends. It gets `seconds` and
+    `processor_seconds`, unless the program has set them, and the peak `memory`.
 
     Args:
-        memory_before: memory to subtract: VmRSS after the imports, bytes.
+        memory_before: Bytes to subtract from the memory: VmRSS after the imports.
     """
     for line in sys.stdin:
         request = json.loads(line)
@@ -50,7 +51,7 @@ def turns(memory_before: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def steps(memory_before: int) -> Iterator[None]:
-    """Yields once for each step to be made; a request is how many."""
+    """Yields once per step; each request is a number of steps."""
     for count, _ in turns(memory_before):
         for _ in range(count):
             yield
