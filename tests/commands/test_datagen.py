@@ -43,7 +43,7 @@ def test_it_mends_what_training_refuses(arguments, tmp_path):
     (folder / "train/manifest.json").write_text("{", encoding="utf-8")
     done = run_command.run("datagen", *arguments)
     assert done.status == 0
-    assert done.out.startswith(f"making {folder} anew: ")
+    assert done.out.startswith(f"rebuilding {folder}: ")
     assert run_command.run("datagen", *arguments).out.startswith("reusing")
 
 

@@ -120,4 +120,4 @@ def test_a_vocabulary_of_this_kind_is_never_built(folder):
     arguments += ("--data_dir", str(folder / "data"))
     done = run_command.run("datagen", *arguments)
     assert done.status == 2
-    assert "tokenizer=marian is never built from text" in done.err
+    assert "vocabulary of tokenizer=marian cannot be built from text" in done.err

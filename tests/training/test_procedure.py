@@ -223,8 +223,8 @@ def test_pairs_that_are_not_used_are_listed(trained_copy):
     assert f"2 pairs are not used; {path} lists them" in said
     head, first, second, end = path.read_text("utf-8").split("\n")
     assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
-    assert second.startswith("train\t5\tsource of ")
-    assert second.endswith("subwords, the longest is 32")
+    assert second.startswith("train\t5\tsource has ")
+    assert second.endswith("; the maximum is 32")
 
 
 @pytest.mark.medium
