@@ -310,7 +310,7 @@ CPU_DEFAULTS = {
 """CPU default of each field that may be "auto"; sets without "auto" used these."""
 
 
-def that_change(what: str) -> frozenset[str]:
+def fields_that_change(what: str) -> frozenset[str]:
     """Returns the names of the hyper-parameters whose `Rule.changes` is `what`."""
     fields = dataclasses.fields(HParams)
     return frozenset(f.name for f in fields if rule_of(f).changes == what)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import that_change
+from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import check_accepted
@@ -65,7 +65,7 @@ def test_what_is_said_to_change_the_function_does(change, where):
 
 
 def test_all_else_together_leaves_the_function_alone():
-    of_function = that_change("function")
+    of_function = fields_that_change("function")
     told = {name for change, _ in OTHERWISE for name in change}
     # These two are the vocabulary's, not the model's.
     assert of_function == told | {"tokenizer", "vocab_size"}
