@@ -22,7 +22,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
     frozenset({"models", "data"}),
-    # The floors below contain only reference implementations.
+    # `fast` is above `models`, so lower floors cannot use optimized implementations.
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),

@@ -157,7 +157,7 @@ def test_checkpoint_metadata_cannot_change_its_path(tmp_path, meta):
 
 
 def test_pruning_follows_no_links(tmp_path):
-    """Neither links named like checkpoints nor links named like temporary folders."""
+    """Links may be named like checkpoints or like temporary folders."""
     weights = {"w": np.zeros(3, "float32")}
     mine = tmp_path / "mine"
     for step in (1, 2, 3):

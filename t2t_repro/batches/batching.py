@@ -72,7 +72,7 @@ class BatchingConfig:
 
     @property
     def longest_usable(self) -> int:
-        """Maximum length of a side, in tokens, by `max_length` and the part bound."""
+        """Maximum length of a side, in tokens, by `max_length` and `part_bound`."""
         return min(self.max_length, self.part_bound)
 
 
@@ -127,7 +127,7 @@ class EpochPlan:
 
     @property
     def sizes(self) -> IntArray:
-        """Padded positions of each batch, int64 (batches,), by the wider sides."""
+        """Padded positions of each batch, int64 (batches,): sum of the wider sides."""
         return np.add.reduceat(_wider(self.shapes), self.firsts)
 
     @property
@@ -214,7 +214,7 @@ def plan_evaluation(
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: Batching settings. A pair above the part bound becomes a batch of one.
+        config: Batching settings. A pair above `part_bound` becomes a batch of one.
         longest: Maximum length of a side; longer pairs are skipped. Default: no limit.
     """
     used = np.arange(len(lengths))

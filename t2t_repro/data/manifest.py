@@ -131,8 +131,8 @@ def read_manifest(directory: Path) -> Manifest:
     version = data.get("format_version") if isinstance(data, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(
-            f"{path} has format version {version}, this program reads "
-            f"{FORMAT_VERSION}: run datagen again"
+            f"{path} has format version {version}, expected {FORMAT_VERSION}: "
+            "run datagen again"
         )
     try:
         data["origin"] = Origin(**data["origin"])

@@ -62,7 +62,7 @@ def prepare(
         problem: The corpus.
         hparams: Kind and size of the vocabulary.
         data_dir: Folder of the data; results are written to its subfolder ``encoded``.
-        say: Called with each line of progress.
+        say: Called with each log line.
         vocab_file: Existing vocabulary to use. Default: builds one.
         renew: Whether to rebuild everything if a file is damaged or outdated.
         fingerprints: Precomputed fingerprints by split (see `fingerprint`); missing
@@ -73,7 +73,7 @@ def prepare(
             damaged or was made from other data or with another vocabulary.
     """
     if vocab_file is not None and vocab_file.is_dir():
-        raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
+        raise UserError(f"--vocab_file {vocab_file} is a folder; specify a file")
     vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
     if vocab_file is not None:
         vocabulary = load_tokenizer(vocab_file).fingerprint[:12]

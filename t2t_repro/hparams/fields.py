@@ -307,7 +307,7 @@ CPU_DEFAULTS = {
     for field in dataclasses.fields(HParams)
     if rule_of(field).plain is not None
 }
-"""CPU default of each field that may be "auto"; sets without "auto" used these."""
+"""CPU default of each field that may be "auto"; used by sets older than "auto"."""
 
 
 def fields_that_change(what: str) -> frozenset[str]:
