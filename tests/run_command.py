@@ -53,7 +53,7 @@ def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
 
 
 def _main(command: str) -> Callable[[Sequence[str] | None], None]:
-    """Returns the `main` of a command or a tool."""
+    """Returns the function `main` of a command or a tool."""
     if not command.endswith(".py"):
         return importlib.import_module(f"t2t_repro.{command}").main
     name = f"tool_{Path(command).stem}"

@@ -1,4 +1,4 @@
-"""Each guarantee of docs/promises.md names a test that exists."""
+"""Each guarantee in docs/promises.md refers to an existing test."""
 
 import ast
 import re

@@ -41,38 +41,38 @@ class Payload:
 
 
 def test_payload_of_these_tests_works(tmp_path):
-    pickle.loads(pickle.dumps(Payload(tmp_path / "made")))
-    assert (tmp_path / "made").is_dir()
+    pickle.loads(pickle.dumps(Payload(tmp_path / "created")))
+    assert (tmp_path / "created").is_dir()
 
 
 TAGS = [
-    "!!python/object/apply:os.mkdir ['{made}']",
-    "!!python/object/new:os.mkdir ['{made}']",
+    "!!python/object/apply:os.mkdir ['{folder}']",
+    "!!python/object/new:os.mkdir ['{folder}']",
     "!!python/name:os.mkdir",
     "!!python/module:os",
     "!!python/object:tests.test_untrusted_files.Payload {{folder: x}}",
     "!!python/tuple [1, 2]",
-    "!!map {{? !!python/object/apply:os.mkdir ['{made}'] : 1}}",
+    "!!map {{? !!python/object/apply:os.mkdir ['{folder}'] : 1}}",
 ]
 
 
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("text", ["seed: {}", "{}", "base: {}", "? {}\n: 1"])
 def test_tags_in_hyper_parameters_are_rejected_and_not_run(tmp_path, tag, text):
-    made = tmp_path / "made"
+    folder = tmp_path / "created"
     path = tmp_path / "set.yaml"
-    path.write_text(text.format(tag.format(made=made)), encoding="utf-8")
+    path.write_text(text.format(tag.format(folder=folder)), encoding="utf-8")
     for read in (hparams.load, hparams.read):
         with pytest.raises(UserError, match=r"set\.yaml"):
             read(str(path))
-    assert not made.exists()
+    assert not folder.exists()
 
 
 def test_references_do_not_expand_to_gigabytes(tmp_path):
     path = tmp_path / "set.yaml"
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    for one, other in zip("bcdefghijkl", "abcdefghijk", strict=True):
-        lines.append(f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]")
+    for name, previous in zip("bcdefghijkl", "abcdefghijk", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{previous}'] * 9)}]")
     path.write_text("\n".join([*lines, "seed: *l"]), encoding="utf-8")
     with pytest.raises(UserError, match=r"set\.yaml:2: not valid YAML: a reference"):
         hparams.load(str(path))
@@ -112,8 +112,8 @@ def exchange(shards, name, contents):
 @pytest.mark.parametrize("part", ["tokens", "lengths"])
 @pytest.mark.parametrize("form", ["npy", "npz", "pickle"])
 def test_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
-    made = tmp_path / "made"
-    array = np.array([Payload(made)], dtype=object)
+    folder = tmp_path / "created"
+    array = np.array([Payload(folder)], dtype=object)
     file = io.BytesIO()
     if form == "npy":
         np.save(file, array, allow_pickle=True)
@@ -124,7 +124,7 @@ def test_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
     exchange(shards, f"train-00000-of-00001.{part}.npy", file.getvalue())
     with pytest.raises(UserError, match="is damaged"):
         load_shards(shards)
-    assert not made.exists()
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("name", ["../outside.npy", "/dev/zero", "a/b.npy", ".."])

@@ -117,7 +117,7 @@ class EpochPlan:
 
     @property
     def distinct_shapes(self) -> int:
-        """Number of distinct (rows, source width, target width)."""
+        """Number of distinct shapes (rows, source width, target width)."""
         return len(np.unique(self.shapes, axis=0))
 
     @property

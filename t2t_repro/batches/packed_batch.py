@@ -47,9 +47,9 @@ def pack(
         for side in ("inputs", "targets")
     }
     if token_ratio is None:
-        ids = [each for side in sides.values() for each in side if each is not None]
-        tokens = sum(int(np.count_nonzero(each)) for each in ids)
-        token_ratio = token_ratio_of(tokens, sum(each.size for each in ids))
+        arrays = [ids for side in sides.values() for ids in side if ids is not None]
+        tokens = sum(int(np.count_nonzero(ids)) for ids in arrays)
+        token_ratio = token_ratio_of(tokens, sum(ids.size for ids in arrays))
     packed: PackedBatch = {
         name: np.array([_serialized(ids) for ids in side], object)
         for name, side in sides.items()

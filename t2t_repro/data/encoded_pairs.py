@@ -97,6 +97,6 @@ class EncodedPairs:
         shard_of = np.repeat(shards, sizes)
         flat = np.empty(total, np.int32)
         for shard in np.unique(shards):
-            here = shard_of == shard
-            flat[here] = self._tokens[shard][positions[here]]
+            mask = shard_of == shard
+            flat[mask] = self._tokens[shard][positions[mask]]
         return flat

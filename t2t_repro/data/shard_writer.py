@@ -60,7 +60,7 @@ class ShardWriter:
                 self._write_shard()
 
     def finish(self, origin: Origin, tokenizer: Tokenizer) -> Manifest:
-        """Writes the last shard, the final file names and the manifest.
+        """Writes the last shard and the manifest, and gives all shards final names.
 
         Raises:
             UserError: If no pair was added.

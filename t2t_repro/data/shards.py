@@ -84,25 +84,25 @@ def load_shards(
     """
     root = Path(directory)
     contents = manifest.read_manifest(root)
-    again = "run datagen again"
+    remedy = "run datagen again"
     if vocabulary_fingerprint not in (None, contents.vocabulary_fingerprint):
         raise UserError(
             f"{root} was encoded with another vocabulary (fingerprint "
             f"{contents.vocabulary_fingerprint[:12]}, not "
-            f"{str(vocabulary_fingerprint)[:12]}): {again}, or use that vocabulary"
+            f"{str(vocabulary_fingerprint)[:12]}): {remedy}, or use that vocabulary"
         )
     if problem_fingerprint not in (None, contents.origin.fingerprint):
         raise UserError(
             f"{root} was made from other data of problem {contents.origin.problem} "
             f"(fingerprint ends in {contents.origin.fingerprint[-12:]}, not "
-            f"{str(problem_fingerprint)[-12:]}): {again}"
+            f"{str(problem_fingerprint)[-12:]}): {remedy}"
         )
     tokens = [_open(root, shard.tokens, mapped=True) for shard in contents.shards]
     lengths = [_open(root, shard.lengths, mapped=False) for shard in contents.shards]
     try:
         return EncodedPairs(tokens, lengths)
     except ValueError as error:
-        raise UserError(f"{root} is damaged ({error}): {again}") from None
+        raise UserError(f"{root} is damaged ({error}): {remedy}") from None
 
 
 def _check_only_shards(directory: Path) -> None:

@@ -88,11 +88,11 @@ class HParams(ModelFields):
     )
 
     adam_beta1: float = setting(
-        0.9, "Adam: decay of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
+        0.9, "Adam: decay rate of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
     )
     adam_beta2: float = setting(
         0.98,
-        "Adam: decay of the mean squared gradient.",
+        "Adam: decay rate of the mean squared gradient.",
         _PAPER_ADAM,
         minimum=0,
         below=1,

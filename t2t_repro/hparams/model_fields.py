@@ -120,7 +120,7 @@ class ModelFields:
         ),
     )
     max_position: int = _model_setting(
-        512, "Number of learned positions.", _OWN, minimum=1
+        512, "Number of learned position vectors.", _OWN, minimum=1
     )
     share_embeddings: bool = _model_setting(
         True,

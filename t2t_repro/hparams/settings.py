@@ -99,7 +99,7 @@ def rule_of(field: dataclasses.Field[Any]) -> Rule:
 
 @functools.cache
 def field_types(owner: type) -> dict[str, tuple[type, bool, Rule]]:
-    """Returns the type, whether None is allowed, and the rule of each field.
+    """Returns (type, whether None is allowed, rule) of each field, by name.
 
     `owner` is a dataclass with fields of type int, float, bool or str, which may be
     optional. A field with a `Rule.plain` may also be `AUTO`.

@@ -44,7 +44,7 @@ def test_process_gets_the_micro_batches_of_its_replicas(parts, processes):
     """Compares with the loops of `TrainStep` for eight replicas."""
     cuts = max(8 // parts, 1)
     shards = {r: {p // cuts for p in range(r, parts * cuts, 8)} for r in range(8)}
-    each = 8 // processes
+    per_process = 8 // processes
     for process in range(processes):
-        own = range(process * each, (process + 1) * each)
+        own = range(process * per_process, (process + 1) * per_process)
         assert parts_of(own, 8, parts) == set().union(*(shards[r] for r in own))

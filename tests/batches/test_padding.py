@@ -34,8 +34,8 @@ def together_again(one, other):
 def batch_of_pairs(plan):
     """Returns the batch of every used pair, in the order of pair numbers."""
     numbers = [plan.indices(batch) for batch in range(plan.batches)]
-    of_each = np.repeat(np.arange(plan.batches), [len(each) for each in numbers])
-    return of_each[np.argsort(np.concatenate(numbers))]
+    batch = np.repeat(np.arange(plan.batches), [len(pairs) for pairs in numbers])
+    return batch[np.argsort(np.concatenate(numbers))]
 
 
 def test_pairs_in_the_same_batch_again_are_counted():

@@ -91,8 +91,8 @@ def test_process_reads_its_own_micro_batches_and_the_global_token_ratio(pairs):
         assert parts > 2
         for side in ("inputs", "targets"):
             expected = [
-                whole if number in (1, parts - 1) else b""
-                for number, whole in enumerate(batch[side])
+                ids if number in (1, parts - 1) else b""
+                for number, ids in enumerate(batch[side])
             ]
             assert own_batch[side].tolist() == expected
 

@@ -23,7 +23,7 @@ _PUNCTUATION = {"|", "||", "&&", ";", "<", ">", ">>"}
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """Fenced code block of a page.
 
     Attributes:
         page: Path of the page, relative to the repository.

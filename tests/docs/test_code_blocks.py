@@ -114,9 +114,9 @@ def test_flags_exist_and_values_are_allowed(command, capsys):
         assert problem in {None, "1", "reverse:Reverse", *problems.names()}
     elif words[0] in ("python", "bash") and words[1].startswith("tools/"):
         assert (ROOT / words[1]).is_file()
-        known = help_of(*words[:2])
+        help_text = help_of(*words[:2])
         for flag in (word for word in words if word.startswith("--")):
-            assert re.search(rf"{flag}\b", known), flag
+            assert re.search(rf"{flag}\b", help_text), flag
 
 
 def help_of(program, tool):
@@ -160,8 +160,8 @@ def test_flags_in_inline_code_exist(page):
         words = span.split()
         if match := re.fullmatch(r"python -m t2t_repro\.([a-z]\w*)( .*)?", span):
             parser = importlib.import_module(f"t2t_repro.{match[1]}")._parser()
-            known = parser._option_string_actions
-            assert {w for w in words if w.startswith("--")} <= set(known), span
+            flags = parser._option_string_actions
+            assert {w for w in words if w.startswith("--")} <= set(flags), span
         if "--hparams" in words[:-1]:
             spec = words[words.index("--hparams") + 1]
             if ".yaml" not in spec and spec.islower():
