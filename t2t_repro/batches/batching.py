@@ -237,8 +237,9 @@ def _usable(lengths: IntArray, config: BatchingConfig) -> IntArray:
     usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
     if not len(usable):
         raise UserError(
-            f"all {len(lengths)} pairs are longer than {config.longest_usable} tokens: "
-            "raise max_length or tokens_per_batch, or check the data"
+            f"each of {len(lengths)} pairs has a side of more than "
+            f"{config.longest_usable} tokens: increase max_length or "
+            "tokens_per_batch, or check the data"
         )
     return usable
 

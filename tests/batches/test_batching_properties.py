@@ -38,7 +38,7 @@ def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     longest = min(config.max_length, bound)
     usable = np.flatnonzero(lengths.max(axis=1) <= longest).tolist()
     if not usable:
-        with pytest.raises(UserError, match="are longer than"):
+        with pytest.raises(UserError, match="has a side of more than"):
             plan_epoch(lengths, config, seed, epoch)
         return
     plan = plan_epoch(lengths, config, seed, epoch)
