@@ -32,14 +32,9 @@ def deal(
 ) -> tuple[IntArray, IntArray]:
     """Assigns micro-batches to at most `batches` batches at random.
 
-    Args:
-        sizes: int (micro-batches,), positions of the wider side of each.
-        batches: Maximum number of batches.
-        rng: Random generator.
-
-    Returns:
-        Micro-batch numbers grouped by batch, largest first in each, int64
-        (micro-batches,); and the index of each batch's first entry, int64 (batches,).
+    `sizes` is int (micro-batches,), positions of the wider side of each. Returns
+    micro-batch numbers grouped by batch, largest first in each, int64 (micro-batches,);
+    and the index of each batch's first entry, int64 (batches,).
     """
     falling = np.argsort(-sizes, kind="stable")
     rounds = range(0, len(sizes), batches)

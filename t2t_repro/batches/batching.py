@@ -176,7 +176,7 @@ def plan_epoch(
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
         config: Batching settings.
-        seed: Seed of the training run.
+        seed: Random seed.
         epoch: Number of the epoch, from 0.
 
     Raises:

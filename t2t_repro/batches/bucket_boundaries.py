@@ -24,14 +24,9 @@ _CANDIDATES_PER_SHAPE, _MOST_CANDIDATES = 8, 512
 def choose_widths(counts: IntArray, max_shapes: int) -> IntArray:
     """Chooses at most `max_shapes` (source, target) widths with little padding.
 
-    Args:
-        counts: int (longest + 1, longest + 1), number of pairs by source and target
-            length.
-        max_shapes: Maximum number of widths.
-
-    Returns:
-        int64 (shapes, 2), ascending by the sum of both widths. Every pair fits into at
-        least one of them.
+    `counts` is int (longest + 1, longest + 1), number of pairs by source and target
+    length. Returns int64 (shapes, 2), ascending by the sum of both widths; every pair
+    fits into at least one of them.
     """
     candidates = min(_CANDIDATES_PER_SHAPE * max_shapes, _MOST_CANDIDATES)
     cells = _split(counts, max(max_shapes, candidates))

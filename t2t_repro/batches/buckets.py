@@ -110,17 +110,9 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
 def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
     """Widens the longer side of pairs as far as a micro-batch keeps its rows.
 
-    Otherwise rounding rows down to a multiple would make the micro-batches of some
-    shapes much smaller than others, and their devices would wait.
-
-    Args:
-        counts: int (longest + 1, longest + 1), number of pairs by source and target
-            length.
-        tokens_per_part: Positions of the wider side of a full micro-batch.
-        rows_multiple: Divisor of the number of rows.
-
-    Returns:
-        Number of pairs by widened lengths, indexed like `counts`.
+    Otherwise, rounding rows down to a multiple would make some micro-batches much
+    smaller than others, and their devices would wait. `counts` and the result are int
+    (longest + 1, longest + 1), number of pairs by source and target length.
     """
     lengths = np.arange(len(counts))
     most = whole_rows(tokens_per_part // np.maximum(lengths, 1), rows_multiple)
@@ -141,11 +133,8 @@ def _fill_rows(
 ) -> None:
     """Moves more pairs to their second choice, where they replace filler rows.
 
-    Args:
-        sizes: int (buckets, buckets), number of pairs by first and second choice.
-        moved: int (buckets, buckets), number of pairs to move; updated in place.
-        most_rows: int (buckets,), rows of a full micro-batch.
-        rows_multiple: Divisor of the number of rows.
+    Updates `moved`, the result of `_moved` for `sizes`, in place. `most_rows` is int
+    (buckets,), rows of a full micro-batch.
     """
     members = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
     # A second choice is always wider than the first. Going from wide to narrow, all

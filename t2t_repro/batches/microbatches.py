@@ -33,11 +33,8 @@ def sort_and_cut(
 ) -> Groups:
     """Sorts pairs by their longer side (stable) and cuts them into micro-batches.
 
-    Args:
-        pairs: int (used pairs,), pair numbers.
-        lengths: int (all pairs, 2), source and target tokens.
-        tokens_per_part: Upper bound of rows x longer side.
-        rows_multiple: Divisor of the number of rows, if the bound allows that many.
+    `pairs` is int (used pairs,), pair numbers; `lengths` is int (all pairs, 2), source
+    and target tokens. The other arguments are those of `cut_sorted`.
     """
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)

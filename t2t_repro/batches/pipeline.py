@@ -101,11 +101,7 @@ def eval_batches(
     int32 (rows, target). Pairs with a side of more than `LONGEST_EVALUATED` tokens are
     skipped.
 
-    Args:
-        pairs: Encoded evaluation pairs.
-        config: Batching settings.
-        process: Number of this process. Each process gets different batches.
-        of: Number of processes.
+    Each process gets different batches; `process` is the number of this one, of `of`.
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 

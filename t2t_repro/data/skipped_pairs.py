@@ -47,8 +47,8 @@ def write_skipped_pairs(
 def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     """Returns the pairs that were not encoded, in line order.
 
-    Shards of version 0.2.0 and earlier have the list under its former name. The oldest
-    shards have no list, but their manifest has the first twenty pairs of each reason.
+    Version 0.2.0 and earlier used another file name. The oldest shards lack the list,
+    but their manifest has the first twenty pairs of each reason.
 
     Raises:
         UserError: If the folder contains neither a list nor a manifest.
