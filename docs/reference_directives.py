@@ -20,7 +20,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import t2t_repro
 from t2t_repro import hparams
-from t2t_repro.hparams.settings import field_types, rule_of
+from t2t_repro.hparams.settings import field_types
 
 PACKAGE = Path(t2t_repro.__file__).resolve().parent
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
@@ -104,8 +104,7 @@ class HyperParameters(_Generated):
         yield from ("", *_row("name", "default", "meaning", "source of the default"))
         types = field_types(hparams.HParams)
         for field in dataclasses.fields(hparams.HParams):
-            rule = rule_of(field)
-            kind, optional = types[field.name]
+            kind, optional, rule = types[field.name]
             allowed = kind.__name__ + (" or null" if optional else "")
             if rule.choices:
                 allowed = " or ".join(rule.choices)
