@@ -102,13 +102,13 @@ import shutil
 
 if not Path("mine").exists():
     shutil.copytree("original", "mine")
-UPDATES = 20 if QUICK else 300
+STEPS = 20 if QUICK else 300
 SET = "mine/hparams.yaml"
 if QUICK:
     SET += ",warmup_steps=5,tokens_per_batch=512"
 
 # %%
-# !python -m t2t_repro.train --hparams {SET} --problem files --data_dir {TEXT} --source_lang {SOURCE} --target_lang {TARGET} --model_dir mine --train_steps {UPDATES}
+# !python -m t2t_repro.train --hparams {SET} --problem files --data_dir {TEXT} --source_lang {SOURCE} --target_lang {TARGET} --model_dir mine --train_steps {STEPS}
 
 # %%
 # !python -m t2t_repro.score --model_dir mine --source_file {TEXT}/test.{SOURCE} --target_file {TEXT}/test.{TARGET} > mine.tsv

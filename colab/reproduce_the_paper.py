@@ -158,10 +158,10 @@ plt.show()
 # %%
 result = Path("paper/model/result.json")
 if result.exists():
-    found = json.loads(result.read_text(encoding="utf-8"))
-    print(f"{found['split']}, averaged over the steps {found['averaged_steps']}")
-    print(f"sacreBLEU        {found['bleu']:.2f}  {found['signature']}")
-    print(f"the paper's BLEU {found['paper_bleu']:.2f}  {found['paper_signature']}")
+    score = json.loads(result.read_text(encoding="utf-8"))
+    print(f"{score['split']}, averaged over the steps {score['averaged_steps']}")
+    print(f"sacreBLEU        {score['bleu']:.2f}  {score['signature']}")
+    print(f"the paper's BLEU {score['paper_bleu']:.2f}  {score['paper_signature']}")
 else:
     print("The training run ended during warm-up, so the test set was not scored.")
 

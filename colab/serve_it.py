@@ -209,9 +209,9 @@ request = urllib.request.Request(
     headers={"Content-Type": "application/json"},
 )
 with urllib.request.urlopen(request) as response:
-    found = json.load(response)["outputs"]
-print(found)
-assert found
+    outputs = json.load(response)["outputs"]
+print(outputs)
+assert outputs
 
 # %% [markdown]
 # ## 6. Before you open it to others

@@ -125,12 +125,12 @@ print("\nshapes: words", moved.shape, " weights", weights.shape)
 # Two kinds of keys must be masked. *Padding*: the sentences of a batch are padded to the length of the longest one. *The future*: the decoder learns to predict word $t$, so its input must not contain word $t$. Masks are true for visible keys. For the others, $-10^9$ is added to the logits, so that their weight after the softmax is 0.
 
 # %%
-seen = layers.causal_mask(6)[0].numpy()
-symbols = layers.padding_mask(tf.constant([[5, 9, 7, 1, 0, 0]]))[0].numpy()
+causal = layers.causal_mask(6)[0].numpy()
+padding = layers.padding_mask(tf.constant([[5, 9, 7, 1, 0, 0]]))[0].numpy()
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
 for ax, mask, title in (
-    (axes[0], seen, "decoder: the future is masked"),
-    (axes[1], np.repeat(symbols, 6, axis=0), "a sentence of 4 tokens, padded to 6"),
+    (axes[0], causal, "decoder: the future is masked"),
+    (axes[1], np.repeat(padding, 6, axis=0), "a sentence of 4 tokens, padded to 6"),
 ):
     ax.imshow(~mask, cmap="Greys", vmin=0, vmax=1.6)
     ax.set(xlabel="key", ylabel="query", title=title)

@@ -1,7 +1,7 @@
-"""How the site is built: `python -m sphinx -W --keep-going docs FOLDER`.
+"""Sphinx configuration of the site: `python -m sphinx -W --keep-going docs FOLDER`.
 
-Nothing is fetched: neither at build time nor by the pages when they are read. With
-`-D live_model=MODEL_DIR` the site has a page in which that model translates.
+Neither the build nor the pages download anything. `-D live_model=MODEL_DIR` adds a page
+in which that model translates.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# The directives of the reference pages lie beside this file.
+# reference_directives.py is in the same folder.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from sphinx.application import Sphinx
@@ -30,27 +30,27 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3
-# `name` in a docstring is code, as it is in Markdown.
+# `name` in a docstring is code, as in Markdown.
 default_role = "code"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_numpy_docstring = False
-# Otherwise the fields of a NamedTuple are described twice.
+# Otherwise the fields of a NamedTuple would be described twice.
 napoleon_use_ivar = True
-# What a function returns is described by names here, not by types.
+# The Returns sections have names of values, not types.
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Call arguments", "params_style"), "Reference", "Source"]
 
 
 def setup(app: Sphinx) -> None:
-    """Lets `live_model` name a directory of a trained model, or none."""
+    """Registers the option `live_model`, a model directory (default: none)."""
     app.add_config_value("live_model", "", "html", str)
     app.connect("builder-inited", write_live_page)
 
 
 def write_live_page(app: Sphinx) -> None:
-    """Writes the page of the model, if one is given, to which the first page links."""
+    """Writes the page of `live_model`, if set; the first page links to it."""
     if app.config.live_model and app.builder.format == "html":
         flags = ("--model_dir", app.config.live_model, "--text", "half past four")
         output = str(Path(app.outdir) / "live.html")

@@ -1,7 +1,7 @@
-"""Directives that write the reference from the code, so that it cannot be out of date.
+"""Sphinx directives that generate the reference pages from the code.
 
-`commands` reads the argument parsers, `hyperparameters` the rules of the fields,
-`sets` the YAML files, `offered` the docstrings of what the package offers by name.
+`commands` uses the argument parsers, `hyperparameters` the rules of the fields, `sets`
+the YAML files, and `public_name` the docstrings of a public name of the package.
 """
 
 import dataclasses
@@ -20,16 +20,16 @@ from sphinx.util.docutils import SphinxDirective
 
 import t2t_repro
 from t2t_repro import hparams
-from t2t_repro.hparams.settings import field_types, rule_of
+from t2t_repro.hparams.settings import field_types
 
 PACKAGE = Path(t2t_repro.__file__).resolve().parent
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
-# In the order in which somebody meets them.
+# In the order in which users need them.
 COMMANDS = (
     *("datagen", "train", "average", "evaluate", "translate", "score"),
     *("export", "client", "import_t2t", "import_marian", "import_opennmt"),
 )
-# What of a class is shown beside its arguments.
+# Methods to document, in addition to the arguments of a class.
 _METHODS = ("from_hparams", "call", "encode", "decode", "pairs", "replace")
 _PROGRAM = re.compile(r'^if __name__ == "__main__":$', re.MULTILINE)
 _MARKUP = re.compile(r"([*`|\\]|_(?=\W|$))")
@@ -38,51 +38,51 @@ _ENTRY = re.compile(r"    (\w+): (.*)")
 
 
 def plain(text: object) -> str:
-    """Escapes what would be markup."""
+    """Escapes reStructuredText markup."""
     return _MARKUP.sub(r"\\\1", str(text))
 
 
-class _Written(SphinxDirective):
-    """A directive whose lines of reStructuredText are made when it is read."""
+class _Generated(SphinxDirective):
+    """Directive that is replaced by generated lines of reStructuredText."""
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Yields the lines."""
+        """Yields the generated lines."""
 
     def run(self) -> list[nodes.Node]:
-        """Parses the lines in the place of the directive."""
+        """Parses the generated lines."""
         text = "\n".join(self.lines())
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
-class Commands(_Written):
-    """Every command with its flags, as `--help` tells them."""
+class Commands(_Generated):
+    """Directive for all commands with the help of their flags."""
 
     def lines(self) -> Iterator[str]:
-        """Yields a section for each command that runs as a program."""
-        found = {
+        """Yields a section for each command."""
+        programs = {
             path.stem
             for path in PACKAGE.glob("*.py")
             if _PROGRAM.search(path.read_text(encoding="utf-8"))
         }
-        for name in (*COMMANDS, *sorted(found - {*COMMANDS})):
+        for name in (*COMMANDS, *sorted(programs - {*COMMANDS})):
             parser = importlib.import_module(f"t2t_repro.{name}")._parser()
             program = f"python -m t2t_repro.{name}"
             yield from (name, "-" * len(name), "", f".. program:: {program}", "")
             yield from (f"``{program}``", "", plain(parser.description), "")
-            # What every command has comes last.
+            # Flags of all commands are last.
             for action in sorted(parser._actions, key=_is_common):
                 if "--help" not in action.option_strings:
                     yield from _option(parser, action)
 
 
 def _is_common(action: Action) -> bool:
-    """Says whether every command has a flag."""
+    """Returns whether all commands have this flag."""
     return not {"--json", "--verbose"}.isdisjoint(action.option_strings)
 
 
 def _option(parser: Any, action: Action) -> Iterator[str]:
-    """Yields a flag, its argument and what it does."""
+    """Yields the description of a flag."""
     names = action.option_strings or [action.dest]
     value = ""
     if action.nargs != 0 and action.option_strings:
@@ -90,13 +90,13 @@ def _option(parser: Any, action: Action) -> Iterator[str]:
         if action.choices:
             value = f" {{{','.join(map(str, action.choices))}}}"
     formatter = parser._get_formatter()
-    told = formatter._expand_help(action) if action.help else ""
-    needed = "Required: " if action.required else ""
-    yield from (f".. option:: {names[0]}{value}", "", f"   {plain(needed + told)}", "")
+    text = formatter._expand_help(action) if action.help else ""
+    prefix = "Required: " if action.required else ""
+    yield from (f".. option:: {names[0]}{value}", "", f"   {plain(prefix + text)}", "")
 
 
-class HyperParameters(_Written):
-    """A table of all hyper-parameters."""
+class HyperParameters(_Generated):
+    """Directive for a table of all hyper-parameters."""
 
     def lines(self) -> Iterator[str]:
         """Yields a row for each field of `HParams`."""
@@ -104,8 +104,7 @@ class HyperParameters(_Written):
         yield from ("", *_row("name", "default", "meaning", "source of the default"))
         types = field_types(hparams.HParams)
         for field in dataclasses.fields(hparams.HParams):
-            rule = rule_of(field)
-            kind, optional, _ = types[field.name]
+            kind, optional, rule = types[field.name]
             allowed = kind.__name__ + (" or null" if optional else "")
             if rule.choices:
                 allowed = " or ".join(rule.choices)
@@ -131,8 +130,8 @@ def _row(first: str, *others: str) -> Iterator[str]:
         yield f"     - {other}"
 
 
-class Sets(_Written):
-    """Every set of `configs/`: its file, and what it changes of the defaults."""
+class Sets(_Generated):
+    """Directive for all sets of `configs/`: their files and non-default values."""
 
     def lines(self) -> Iterator[str]:
         """Yields a section for each set."""
@@ -148,45 +147,45 @@ class Sets(_Written):
                 for key, value in values.items()
                 if value != defaults[key]
             ]
-            told = ", ".join(changed) or "nothing"
-            yield from ("", f"Beyond the defaults it sets {told}.", "")
+            text = ", ".join(changed) or "none"
+            yield from ("", f"Values that differ from the defaults: {text}.", "")
 
 
-class Offered(_Written):
-    """What the package offers by a name: a module with its members, or one thing."""
+class PublicName(_Generated):
+    """Directive for a public name: a module with its members, a class or a function."""
 
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """Yields a section of the name."""
+        """Yields a section for the name."""
         name = self.arguments[0]
         title = f"t2t_repro.{name}"
         yield from ("", title, "-" * len(title), "")
-        found = getattr(t2t_repro, name)
-        if not isinstance(found, ModuleType):
-            yield from _members(found.__module__, [found])
+        value = getattr(t2t_repro, name)
+        if not isinstance(value, ModuleType):
+            yield from _members(value.__module__, [value])
             return
-        yield from (f".. automodule:: {found.__name__}", "")
-        listed = getattr(found, "__all__", None)
+        yield from (f".. automodule:: {value.__name__}", "")
+        public = getattr(value, "__all__", None)
         yield from _members(
-            found.__name__,
-            [getattr(found, each) for each in listed]
-            if listed
+            value.__name__,
+            [getattr(value, key) for key in public]
+            if public
             else [
-                value
-                for key, value in vars(found).items()
+                member
+                for key, member in vars(value).items()
                 if not key.startswith("_")
-                and getattr(value, "__module__", "") == found.__name__
+                and getattr(member, "__module__", "") == value.__name__
             ],
         )
 
 
-def _members(module: str, found: list[Any]) -> Iterator[str]:
-    """Yields the documentation of classes and functions, by the module's name."""
-    for one in found:
-        kind = "autoclass" if isinstance(one, type) else "autofunction"
-        yield f".. {kind}:: {module}.{one.__name__}"
-        methods = [name for name in _METHODS if name in vars(one)]
+def _members(module: str, members: list[Any]) -> Iterator[str]:
+    """Yields the documentation of classes and functions of a module."""
+    for member in members:
+        kind = "autoclass" if isinstance(member, type) else "autofunction"
+        yield f".. {kind}:: {module}.{member.__name__}"
+        methods = [name for name in _METHODS if name in vars(member)]
         if methods:
             yield f"   :members: {', '.join(methods)}"
         yield ""
@@ -195,10 +194,9 @@ def _members(module: str, found: list[Any]) -> Iterator[str]:
 def adapt_docstring(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Turns the house's docstrings into what napoleon and docutils read.
+    """Converts our docstrings to the syntax of napoleon and docutils.
 
-    `code` becomes a literal, and several named values that a function returns become
-    a list.
+    Makes `code` a literal, and a list of several named return values.
     """
     lines[:] = [_CODE.sub(lambda m: f"``{m[1].strip()}``", line) for line in lines]
     for title in ("Returns:", "Yields:"):
@@ -209,11 +207,11 @@ def adapt_docstring(
 
 
 def _as_list(lines: list[str]) -> list[str]:
-    """Makes a list of two or more lines `name: what it is`, else changes nothing."""
+    """Converts two or more lines of the form `name: description` to a list."""
     entries = [_ENTRY.match(line) for line in lines]
     if sum(map(bool, entries)) < 2 or not entries[0]:
         return lines
-    # No colon: napoleon would take what stands before it for a type.
+    # Without a colon, because napoleon would treat the text before it as a type.
     listed = ["    Several values", ""]
     for line, entry in zip(lines, entries, strict=True):
         listed.append(
@@ -223,10 +221,10 @@ def _as_list(lines: list[str]) -> list[str]:
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    """Registers the directives, and the reader of docstrings before napoleon's."""
+    """Registers the directives, and `adapt_docstring` before napoleon."""
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
     app.add_directive("commands", Commands)
     app.add_directive("hyperparameters", HyperParameters)
     app.add_directive("sets", Sets)
-    app.add_directive("offered", Offered)
+    app.add_directive("public_name", PublicName)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""What every test shares: a quiet TensorFlow and the folder of reference data."""
+"""Fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# TensorFlow reads it at import, so it must be set before any test module is.
+# TensorFlow reads the variable at import, so it is set before test modules are loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pytest
 
 from tests import tiny
 
-# What the imports make stays, and there is much of it: looking for garbage in it takes
-# a tenth of the time that the tests do.
+# Scanning the many objects of imported modules for garbage would take a tenth of the
+# time of the tests.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Lets garbage be collected, but not looked for in what was imported."""
+    """Enables garbage collection, except for the objects of imported modules."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(autouse=True)
-def plain_formulas() -> Iterator[None]:
-    """Every test begins with the reference implementations; commands install others."""
+def reference_implementations() -> Iterator[None]:
+    """Removes optimized implementations that a command has installed in a test."""
     yield
     if "t2t_repro.fast" in sys.modules:
         sys.modules["t2t_repro.fast"].uninstall()
 
 
 @pytest.fixture
-def fast_formulas() -> None:
+def fast_implementations() -> None:
     """Installs the optimized implementations of `t2t_repro.fast`."""
     from t2t_repro import fast
 
@@ -47,10 +47,7 @@ def fast_formulas() -> None:
 def sixteen_cores(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Iterator[pytest.LogCaptureFixture]:
-    """Lets the process believe in 16 cores, so that as many threads begin at once.
-
-    What TensorFlow's Python part logs meanwhile is in it.
-    """
+    """Simulates 16 cores, so that 16 threads start; yields TensorFlow's Python log."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(16))
     logger = logging.getLogger("tensorflow")
     logger.addHandler(caplog.handler)
@@ -60,25 +57,24 @@ def sixteen_cores(
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
-    """The folder of reference data that is kept beside the repository.
+    """Folder of reference data: $T2T_REPRO_SHARED, or `shared` next to the repository.
 
-    It is $T2T_REPRO_SHARED if that is set, else `shared` next to the checkout.
-    Tests that need it are skipped where it is absent.
+    Tests that need it are skipped if it does not exist.
     """
     default = Path(__file__).resolve().parents[2] / "shared"
     path = Path(os.environ.get("T2T_REPRO_SHARED") or default)
     if not path.is_dir():
-        pytest.skip(f"no reference data at {path}; set T2T_REPRO_SHARED to the folder")
+        pytest.skip(f"no reference data in {path}; set T2T_REPRO_SHARED to the folder")
     return path
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tiny.Trained:
-    """A tiny model, trained once by the real command; tests must not change it."""
+    """A tiny model trained once with the train command; tests must not change it."""
     return tiny.train(tmp_path_factory.mktemp("trained"))
 
 
 @pytest.fixture
 def trained_copy(trained: tiny.Trained, tmp_path: Path) -> tiny.Trained:
-    """A copy of it that a test may change."""
+    """A copy of the tiny model that a test may change."""
     return trained.copy_to(tmp_path / "copy")

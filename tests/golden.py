@@ -1,4 +1,4 @@
-"""Golden vectors of the real tensor2tensor, and models made from them."""
+"""Golden vectors of tensor2tensor, and models with their weights."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from t2t_repro.hparams import HParams
 from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.models.transformer import Transformer
 
-# Products of float32 are else rounded to ten bits on a GPU since Ampere.
+# By default, GPUs since Ampere round the inputs of float32 matmuls to ten bits.
 tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
@@ -23,14 +23,14 @@ def load(path: Path) -> dict[str, np.ndarray]:
 
 
 def t2t_variables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns tensor2tensor's variables of a case, without the `var/` before each."""
+    """Returns tensor2tensor's variables of a case, without the prefix `var/`."""
     return {
         k.removeprefix("var/"): v for k, v in arrays.items() if k.startswith("var/")
     }
 
 
 def hparams_of(arrays: dict[str, np.ndarray]) -> HParams:
-    """Translates the case's tensor2tensor hparams into ours, without dropout."""
+    """Converts the tensor2tensor hparams of a case to `HParams` without dropout."""
     t2t: dict[str, Any] = json.loads(str(arrays["hparams_json"]))
     return to_hparams(t2t, vocab_size=100).replace(
         dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0, max_length=8
@@ -38,7 +38,7 @@ def hparams_of(arrays: dict[str, np.ndarray]) -> HParams:
 
 
 def model_of(arrays: dict[str, np.ndarray], hparams: HParams) -> Transformer:
-    """Builds the model of a case with tensor2tensor's weights in it."""
+    """Builds the model of a case with tensor2tensor's weights."""
     variables = t2t_variables(arrays)
     hparams = hparams.replace(target_space_id=int(arrays["target_space_id"]))
     model = Transformer.from_hparams(hparams, *vocab_sizes(variables))

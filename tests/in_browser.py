@@ -1,4 +1,4 @@
-"""A browser for the tests of pages, and a checker of their accessibility."""
+"""Browser for tests of pages, with an accessibility checker."""
 
 import shutil
 from contextlib import contextmanager
@@ -14,7 +14,8 @@ ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu"),
     *("--disable-dev-shm-usage", "--window-size=1200,1000"),
 )
-# Those off by default too: the rule that a name holds the text that is seen is one.
+# Includes rules that are off by default, such as the one that an accessible name must
+# contain the visible text.
 RULES = (
     *("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"),
     *("best-practice", "experimental"),
@@ -29,7 +30,7 @@ def browser():
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     driver = shutil.which("chromedriver")
     if not program or not driver:
-        pytest.skip("no chromium with its chromedriver on this machine")
+        pytest.skip("chromium or chromedriver is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for argument in ARGUMENTS:
@@ -43,14 +44,14 @@ def browser():
 
 
 def scheme(browser, value):
-    """Sets what a person wishes: "light" or "dark"."""
+    """Sets the preferred color scheme of the user: "light" or "dark"."""
     features = [{"name": "prefers-color-scheme", "value": value}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 @contextmanager
 def narrow(browser, width):
-    """Lays pages out for a width in pixels; a window cannot be as narrow as a phone."""
+    """Emulates a screen width in pixels, which can be less than that of a window."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
@@ -60,28 +61,28 @@ def narrow(browser, width):
 
 
 def at(page, name):
-    """Returns the element with an id."""
+    """Returns the element with the id `name`."""
     return page.find_element("id", name)
 
 
 def findings(page):
-    """Returns what a checker finds serious: rule, impact, where."""
-    # Tables are made when they are opened.
+    """Returns serious accessibility violations as (rule, impact, elements)."""
+    # Opening the tables creates their contents.
     page.execute_script(
         "document.querySelectorAll('details').forEach((each) => (each.open = true))"
     )
     page.set_script_timeout(300)
     checker = files("axe_playwright_python") / "axe.min.js"
     page.execute_script(checker.read_text(encoding="utf-8"))
-    found = page.execute_async_script(
+    results = page.execute_async_script(
         "const [options, done] = arguments; axe.run(options).then(done, done)",
         {"runOnly": RULES, "resultTypes": ["violations"]},
     )
-    assert len(found["passes"]) > 20
+    assert len(results["passes"]) > 20
     return [
-        (each["id"], each["impact"], [node["target"] for node in each["nodes"]])
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
+        (rule["id"], rule["impact"], [node["target"] for node in rule["nodes"]])
+        for rule in results["violations"]
+        if rule["impact"] in ("serious", "critical")
     ]
 
 

@@ -1,4 +1,4 @@
-"""How properties are tested: the same examples every time, kept nowhere."""
+"""Settings of property tests: reproducible examples without a database."""
 
 from hypothesis import HealthCheck, settings
 

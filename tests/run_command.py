@@ -1,4 +1,4 @@
-"""Commands as a person runs them: in this process, or in one of their own."""
+"""Runs commands with flags, in this process or in a new one."""
 
 import contextlib
 import importlib
@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Done(NamedTuple):
-    """A command that ended.
+    """Result of a command.
 
     Attributes:
-        status: its exit status.
-        out: its standard output.
-        err: its standard error.
+        status: Exit status.
+        out: Standard output.
+        err: Standard error.
     """
 
     status: int
@@ -32,12 +32,12 @@ class Done(NamedTuple):
 
 
 def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
-    """Runs a command in this process: a new one needs seconds to start.
+    """Runs a command in this process, which saves the seconds of starting a new one.
 
     Args:
-        command: `t2t_repro.COMMAND`, or the file of a tool.
-        *arguments: its flags.
-        stdin: what is on standard input.
+        command: COMMAND in `t2t_repro.COMMAND`, or path of a tool.
+        *arguments: Flags of the command.
+        stdin: Contents of standard input.
     """
     main = _main(command)
     out, err = io.StringIO(), io.StringIO()
@@ -45,15 +45,15 @@ def run(command: str, *arguments: str, stdin: bytes = b"") -> Done:
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             cli.run(main, arguments)
-    except SystemExit as ended:
-        assert isinstance(ended.code, int)
-        return Done(ended.code, out.getvalue(), err.getvalue())
+    except SystemExit as error:
+        assert isinstance(error.code, int)
+        return Done(error.code, out.getvalue(), err.getvalue())
     finally:
         sys.stdin = before
 
 
 def _main(command: str) -> Callable[[Sequence[str] | None], None]:
-    """Returns the `main` of a command or a tool."""
+    """Returns the function `main` of a command or a tool."""
     if not command.endswith(".py"):
         return importlib.import_module(f"t2t_repro.{command}").main
     name = f"tool_{Path(command).stem}"
@@ -61,19 +61,19 @@ def _main(command: str) -> Callable[[Sequence[str] | None], None]:
         spec = importlib.util.spec_from_file_location(name, ROOT / command)
         assert spec is not None
         assert spec.loader is not None
-        # Where its dataclasses look for their module.
+        # Dataclasses look up their module here.
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name].main
 
 
 def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen[str]:
-    """Starts a command, named as for `run`, with pipes for what it prints.
+    """Starts a command, named as for `run`, with piped output.
 
-    SIGINT reaches it even where the tests run in a shell's background, which is
-    started with that signal ignored and hands this down.
+    The command can be interrupted by SIGINT. A shell that runs the tests in the
+    background ignores this signal, and subprocesses would inherit that.
     """
-    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("T2T_REPRO_VERBOSE", None)
     program = ["-m", f"t2t_repro.{command}"]
@@ -88,11 +88,11 @@ def start(command: str, *arguments: str, **settings: object) -> subprocess.Popen
             **(pipes | settings),  # type: ignore[call-overload]
         )
     finally:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, handler)
 
 
 def run_alone(command: str, *arguments: str, **settings: object) -> Done:
-    """Runs a command, named as for `run`, in a process of its own."""
+    """Runs a command, named as for `run`, in a new process."""
     text = settings.pop("input", "")
     process = start(command, *arguments, stdin=subprocess.PIPE, **settings)
     out, err = process.communicate(text)
@@ -100,9 +100,9 @@ def run_alone(command: str, *arguments: str, **settings: object) -> Done:
 
 
 def is_one_clear_line(done: Done) -> bool:
-    """Says whether a command was refused as it shall be.
+    """Returns whether a command failed as required: status 2 and one line of error.
 
-    Standard output may hold progress from before.
+    Standard output may contain earlier progress.
     """
     return (
         done.status == 2

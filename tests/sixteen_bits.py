@@ -1,4 +1,4 @@
-"""Parameters and marks of tests that multiply in 16 bits."""
+"""Parameters and marks of tests with 16-bit matmuls."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The one direction of imports, read from the source of every module.
+"""Rules for imports, checked in the source of every module.
 
-Rooms stand on floors and import from lower ones only; rooms of one floor, and commands,
-do not know each other. Inside one room, modules form no circle.
+A subpackage ("room") imports only from lower levels ("floors"). Rooms of the same floor
+do not import each other; commands do not import each other; there are no cycles.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "t2t_repro"
 
-# Every room on its floor; whatever is not listed is a command, at the top.
+# Rooms of each floor, from the bottom. Modules that are not listed are commands, which
+# are at the top.
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"system"}),
     frozenset({"layers", "decoding", "hparams", "problems", "tokenizers"}),
     frozenset({"models", "data"}),
-    # The rooms below have the reference implementations only.
+    # `fast` is above `models`, so lower floors cannot use optimized implementations.
     frozenset({"fast", "batches", "runs"}),
     frozenset({"translation"}),
     frozenset({"analysis", "evaluation", "interop"}),
@@ -33,42 +34,41 @@ TOP = len(FLOORS)
 
 @functools.cache
 def modules() -> dict[str, Path]:
-    """Returns every module below the package: dotted name without it -> file."""
-    found = {}
+    """Returns the path of each module, by its dotted name without the package."""
+    paths = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        found[".".join(parts).removesuffix("__init__").rstrip(".")] = path
-    del found[""]  # The package itself, which imports nothing.
-    return found
+        paths[".".join(parts).removesuffix("__init__").rstrip(".")] = path
+    del paths[""]  # The package itself, which imports nothing.
+    return paths
 
 
 def imports(path: Path) -> set[str]:
-    """Returns what a module imports of the package, anywhere in its text."""
+    """Returns the names that a module imports from the package."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: write imports out in full"
+            assert node.level == 0, f"{path}:{node.lineno}: use absolute imports"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     prefix = "t2t_repro."
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 
 
 def resolved(name: str) -> str:
-    """Returns the module that holds an imported name: `hparams.HParams` -> `hparams`.
+    """Returns the module of an imported name: `hparams` for `hparams.HParams`.
 
-    A package's own module is kept apart from the package: `hparams.sets` is itself.
+    Modules of a subpackage are returned unchanged: `hparams.sets`.
     """
-    known = modules()
-    while name and name not in known:
+    while name and name not in modules():
         name = name.rpartition(".")[0]
     return name
 
 
 @functools.cache
 def graph() -> dict[str, set[str]]:
-    """Returns module -> the modules of the package that it imports."""
+    """Returns the imported modules of the package for each module."""
     return {
         name: {resolved(imported) for imported in imports(path)} - {"", name}
         for name, path in modules().items()
@@ -80,41 +80,40 @@ def room(module: str) -> str:
 
 
 def floor(name: str) -> int:
-    return next((at for at, rooms in enumerate(FLOORS) if name in rooms), TOP)
+    return next((level for level, rooms in enumerate(FLOORS) if name in rooms), TOP)
 
 
-def test_imports_go_down_the_floors_only():
-    wrong = []
+def test_imports_are_from_lower_floors():
+    violations = []
     for module, imported in graph().items():
         here = room(module)
         for there in {room(name) for name in imported} - {here}:
             if floor(there) >= floor(here):
-                wrong.append(f"{module} imports {there}")
-    assert wrong == []
+                violations.append(f"{module} imports {there}")
+    assert violations == []
 
 
-def test_rooms_form_no_circle():
+def test_imports_of_rooms_have_no_cycle():
     rooms: dict[str, set[str]] = {}
     for module, imported in graph().items():
         here = room(module)
         rooms.setdefault(here, set()).update({room(name) for name in imported} - {here})
-    assert_no_circle(rooms)
+    assert_no_cycle(rooms)
 
 
-def test_modules_form_no_circle():
-    assert_no_circle(graph())
+def test_imports_of_modules_have_no_cycle():
+    assert_no_cycle(graph())
 
 
-def assert_no_circle(edges: dict[str, set[str]]) -> None:
+def assert_no_cycle(edges: dict[str, set[str]]) -> None:
     try:
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
-        pytest.fail("circle: " + " -> ".join(error.args[1]), pytrace=False)
+        pytest.fail("cycle: " + " -> ".join(error.args[1]), pytrace=False)
 
 
 @pytest.mark.parametrize("name", ["layers", "decoding"])
-def test_layers_and_decoding_take_plain_values(name):
-    """Neither knows hyper-parameters or flags, so that both can be used alone."""
+def test_layers_and_decoding_do_not_use_hyper_parameters_or_flags(name):
     for module, path in modules().items():
         if room(module) == name:
             text = path.read_text(encoding="utf-8")
@@ -128,31 +127,31 @@ CONTAINERS |= {"WeakKeyDictionary", "WeakValueDictionary"}
 
 
 def is_registry(statement: ast.stmt) -> bool:
-    """Whether a statement makes a container that starts empty, or a context's."""
+    """Returns whether a statement creates an empty container or one in a ContextVar."""
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or not statement.value:
         return False
     text, value = ast.unparse(statement), statement.value
     if isinstance(value, ast.Call):
-        made = ast.unparse(value.func).rpartition(".")[2]
-        is_of_context = made == "ContextVar" and re.search("dict|Mapping", text)
-        return bool(is_of_context) or (made in CONTAINERS and not value.args)
+        kind = ast.unparse(value.func).rpartition(".")[2]
+        in_context = kind == "ContextVar" and re.search("dict|Mapping", text)
+        return bool(in_context) or (kind in CONTAINERS and not value.args)
     return ast.unparse(value) in ("{}", "[]")
 
 
-def test_no_module_keeps_layers_variables_or_models():
-    """What belongs to a model is an attribute of its layers, or an argument."""
-    wrong = []
+def test_no_module_stores_the_state_of_models():
+    """The state of a model must be in attributes of its layers."""
+    violations = []
     for module, path in modules().items():
         if room(module) not in MODEL_ROOMS:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        wrong += [f"{path}:{n.lineno}" for n in tree.body if is_registry(n)]
-        wrong += [
+        violations += [f"{path}:{n.lineno}" for n in tree.body if is_registry(n)]
+        violations += [
             f"{path}:{node.lineno}: id"
             for node in ast.walk(tree)
             if isinstance(node, ast.Name) and node.id == "id"
         ]
-    assert wrong == []
+    assert violations == []
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_no_module_keeps_layers_variables_or_models():
         "found = []",
     ],
 )
-def test_a_registry_is_recognized(text):
+def test_registries_are_detected(text):
     assert is_registry(ast.parse(text).body[0])
 
 

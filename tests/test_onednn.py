@@ -1,4 +1,4 @@
-"""Importing the package makes TensorFlow use oneDNN, whatever the processor."""
+"""Importing the package makes TensorFlow use oneDNN on any x86-64 processor."""
 
 import os
 import platform
@@ -12,13 +12,13 @@ OPTION = "TF_ENABLE_ONEDNN_OPTS"
 
 @pytest.mark.medium
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the option is for x86-64")
-@pytest.mark.parametrize(("given", "on"), [({}, True), ({OPTION: "0"}, False)])
-def test_tensorflow_takes_onednn_unless_it_is_told_not_to(given, on):
+@pytest.mark.parametrize(("variables", "on"), [({}, True), ({OPTION: "0"}, False)])
+def test_tensorflow_uses_onednn_unless_disabled(variables, on):
     unset = {OPTION, "TF_CPP_MIN_LOG_LEVEL"}
     environment = {k: v for k, v in os.environ.items() if k not in unset}
     done = subprocess.run(
         [sys.executable, "-c", "import t2t_repro, tensorflow"],
-        env=environment | given,
+        env=environment | variables,
         capture_output=True,
         text=True,
         check=True,

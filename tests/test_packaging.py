@@ -1,4 +1,4 @@
-"""What setup.cfg promises about the package agrees with the tree."""
+"""The package metadata in setup.cfg matches the directories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def setup_cfg() -> configparser.ConfigParser:
     return parsed
 
 
-def test_setup_cfg_lists_exactly_the_packages_of_the_tree():
+def test_setup_cfg_lists_all_packages():
     folders = {path.parent for path in (ROOT / "t2t_repro").rglob("*.py")}
     tree = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
     listed = setup_cfg()["options"]["packages"].split()
@@ -29,7 +29,7 @@ def test_every_folder_of_modules_is_a_package():
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-def test_package_data_takes_every_file_that_is_no_module():
+def test_package_data_includes_every_file_that_is_not_a_module():
     data = setup_cfg()["options.package_data"]
     for path in (ROOT / "t2t_repro").rglob("*"):
         if path.is_file() and path.suffix not in (".py", ".pyc"):
@@ -39,18 +39,18 @@ def test_package_data_takes_every_file_that_is_no_module():
             assert any(map(name.match, re.split(r"[,\s]+", patterns))), path
 
 
-def test_package_data_takes_every_set_and_the_typing_mark():
+def test_package_data_includes_all_sets_and_the_typing_marker():
     data = setup_cfg()["options.package_data"]
     assert data["t2t_repro.configs"] == "*.yaml"
     assert "py.typed" in data["t2t_repro"].split()
     assert (ROOT / "t2t_repro" / "py.typed").exists()
 
 
-def test_pyproject_holds_the_build_backend_alone():
+def test_pyproject_contains_only_the_build_backend():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert re.findall(r"^\[.*\]$", text, re.MULTILINE) == ["[build-system]"]
 
 
-def test_the_version_is_written_once():
+def test_version_is_defined_once():
     assert setup_cfg()["metadata"]["version"] == "attr: t2t_repro.__version__"
     assert re.fullmatch(r"\d+\.\d+\.\d+", t2t_repro.__version__)

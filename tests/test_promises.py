@@ -1,4 +1,4 @@
-"""Each guarantee of docs/promises.md names a test that exists."""
+"""Each guarantee in docs/promises.md refers to an existing test."""
 
 import ast
 import re
@@ -26,13 +26,13 @@ def test_named_tests_exist():
     assert missing == []
 
 
-def test_every_row_names_a_test_or_a_command():
+def test_every_row_refers_to_a_test_or_a_command():
     rows = [row for row in PAGE.read_text().splitlines() if row.startswith("| ")]
     rows = [row for row in rows if not row.startswith("| guarantee |")]
     assert rows
     for row in rows:
-        shown = row.split(" | ")[-1]
-        assert NAMED.search(shown) or "`python " in shown, row
+        evidence = row.split(" | ")[-1]
+        assert NAMED.search(evidence) or "`python " in evidence, row
 
 
 def test_named_tools_exist():

@@ -1,6 +1,6 @@
-"""Files that somebody else made cannot run code or write outside their directory.
+"""Untrusted files cannot run code or write outside of their directory.
 
-Links that lead out of a model directory are in tests/runs/test_model_dir.py.
+tests/runs/test_model_dir.py tests links that lead out of a model directory.
 """
 
 import ast
@@ -24,14 +24,14 @@ from tests import run_command
 from tests.data.test_shards import CodePointTokenizer
 
 PACKAGE = run_command.ROOT / "t2t_repro"
-# What runs code that stands in a file, or reads objects that do.
+# Modules, functions and YAML loaders that can run code from a file.
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 FORBIDDEN_YAML = {"unsafe_load", "full_load", "UnsafeLoader", "FullLoader", "Loader"}
 
 
 class Payload:
-    """What unpickles to a call that makes a folder."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -40,39 +40,39 @@ class Payload:
         return os.mkdir, (str(self.folder),)
 
 
-def test_the_payload_of_these_tests_works(tmp_path):
-    pickle.loads(pickle.dumps(Payload(tmp_path / "made")))
-    assert (tmp_path / "made").is_dir()
+def test_payload_of_these_tests_works(tmp_path):
+    pickle.loads(pickle.dumps(Payload(tmp_path / "created")))
+    assert (tmp_path / "created").is_dir()
 
 
 TAGS = [
-    "!!python/object/apply:os.mkdir ['{made}']",
-    "!!python/object/new:os.mkdir ['{made}']",
+    "!!python/object/apply:os.mkdir ['{folder}']",
+    "!!python/object/new:os.mkdir ['{folder}']",
     "!!python/name:os.mkdir",
     "!!python/module:os",
     "!!python/object:tests.test_untrusted_files.Payload {{folder: x}}",
     "!!python/tuple [1, 2]",
-    "!!map {{? !!python/object/apply:os.mkdir ['{made}'] : 1}}",
+    "!!map {{? !!python/object/apply:os.mkdir ['{folder}'] : 1}}",
 ]
 
 
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("text", ["seed: {}", "{}", "base: {}", "? {}\n: 1"])
-def test_tags_in_hyper_parameters_are_refused_and_not_run(tmp_path, tag, text):
-    made = tmp_path / "made"
+def test_tags_in_hyper_parameters_are_rejected_and_not_run(tmp_path, tag, text):
+    folder = tmp_path / "created"
     path = tmp_path / "set.yaml"
-    path.write_text(text.format(tag.format(made=made)), encoding="utf-8")
+    path.write_text(text.format(tag.format(folder=folder)), encoding="utf-8")
     for read in (hparams.load, hparams.read):
         with pytest.raises(UserError, match=r"set\.yaml"):
             read(str(path))
-    assert not made.exists()
+    assert not folder.exists()
 
 
-def test_references_do_not_grow_to_gigabytes(tmp_path):
+def test_references_do_not_expand_to_gigabytes(tmp_path):
     path = tmp_path / "set.yaml"
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    for one, other in zip("bcdefghijkl", "abcdefghijk", strict=True):
-        lines.append(f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]")
+    for name, previous in zip("bcdefghijkl", "abcdefghijk", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{previous}'] * 9)}]")
     path.write_text("\n".join([*lines, "seed: *l"]), encoding="utf-8")
     with pytest.raises(UserError, match=r"set\.yaml:2: not valid YAML: a reference"):
         hparams.load(str(path))
@@ -81,7 +81,7 @@ def test_references_do_not_grow_to_gigabytes(tmp_path):
 @pytest.mark.parametrize(
     "base", ["../base", "/etc/passwd", "base.yaml", "configs/base"]
 )
-def test_a_set_builds_on_named_sets_alone(tmp_path, base):
+def test_set_can_extend_only_named_sets(tmp_path, base):
     path = tmp_path / "set.yaml"
     path.write_text(f"base: {base}\n", encoding="utf-8")
     with pytest.raises(UserError, match="no hyper-parameter set is called"):
@@ -90,7 +90,7 @@ def test_a_set_builds_on_named_sets_alone(tmp_path, base):
 
 @pytest.fixture
 def shards(tmp_path):
-    """The shards of two pairs."""
+    """A directory of shards with two pairs."""
     origin = Origin("files", "data-1", "train.en and train.de", "en", "de")
     path = tmp_path / "shards" / "train"
     write_shards([("a", "b"), ("c", "d")], CodePointTokenizer(), path, "train", origin)
@@ -98,7 +98,7 @@ def shards(tmp_path):
 
 
 def exchange(shards, name, contents):
-    """Puts other bytes into a shard's file and vouches for them in the manifest."""
+    """Replaces the contents of a shard's file and updates the manifest to match."""
     (shards / name).write_bytes(contents)
     manifest = json.loads((shards / "manifest.json").read_text())
     for shard in manifest["shards"]:
@@ -111,9 +111,9 @@ def exchange(shards, name, contents):
 
 @pytest.mark.parametrize("part", ["tokens", "lengths"])
 @pytest.mark.parametrize("form", ["npy", "npz", "pickle"])
-def test_a_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
-    made = tmp_path / "made"
-    array = np.array([Payload(made)], dtype=object)
+def test_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
+    folder = tmp_path / "created"
+    array = np.array([Payload(folder)], dtype=object)
     file = io.BytesIO()
     if form == "npy":
         np.save(file, array, allow_pickle=True)
@@ -124,11 +124,11 @@ def test_a_pickle_in_a_shard_is_not_loaded(shards, tmp_path, part, form):
     exchange(shards, f"train-00000-of-00001.{part}.npy", file.getvalue())
     with pytest.raises(UserError, match="is damaged"):
         load_shards(shards)
-    assert not made.exists()
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("name", ["../outside.npy", "/dev/zero", "a/b.npy", ".."])
-def test_shards_lie_in_their_own_folder(shards, name):
+def test_shard_files_must_be_in_their_own_folder(shards, name):
     manifest = json.loads((shards / "manifest.json").read_text())
     manifest["shards"][0]["tokens"]["name"] = name
     (shards / "manifest.json").write_text(json.dumps(manifest))
@@ -144,20 +144,20 @@ def test_shards_lie_in_their_own_folder(shards, name):
         {"step": 10**17},
     ],
 )
-def test_a_checkpoint_says_nothing_of_where_it_is_written(tmp_path, meta):
+def test_checkpoint_metadata_cannot_change_its_path(tmp_path, meta):
     weights = {"w": np.zeros(3, "float32")}
     saved = checkpoints.save(tmp_path / "inside", 3, weights, weights)
     (saved.path / "checkpoint.json").write_text(json.dumps(meta))
     before = sorted(tmp_path.rglob("*"))
-    found = checkpoints.open_checkpoint(saved.path)
-    assert found.path == saved.path
-    assert found.step == meta["step"]
-    assert found.tensors().read("w").tolist() == [0, 0, 0]
+    opened = checkpoints.open_checkpoint(saved.path)
+    assert opened.path == saved.path
+    assert opened.step == meta["step"]
+    assert opened.tensors().read("w").tolist() == [0, 0, 0]
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_pruning_follows_no_links(tmp_path):
-    """Neither to checkpoints elsewhere nor to folders called like its own debris."""
+    """Links may be named like checkpoints or like temporary folders."""
     weights = {"w": np.zeros(3, "float32")}
     mine = tmp_path / "mine"
     for step in (1, 2, 3):
@@ -190,7 +190,7 @@ def contents(folder):
         {"extra": "field"},
     ],
 )
-def test_a_description_of_a_model_cannot_lead_elsewhere(trained_copy, changes):
+def test_model_json_cannot_refer_to_other_folders(trained_copy, changes):
     path = trained_copy.model_dir / "model.json"
     values = json.loads(path.read_text(encoding="utf-8")) | changes
     path.write_text(json.dumps(values), encoding="utf-8")
@@ -200,8 +200,8 @@ def test_a_description_of_a_model_cannot_lead_elsewhere(trained_copy, changes):
     assert contents(trained_copy.folder) == before
 
 
-def test_what_an_importing_process_leaves_stays_in_its_place(trained_copy, tmp_path):
-    """A folder that is planted where a command writes aside is not followed."""
+def test_average_does_not_follow_links_with_temporary_names(trained_copy, tmp_path):
+    """Links with the names of a command's temporary folders are not followed."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "checkpoint.json").write_text('{"step": 1}')
@@ -213,17 +213,16 @@ def test_what_an_importing_process_leaves_stays_in_its_place(trained_copy, tmp_p
     assert contents(outside) == {str(outside / "checkpoint.json"): b'{"step": 1}'}
 
 
-def test_no_module_reads_pickles_or_runs_what_it_reads():
-    """In the source of the package and of the tools that run it."""
-    wrong = []
+def test_package_and_tools_do_not_load_pickles_or_evaluate_code():
+    violations = []
     for path in (*PACKAGE.rglob("*.py"), *run_command.ROOT.glob("tools/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            wrong += [f"{path}:{node.lineno} {name}" for name in offences(node)]
-    assert wrong == []
+            violations += [f"{path}:{node.lineno} {name}" for name in forbidden(node)]
+    assert violations == []
 
 
-def offences(node):
-    """Returns what an expression or an import does that it must not."""
+def forbidden(node):
+    """Returns the forbidden names in an expression or import."""
     if isinstance(node, ast.Import):
         names = {alias.name.partition(".")[0] for alias in node.names}
         return names & FORBIDDEN_MODULES
@@ -238,9 +237,9 @@ def offences(node):
     if ast.unparse(node.func) == "np.load":
         allowed = [k for k in node.keywords if k.arg == "allow_pickle"]
         if allowed and ast.unparse(allowed[0].value) != "False":
-            return ("np.load that may unpickle",)
+            return ("np.load with allow_pickle",)
     if ast.unparse(node.func) == "yaml.load" and not (
-        {ast.unparse(each) for each in node.args} & {"_StrictLoader", "_TextLoader"}
+        {ast.unparse(arg) for arg in node.args} & {"_StrictLoader", "_TextLoader"}
     ):
         return ("yaml.load",)
     return ()
@@ -257,12 +256,11 @@ def offences(node):
         "np.load(f, allow_pickle=True)",
     ],
 )
-def test_such_code_would_be_noticed(text):
-    assert [o for node in ast.walk(ast.parse(text)) for o in offences(node)]
+def test_forbidden_code_is_detected(text):
+    assert [name for node in ast.walk(ast.parse(text)) for name in forbidden(node)]
 
 
-def test_a_folder_of_data_cannot_make_datagen_delete_other_files(trained_copy):
-    """What lies where shards go, and is none, stays."""
+def test_files_in_a_folder_for_shards_are_not_deleted(trained_copy):
     encoded = trained_copy.data_dir / "encoded" / "files.en-de.sentencepiece-300"
     shutil.rmtree(encoded / "train")
     (encoded / "train").mkdir()

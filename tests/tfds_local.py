@@ -1,6 +1,6 @@
-"""Writes a local data set that TFDS reads as if it had downloaded it.
+"""Writes a local data set that TFDS uses in place of a download.
 
-For tests, and for trying the WMT problems without the internet:
+This is for tests, and for trying the WMT problems offline:
 
     python tests/tfds_local.py --data_dir D --pairs 4000 --source F --target G
     python -m t2t_repro.train --hparams big --data_dir D --train_steps 2
@@ -23,21 +23,21 @@ def write_local_dataset(
     splits: Mapping[str, Iterable[tuple[str, str]]],
     name: str = WMT14_ENDE,
 ) -> Path:
-    """Stores English-to-foreign pairs in TFDS's own format on disk.
+    """Writes English-to-foreign pairs in the file format of TFDS.
 
     Args:
-        data_dir: the data directory; the data set goes to its sub-folder `tfds`.
+        data_dir: Data directory; the data set is written to its subfolder `tfds`.
         splits: (English, foreign) pairs of "train", "validation" and "test".
-        name: TFDS name and configuration, the latter FOREIGN-en.
+        name: TFDS name and configuration, such as NAME/FOREIGN-en.
 
     Returns:
-        The folder of the data set, which ends in its version.
+        Folder of the data set, which ends in its version.
     """
     import tensorflow_datasets as tfds
 
     dataset, config = name.split("/")
     foreign, english = config.split("-")
-    # TFDS prints what it does to standard output.
+    # TFDS prints its progress to standard output.
     with contextlib.redirect_stdout(sys.stderr):
         builder = tfds.dataset_builders.store_as_tfds_dataset(
             name=dataset,
@@ -58,14 +58,16 @@ def write_local_dataset(
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Writes a data set from two text files and prints its folder."""
+    """Writes a data set from two text files and prints the path of its folder."""
     parser = argparse.ArgumentParser(description="Writes a local TFDS data set.")
-    parser.add_argument("--data_dir", required=True, help="the commands' --data_dir")
+    parser.add_argument("--data_dir", required=True, help="data directory of commands")
     parser.add_argument("--source", required=True, help="English text file")
-    parser.add_argument("--target", required=True, help="its translation")
-    parser.add_argument("--pairs", type=int, default=4000, help="training pairs")
+    parser.add_argument("--target", required=True, help="translation of the text file")
     parser.add_argument(
-        "--held_out", type=int, default=100, help="pairs of val and test"
+        "--pairs", type=int, default=4000, help="number of training pairs"
+    )
+    parser.add_argument(
+        "--held_out", type=int, default=100, help="number of pairs of val and of test"
     )
     parser.add_argument("--dataset", default=WMT14_ENDE, help="TFDS name/configuration")
     args = parser.parse_args(argv)

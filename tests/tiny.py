@@ -1,4 +1,4 @@
-"""A corpus and models so small that a test makes or trains them in seconds."""
+"""A corpus and models that are small enough to be trained in seconds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ decode_extra_length: 2
 
 
 def pairs(split: str) -> list[tuple[str, str]]:
-    """Returns short rows of numbers in words, word for word."""
+    """Returns pairs of two to four number words, translated word by word."""
     generator = random.Random(split)
     rows = [
         generator.choices(NUMBERS, k=generator.randint(2, 4))
@@ -68,7 +68,7 @@ def pairs(split: str) -> list[tuple[str, str]]:
 
 
 def tokenizer(folder: Path) -> Tokenizer:
-    """Learns the vocabulary of the corpus, of `VOCAB_SIZE` subwords, in a folder."""
+    """Builds the vocabulary of the corpus, of `VOCAB_SIZE` subwords, in a folder."""
     from t2t_repro.tokenizers.load import load_tokenizer
     from t2t_repro.tokenizers.vocabulary import build_vocabulary
 
@@ -79,10 +79,9 @@ def tokenizer(folder: Path) -> Tokenizer:
 
 
 def random_model(**settings: Any) -> Transformer:
-    """Builds a model of random weights, the same ones on every day.
+    """Builds a model with reproducible random weights, including norms and biases.
 
-    They are so large that no two translations are nearly equal; norms and biases are
-    random, too.
+    The weights are large, so that different hypotheses have different scores.
     """
     from t2t_repro.hparams import HParams
     from t2t_repro.runs.model_dir import build_model
@@ -96,7 +95,7 @@ def random_model(**settings: Any) -> Transformer:
 
 
 def write_corpus(folder: Path) -> Path:
-    """Writes `train.en`, `train.de` and so on; returns the folder."""
+    """Writes `train.en`, `train.de` and the other splits; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for split in SIZES:
         for side, lang in enumerate(("en", "de")):
@@ -114,11 +113,11 @@ def write_hparams(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that was trained by the real command.
+    """A model trained with the train command.
 
     Attributes:
-        folder: holds data, hyper-parameters and model.
-        done: what the command printed.
+        folder: Folder of the data, the hyper-parameters and the model.
+        done: Result of the command.
     """
 
     folder: Path
@@ -126,40 +125,40 @@ class Trained:
 
     @property
     def data_dir(self) -> Path:
-        """The folder of the text files."""
+        """Folder of the text files."""
         return self.folder / "data"
 
     @property
     def model_dir(self) -> Path:
-        """The folder of the model."""
+        """Model directory."""
         return self.folder / "model"
 
     @property
     def hparams(self) -> Path:
-        """The file of the set."""
+        """Path of the hyper-parameter set."""
         return self.folder / "tiny_files.yaml"
 
     @property
     def result(self) -> dict[str, Any]:
-        """What the command printed with `--json`."""
-        found = json.loads(self.done.out)
-        assert isinstance(found, dict)
-        return found
+        """Output of the command with `--json`."""
+        values = json.loads(self.done.out)
+        assert isinstance(values, dict)
+        return values
 
     def arguments(self, overrides: str = "") -> list[str]:
-        """Returns the flags of `train` that made it, with some overrides."""
+        """Returns the flags of the train command, with overrides."""
         spec = f"{self.hparams},{overrides}" if overrides else str(self.hparams)
         folders = ["--data_dir", str(self.data_dir), "--model_dir", str(self.model_dir)]
         return ["--hparams", spec, *folders, "--json"]
 
     def copy_to(self, folder: Path) -> Trained:
-        """Copies everything."""
+        """Copies the data, the hyper-parameters and the model."""
         shutil.copytree(self.folder, folder)
         return Trained(folder, self.done)
 
 
 def train(folder: Path) -> Trained:
-    """Trains the tiny model on its corpus by the real command, in this process."""
+    """Trains the tiny model with the train command, in this process."""
     write_corpus(folder / "data")
     write_hparams(folder)
     arguments = Trained(folder, run_command.Done(0, "", "")).arguments()

@@ -1,1 +1,1 @@
-"""Which sentence pairs share a batch, and the tf.data pipeline that makes them."""
+"""Batch composition and the tf.data input pipeline."""

@@ -1,9 +1,9 @@
-"""Which parts make up a batch.
+"""Assignment of micro-batches to batches.
 
-Parts are dealt like cards: the largest, as many as there are batches, one to each in
-random order; then the next largest; and so on. So every batch gets parts of all sizes
-and of many lengths, batches are nearly equal, and none is left nearly empty. Every
-deal of the same sizes has as many batches, whatever its order.
+Micro-batches are dealt like cards, from the largest to the smallest: each round gives
+every batch one micro-batch, in random order. All batches therefore have nearly equal
+sizes and mix many sentence lengths. The number of batches depends only on the sizes of
+the micro-batches, not on the random order.
 """
 
 import numpy as np
@@ -12,13 +12,16 @@ from t2t_repro.data.encoded_pairs import IntArray
 
 
 def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
-    """Returns how many batches of at most `tokens_per_batch` every deal fits into.
+    """Returns the smallest number of batches that keeps the bound in every deal.
 
-    `sizes` is int (parts,), positions of each part's wider side; none is above.
+    Args:
+        sizes: int (micro-batches,), positions of the wider side of each; at most
+            `tokens_per_batch`.
+        tokens_per_batch: Upper bound of the sum of sizes in a batch.
     """
     falling = np.sort(sizes)[::-1]
     batches = -(-int(sizes.sum(dtype=np.int64)) // tokens_per_batch)
-    # At worst a batch gets the largest part of every round.
+    # In the worst case, one batch gets the largest micro-batch of every round.
     while falling[::batches].sum(dtype=np.int64) > tokens_per_batch:
         batches += 1
     return batches
@@ -27,11 +30,11 @@ def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
 def deal(
     sizes: IntArray, batches: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Deals parts to at most as many batches at random.
+    """Assigns micro-batches to at most `batches` batches at random.
 
-    `sizes` is int (parts,), positions of each part's wider side. Returns part numbers
-    int64 (parts,), batch after batch, the largest of a batch first; and where each
-    batch begins, int64 (batches,).
+    `sizes` is int (micro-batches,), positions of the wider side of each. Returns
+    micro-batch numbers grouped by batch, largest first in each, int64 (micro-batches,);
+    and the index of each batch's first entry, int64 (batches,).
     """
     falling = np.argsort(-sizes, kind="stable")
     rounds = range(0, len(sizes), batches)

@@ -1,11 +1,12 @@
-"""The arithmetic of batches: which pairs share a batch, and in what shapes.
+"""Batch plans: the pairs and the shape of every batch of an epoch.
 
-Pairs of like lengths make a part, a rectangle of one shape that one device holds;
-parts of different shapes make a batch, which is one update.
+Pairs of similar length form a micro-batch ("part" in names): a rectangle that one
+device processes at once. Micro-batches of different shapes form a batch, which is one
+step.
 
 The plan of an epoch is a pure function of the pairs' lengths, the configuration, the
-seed and the epoch's number. Nothing else remembers a place in the data, so a training
-resumes at any step by computing the plan again and starting at a batch's index.
+seed and the epoch number. Training resumes at any step by computing the plan again and
+starting at the index of that step's batch.
 """
 
 from dataclasses import dataclass
@@ -18,33 +19,37 @@ from t2t_repro.batches.microbatches import Groups, fill_buckets, sort_and_cut
 from t2t_repro.data.encoded_pairs import IntArray
 from t2t_repro.system.errors import UserError
 
-# More shapes hardly save padding, and take long to choose.
+# More shapes would save little padding and take long to choose.
 MOST_FREE_SHAPES = 512
 
 
 @dataclass(frozen=True)
 class BatchingConfig:
-    """How pairs are made into batches; `HParams` checks what a user sets of it.
+    """Batching settings. `HParams` validates those that users can set.
 
     Attributes:
-        tokens_per_batch: upper bound of the padded positions of each side of a global
-            batch, filler rows included: of rows x width, summed over its parts.
+        tokens_per_batch: Upper bound of the padded positions of each side of a global
+            batch: rows (filler rows included) x width, summed over its micro-batches.
             (Paper section 5.1: about 25,000 source and 25,000 target tokens. T2T:
-            `batch_size` bounds one GPU's share instead.)
-        kind: `sorted`: a batch of one part is cut from pairs sorted by their longer
-            side and padded to its own longest source and target; where there are
-            several parts, as many shapes are chosen as there are full parts.
-            `buckets`: at most `max_shapes` static shapes, chosen for the corpus.
-        max_length: longest side in tokens, EOS included, of a pair that is used.
-        tokens_per_part: the same bound for each part; 0, or no less than
-            `tokens_per_batch`: a batch is one part.
-        max_shapes: upper bound of the shapes of kind `buckets`.
-        parts_per_shape: with kind `buckets`, at least so many full parts for every
-            shape, whose last part is not full: else a small corpus in many shapes
-            would be trained on in parts much smaller than the bound. 0: no bound.
-        rows_multiple: above 1, for devices that work side by side: a part has a
-            multiple of so many rows if as many fit, shapes are chosen that are full at
-            it, and a batch has no more parts than its bound is divided into.
+            `batch_size` bounds the shard of one GPU instead.)
+        kind: `sorted` or `buckets`. `sorted` cuts batches of one micro-batch from
+            pairs sorted by their longer side and pads each to its own longest source
+            and target; batches of several micro-batches use one static shape per full
+            micro-batch. `buckets` uses at most `max_shapes` static shapes, chosen for
+            the corpus.
+        max_length: Maximum number of tokens of each side of a pair, EOS included;
+            longer pairs are skipped.
+        tokens_per_part: Upper bound of the padded positions of each side of a
+            micro-batch. If it is 0 or at least `tokens_per_batch`, every batch is one
+            micro-batch.
+        max_shapes: Maximum number of shapes of kind `buckets`.
+        parts_per_shape: Minimum mean number of full micro-batches per shape of kind
+            `buckets`; 0 disables it. It reduces the number of shapes for a small
+            corpus, because the last micro-batch of every shape is only partly full.
+        rows_multiple: The number of rows of each micro-batch is a multiple of this if
+            the bound allows that many rows. Values above 1 are for several devices:
+            shapes are then chosen to be full at such multiples, and a batch has at
+            most `tokens_per_batch // tokens_per_part` micro-batches.
     """
 
     tokens_per_batch: int
@@ -57,105 +62,125 @@ class BatchingConfig:
 
     @property
     def part_bound(self) -> int:
-        """Upper bound of the padded positions of each side of a part."""
+        """Upper bound of the padded positions of each side of a micro-batch."""
         return min(self.tokens_per_part or self.tokens_per_batch, self.tokens_per_batch)
 
     @property
     def is_one_part(self) -> bool:
-        """Whether every batch is a single part."""
+        """Whether every batch is a single micro-batch."""
         return self.part_bound == self.tokens_per_batch
 
     @property
     def longest_usable(self) -> int:
-        """Longest side in tokens that `max_length` and one part can hold."""
+        """Maximum length of a side, in tokens, by `max_length` and `part_bound`."""
         return min(self.max_length, self.part_bound)
 
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch's batches, in the order in which they are trained on."""
+    """Batches of one epoch in training order.
 
-    order: IntArray  # int64 (pairs used,), pair numbers; a part is a run of it.
-    starts: IntArray  # int64 (parts,), first position of each part in `order`.
-    counts: IntArray  # int64 (parts,), pairs in each part.
-    # int64 (parts, 3): rows with filler rows, source and target width.
+    Attributes:
+        order: int64 (used pairs,), pair numbers grouped by micro-batch.
+        starts: int64 (micro-batches,), index in `order` of each one's first pair.
+        counts: int64 (micro-batches,), number of pairs in each.
+        shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
+            target width.
+        firsts: int64 (batches,), first micro-batch of each batch; those of a batch are
+            consecutive.
+        dropped: Number of skipped pairs, which have a side that is too long.
+        tokens: Number of tokens in all batches, both sides, EOS included.
+    """
+
+    order: IntArray
+    starts: IntArray
+    counts: IntArray
     shapes: IntArray
-    # int64 (batches,), first part of each batch; a batch is a run of parts.
     firsts: IntArray
-    dropped: int  # Pairs left out because a side is too long.
-    tokens: int  # Tokens in all batches, both sides, EOS included.
+    dropped: int
+    tokens: int
 
     @property
     def batches(self) -> int:
-        """Number of batches, which is the same in every epoch."""
+        """Number of batches; equal in all epochs."""
         return len(self.firsts)
 
     @property
     def parts(self) -> int:
-        """Number of parts of all batches."""
+        """Number of micro-batches in the epoch."""
         return len(self.starts)
 
     @property
     def pairs(self) -> int:
-        """Number of pairs used, each once."""
+        """Number of used pairs. Each is used once."""
         return len(self.order)
 
     @property
     def distinct_shapes(self) -> int:
-        """Number of different (rows, source width, target width)."""
+        """Number of distinct shapes (rows, source width, target width)."""
         return len(np.unique(self.shapes, axis=0))
 
     @property
     def positions(self) -> int:
-        """Padded positions: the sum of rows x (source width + target width)."""
+        """Number of padded positions: sum of rows x (source width + target width)."""
         return int((self.shapes[:, 0] * self.shapes[:, 1:].sum(axis=1)).sum())
 
     @property
     def sizes(self) -> IntArray:
-        """Padded positions of each batch: the sum over its parts' wider sides."""
+        """Padded positions of each batch, int64 (batches,): sum of the wider sides."""
         return np.add.reduceat(_wider(self.shapes), self.firsts)
 
     @property
     def fill_ratio(self) -> float:
-        """Mean size over that of the largest batch: 1.0 if all are equal."""
+        """Mean batch size divided by the largest; 1.0 if all sizes are equal."""
         return float(self.sizes.mean() / self.sizes.max())
 
     @property
     def token_ratio(self) -> float:
-        """Non-padding tokens over padded positions, filler rows counted."""
+        """Non-padding tokens over padded positions, filler rows included."""
         return self.tokens / self.positions
 
     def parts_of(self, batch: int) -> slice:
-        """Returns which parts a batch is made of."""
+        """Returns the range of a batch's micro-batches."""
         last = batch + 1 == self.batches
         return slice(self.firsts[batch], None if last else self.firsts[batch + 1])
 
     def indices(self, batch: int) -> IntArray:
-        """Returns the pair numbers of a batch, int64 (pairs,), part after part."""
+        """Returns a batch's pair numbers, int64 (pairs,), grouped by micro-batch."""
         parts = self.parts_of(batch)
         runs = zip(self.starts[parts], self.counts[parts], strict=True)
         return np.concatenate([self.order[start : start + n] for start, n in runs])
 
     def summary(self) -> str:
-        """Describes the plan in one line for a log."""
-        parts = f"{self.parts:,} parts and " if self.parts > self.batches else ""
+        """Describes the plan in one log line."""
+        parts = ""
+        if self.parts > self.batches:
+            parts = f" ({self.parts:,} micro-batches)"
         return (
-            f"{self.pairs:,} pairs ({self.dropped:,} too long left out) in "
-            f"{self.batches:,} batches of {parts}{self.distinct_shapes:,} shapes, "
-            f"{self.token_ratio:.1%} of the positions are tokens, batches are "
-            f"{self.fill_ratio:.0%} as large as the largest"
+            f"{self.pairs:,} pairs (skipped {self.dropped:,} that are too long) in "
+            f"{self.batches:,} batches{parts} of {self.distinct_shapes:,} shapes; "
+            f"{self.token_ratio:.1%} of the positions are tokens; mean batch size is "
+            f"{self.fill_ratio:.0%} of the largest"
         )
 
 
 def plan_epoch(
     lengths: IntArray, config: BatchingConfig, seed: int, epoch: int
 ) -> EpochPlan:
-    """Plans an epoch: every usable pair in exactly one batch.
+    """Plans an epoch, in which every pair that is short enough is in one batch.
 
-    The number of batches, and with buckets the shapes of parts, depend on `config` and
-    `lengths` (int (pairs, 2), source and target tokens, EOS included) alone; which
-    pairs share a batch, and the batches' order, are new in every epoch. Nothing depends
-    on where the training runs. If no pair is short enough, that is a UserError.
+    The number of batches and the shapes of kind `buckets` depend only on `lengths` and
+    `config`. The composition and the order of batches also depend on `seed` and
+    `epoch`. Nothing depends on the devices.
+
+    Args:
+        lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
+        config: Batching settings.
+        seed: Random seed.
+        epoch: Number of the epoch, from 0.
+
+    Raises:
+        UserError: If no pair is short enough.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
     usable = _usable(lengths, config)
@@ -185,10 +210,12 @@ def plan_epoch(
 def plan_evaluation(
     lengths: IntArray, config: BatchingConfig, longest: int | None = None
 ) -> EpochPlan:
-    """Plans one pass over all pairs in batches of one part, shortest batches first.
+    """Plans one pass over all pairs, in batches of one micro-batch, shortest first.
 
-    `lengths` is as for `plan_epoch`. A pair too long for the bound of a part gets a
-    batch of its own; one with a side above `longest`, if given, is left out.
+    Args:
+        lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
+        config: Batching settings. A pair above `part_bound` becomes a batch of one.
+        longest: Maximum length of a side; longer pairs are skipped. Default: no limit.
     """
     used = np.arange(len(lengths))
     if longest is not None:
@@ -206,18 +233,19 @@ def plan_evaluation(
 
 
 def _usable(lengths: IntArray, config: BatchingConfig) -> IntArray:
-    """Returns the numbers of the pairs that are short enough on both sides."""
+    """Returns the numbers of the pairs with two sides that are short enough."""
     usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
     if not len(usable):
         raise UserError(
-            f"none of {len(lengths)} pairs is at most {config.longest_usable} tokens "
-            "long: raise max_length or tokens_per_batch, or check the data"
+            f"each of {len(lengths)} pairs has a side of more than "
+            f"{config.longest_usable} tokens: increase max_length or "
+            "tokens_per_batch, or check the data"
         )
     return usable
 
 
 def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Groups:
-    """Cuts shuffled pairs, int64 (pairs used,), into parts of the chosen kind."""
+    """Cuts shuffled pairs, int64 (used pairs,), into micro-batches by `config.kind`."""
     if config.kind == "sorted" and config.is_one_part:
         return sort_and_cut(shuffled, lengths, config.part_bound, config.rows_multiple)
     used = lengths[shuffled]
@@ -234,7 +262,7 @@ def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Gro
 
 
 def _shapes_for(lengths: IntArray, config: BatchingConfig) -> int:
-    """Returns how many shapes a corpus of int (pairs, 2) lengths is worth."""
+    """Returns the number of shapes for a corpus of lengths int (pairs, 2)."""
     positions = int(lengths.max(axis=1).sum(dtype=np.int64))
     full_parts = positions // config.part_bound
     if config.kind == "sorted":

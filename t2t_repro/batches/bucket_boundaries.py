@@ -1,10 +1,10 @@
-"""Choice of a few static widths (source, target) for a corpus, with little padding.
+"""Choice of bucket boundaries (source and target widths) that cause little padding.
 
-Pairs are points (source length, target length). A set of widths is found in two
-steps: the rectangle of all points is split again and again where that saves most
-padding, into more rectangles than wanted; then the two rectangles whose union costs
-least are merged until as many as wanted are left. The second step repairs what the
-first, which never looks ahead, cut badly.
+Pairs are points (source length, target length). The algorithm has two phases. First it
+splits the rectangle of all points repeatedly, each time at the cut that saves the most
+padding, into more rectangles than needed. Then it merges the two rectangles whose
+union adds the least padding, until the number of shapes is reached. Merging corrects
+bad cuts of the first phase, which is greedy.
 """
 
 import heapq
@@ -16,20 +16,20 @@ import numpy.typing as npt
 
 from t2t_repro.data.encoded_pairs import IntArray
 
-# Rectangles to split into before merging: eight for each that is wanted, few enough
-# to compare all with all.
+# Rectangles before merging: eight per shape, bounded because merging compares all pairs
+# of rectangles.
 _CANDIDATES_PER_SHAPE, _MOST_CANDIDATES = 8, 512
 
 
 def choose_widths(counts: IntArray, max_shapes: int) -> IntArray:
-    """Chooses at most `max_shapes` widths, so that padding to them costs little.
+    """Chooses at most `max_shapes` (source, target) widths with little padding.
 
-    `counts` is int (longest + 1, longest + 1), pairs at each source and target length.
-    Returns int64 (shapes, 2), narrowest (by sum) first; every pair fits into one at
-    least.
+    `counts` is int (longest + 1, longest + 1), number of pairs by source and target
+    length. Returns int64 (shapes, 2), ascending by the sum of both widths; every pair
+    fits into at least one of them.
     """
-    wanted = max(max_shapes, min(_CANDIDATES_PER_SHAPE * max_shapes, _MOST_CANDIDATES))
-    cells = _split(counts, wanted)
+    candidates = min(_CANDIDATES_PER_SHAPE * max_shapes, _MOST_CANDIDATES)
+    cells = _split(counts, max(max_shapes, candidates))
     sizes = np.array([cell.counts.sum() for cell in cells])
     widths = np.array([cell.widths for cell in cells])
     chosen = _merge(sizes, widths, max_shapes)
@@ -38,21 +38,21 @@ def choose_widths(counts: IntArray, max_shapes: int) -> IntArray:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A rectangle of lengths, trimmed: pairs lie on each of its four edges."""
+    """Bounding rectangle of the lengths of some pairs."""
 
-    counts: IntArray  # int (source lengths, target lengths)
-    source: int  # shortest source length
-    target: int  # shortest target length
+    counts: IntArray  # int (source lengths, target lengths), number of pairs.
+    source: int  # Shortest source length.
+    target: int  # Shortest target length.
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Longest source and longest target length."""
+        """Longest source length and longest target length."""
         rows, columns = self.counts.shape
         return self.source + rows - 1, self.target + columns - 1
 
     @classmethod
     def trimmed(cls, counts: IntArray, source: int, target: int) -> "_Cell":
-        """Makes a cell of the smallest rectangle that holds all pairs of `counts`."""
+        """Creates the cell of the smallest rectangle around the pairs of `counts`."""
         rows = np.flatnonzero(counts.any(axis=1))
         columns = np.flatnonzero(counts.any(axis=0))
         return cls(
@@ -62,7 +62,7 @@ class _Cell:
         )
 
     def cut(self, axis: int, place: int) -> tuple["_Cell", "_Cell"]:
-        """Cuts along source (0) or target (1) before local position `place`."""
+        """Cuts the source axis (0) or the target axis (1) before index `place`."""
         low, high = np.split(self.counts, [place], axis=axis)
         source, target = (place, 0) if axis == 0 else (0, place)
         return (
@@ -71,9 +71,9 @@ class _Cell:
         )
 
     def best_cut(self) -> tuple[int, int, int]:
-        """Returns the padded positions saved, axis and place of the best cut.
+        """Returns the best cut: number of saved padded positions, axis and index.
 
-        No cut saves 0 positions or less: a cell of one point returns 0.
+        The number is 0 if the cell has only one point; otherwise it is positive.
         """
         best = (0, 0, 0)
         for axis in (0, 1):
@@ -83,7 +83,8 @@ class _Cell:
                 continue
             below = np.cumsum(counts.sum(axis=1))[:-1]
             above = counts.sum() - below
-            # Edge of the pairs at each position: along the cut and across it.
+            # Largest index with a pair, at each index along the axis: across the axis
+            # and along it.
             across_edge = np.where(counts > 0, np.arange(1, across + 1), 0).max(axis=1)
             along_edge = np.where(across_edge > 0, np.arange(1, length + 1), 0)
             low_along = length - np.maximum.accumulate(along_edge)[:-1]
@@ -95,32 +96,32 @@ class _Cell:
         return best
 
 
-def _split(counts: IntArray, wanted: int) -> list[_Cell]:
-    """Splits the rectangle of all pairs into `wanted` cells, or into single points."""
-    number = count()  # breaks ties in the heap, in the order of creation
+def _split(counts: IntArray, max_cells: int) -> list[_Cell]:
+    """Splits the rectangle of all pairs into `max_cells` cells or single points."""
+    number = count()  # The heap breaks ties by the order of creation.
 
     def entry(cell: _Cell) -> tuple[int, int, int, int, _Cell]:
         saved, axis, place = cell.best_cut()
         return -saved, next(number), axis, place, cell
 
     heap = [entry(_Cell.trimmed(counts, 0, 0))]
-    while len(heap) < wanted and heap[0][0] < 0:
+    while len(heap) < max_cells and heap[0][0] < 0:
         _, _, axis, place, cell = heapq.heappop(heap)
         for part in cell.cut(axis, place):
             heapq.heappush(heap, entry(part))
     return [cell for *_, cell in heap]
 
 
-def _merge(sizes: IntArray, widths: IntArray, wanted: int) -> IntArray:
-    """Merges cells, cheapest union first, until `wanted` widths are left.
+def _merge(sizes: IntArray, widths: IntArray, max_shapes: int) -> IntArray:
+    """Merges cells, cheapest union first, until `max_shapes` widths remain.
 
-    `sizes` is int (cells,), pairs in each cell; `widths` int (cells, 2).
+    `sizes` is int (cells,), number of pairs in each; `widths` is int (cells, 2).
     """
     sizes, widths = sizes.astype(np.int64), widths.astype(np.int64)
     alive = np.ones(len(sizes), bool)
 
     def prices(cell: int) -> npt.NDArray[np.float64]:
-        """Positions that the union of `cell` with each other cell adds."""
+        """Returns the positions added by merging `cell` with each cell."""
         union = np.maximum(widths, widths[cell]).sum(axis=1)
         apart = sizes * widths.sum(axis=1)
         added = (sizes + sizes[cell]) * union - apart - apart[cell]
@@ -129,11 +130,11 @@ def _merge(sizes: IntArray, widths: IntArray, wanted: int) -> IntArray:
         return added
 
     table = np.stack([prices(cell) for cell in range(len(sizes))])
-    for _ in range(len(sizes) - wanted):
-        kept, gone = np.unravel_index(table.argmin(), table.shape)
-        widths[kept] = np.maximum(widths[kept], widths[gone])
-        sizes[kept] += sizes[gone]
-        alive[gone] = False
-        table[gone] = table[:, gone] = np.inf
-        table[kept] = table[:, kept] = prices(int(kept))
+    for _ in range(len(sizes) - max_shapes):
+        union, merged = np.unravel_index(table.argmin(), table.shape)
+        widths[union] = np.maximum(widths[union], widths[merged])
+        sizes[union] += sizes[merged]
+        alive[merged] = False
+        table[merged] = table[:, merged] = np.inf
+        table[union] = table[:, union] = prices(int(union))
     return widths[alive]

@@ -1,4 +1,4 @@
-"""Which static bucket a pair belongs to in an epoch."""
+"""Assignment of pairs to static buckets in an epoch."""
 
 import numpy as np
 
@@ -6,24 +6,29 @@ from t2t_repro.batches.bucket_boundaries import choose_widths
 from t2t_repro.batches.microbatches import rows_and_parts, stable_order, whole_rows
 from t2t_repro.data.encoded_pairs import IntArray
 
-# Share of the padded positions spent on giving batches new members every epoch.
+# Fraction of padded positions added to mix the pairs of small buckets.
 MIXING_BUDGET = 0.001
 
 
 def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]:
-    """Finds the two narrowest buckets that hold each pair of lengths.
+    """Returns the two narrowest buckets into which each pair of lengths fits.
 
-    `widths` is int (buckets, 2), narrowest (by sum) first. Returns first and second
-    choice by source and target length, int64 (longest + 1, longest + 1) each; -1: none.
+    Args:
+        widths: int (buckets, 2), source and target widths, ascending by their sum.
+        longest: Maximum source and target length.
+
+    Returns:
+        Narrowest and second narrowest bucket by source and target length, int64
+        (longest + 1, longest + 1) each; -1 if there is none.
     """
     first = np.full((longest + 1, longest + 1), -1)
     second = first.copy()
-    # From the widest to the narrowest: each overtakes the choice made before it.
+    # From the widest to the narrowest, so that the last assignment is the best.
     for bucket in reversed(range(len(widths))):
         source, target = widths[bucket]
-        held = np.s_[: source + 1, : target + 1]
-        second[held] = first[held]
-        first[held] = bucket
+        fitting = np.s_[: source + 1, : target + 1]
+        second[fitting] = first[fitting]
+        first[fitting] = bucket
     return first, second
 
 
@@ -34,17 +39,24 @@ def chosen_buckets(
     tokens_per_part: int = 0,
     rows_multiple: int = 1,
 ) -> tuple[IntArray, IntArray]:
-    """Puts pairs into at most `max_shapes` buckets chosen for their lengths.
+    """Chooses at most `max_shapes` bucket boundaries and assigns pairs to the buckets.
 
-    A bucket that makes a single batch would hold the same pairs in every epoch. So some
-    pairs, new ones every epoch, go to the second narrowest bucket that holds them. How
-    many do is fixed, and so is every shape. `tokens_per_part`, positions of the wider
-    side of a full part, moves more where `fill_buckets` would leave filler rows; 0
-    moves none for that, as in the trainings whose results are published. With a
-    `rows_multiple` buckets are as wide as that many rows, in multiples, allow.
+    A bucket that fills a single batch would contain the same pairs in every epoch.
+    Therefore some pairs, chosen at random in each epoch, go to the second narrowest
+    bucket that fits. Their number and all shapes are equal in all epochs.
 
-    `shuffled` is int (pairs, 2), source and target lengths in random order. Returns the
-    bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
+    Args:
+        shuffled: int (pairs, 2), source and target lengths in random order.
+        longest: Maximum source and target length.
+        max_shapes: Maximum number of buckets.
+        tokens_per_part: Positions of the wider side of a full micro-batch. More pairs
+            then move to their second choice, where `fill_buckets` would add filler
+            rows. 0 disables this, as in the published training runs.
+        rows_multiple: If above 1, each bucket is widened as far as the largest multiple
+            of this number of rows allows.
+
+    Returns:
+        Bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
     """
     side = longest + 1
     point = shuffled[:, 0].astype(np.int64) * side + shuffled[:, 1]
@@ -54,7 +66,7 @@ def chosen_buckets(
         table = _widened(table, tokens_per_part, rows_multiple)
     widths = choose_widths(table, max_shapes)
     first, second = (table.ravel()[point] for table in nearest_buckets(widths, longest))
-    # Pairs that agree in both choices cost the same to move, so any of them may.
+    # All pairs with the same two choices are equally expensive to move.
     choices = first * len(widths) + np.where(second >= 0, second, first)
     sizes = np.bincount(choices, minlength=len(widths) ** 2).reshape([len(widths)] * 2)
     moved = _moved(sizes, widths.sum(axis=1))
@@ -65,12 +77,19 @@ def chosen_buckets(
 
 
 def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
-    """Returns how many pairs leave their first choice for their second, as `sizes`.
+    """Returns the number of pairs to move from their first to their second choice.
 
-    Each bucket gives up at most half the pairs of each second choice, the cheapest
-    first, until the positions added reach the budget; at least one pair of two goes.
-    `sizes` is int (buckets, buckets), pairs of each first and second choice (the first
-    again where there is none); `cost` int (buckets,), source plus target width.
+    For each second choice, at most half of a bucket's pairs move. The cheapest moves
+    come first, until the added positions reach the budget. At least one pair moves if
+    two pairs share a second choice.
+
+    Args:
+        sizes: int (buckets, buckets), number of pairs by first and second choice. A
+            pair without a second choice is counted on the diagonal.
+        cost: int (buckets,), source width plus target width.
+
+    Returns:
+        int (buckets, buckets), indexed like `sizes`.
     """
     moved = np.zeros_like(sizes)
     for first in np.flatnonzero(sizes.any(axis=1)):
@@ -89,11 +108,11 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
 
 
 def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
-    """Lengthens the wider side of pairs as far as it costs a part no rows.
+    """Widens the longer side of pairs as far as a micro-batch keeps its rows.
 
-    Else parts of some shapes would be much smaller than others, and devices that got
-    them would wait. `counts` is int (longest + 1, longest + 1), pairs at each source
-    and target length; so is the result.
+    Otherwise, rounding rows down to a multiple would make some micro-batches much
+    smaller than others, and their devices would wait. `counts` and the result are int
+    (longest + 1, longest + 1), number of pairs by source and target length.
     """
     lengths = np.arange(len(counts))
     most = whole_rows(tokens_per_part // np.maximum(lengths, 1), rows_multiple)
@@ -104,36 +123,36 @@ def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntA
         np.where(source >= target, widest[source], source),
         np.where(target >= source, widest[target], target),
     )
-    found = np.zeros_like(counts)
-    np.add.at(found, wide, counts[source, target])
-    return found
+    widened = np.zeros_like(counts)
+    np.add.at(widened, wide, counts[source, target])
+    return widened
 
 
 def _fill_rows(
     sizes: IntArray, moved: IntArray, most_rows: IntArray, rows_multiple: int
 ) -> None:
-    """Moves more pairs to their second choice, into what would be filler rows there.
+    """Moves more pairs to their second choice, where they replace filler rows.
 
-    `sizes` and `moved` (which grows) are as in `_moved`; `most_rows` is int (buckets,),
-    pairs of a full part.
+    Updates `moved`, the result of `_moved` for `sizes`, in place. `most_rows` is int
+    (buckets,), rows of a full micro-batch.
     """
-    held = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
-    # A second choice is the wider one: the pairs that leave a bucket are known when
-    # its turn comes.
-    for second in reversed(range(len(held))):
+    members = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
+    # A second choice is always wider than the first. Going from wide to narrow, all
+    # moves out of a bucket precede its turn.
+    for second in reversed(range(len(members))):
         one = slice(second, second + 1)
-        rows, parts = rows_and_parts(held[one], most_rows[one], rows_multiple)
-        missing = int((rows * parts - held[one])[0])
-        left = sizes[:second, second] - moved[:second, second]
-        for first in np.flatnonzero(left)[::-1]:  # The cheapest moves first.
-            more = min(missing, int(left[first]))
+        rows, parts = rows_and_parts(members[one], most_rows[one], rows_multiple)
+        missing = int((rows * parts - members[one])[0])
+        movable = sizes[:second, second] - moved[:second, second]
+        for first in np.flatnonzero(movable)[::-1]:  # The cheapest moves come first.
+            more = min(missing, int(movable[first]))
             moved[first, second] += more
-            held[first] -= more
+            members[first] -= more
             missing -= more
 
 
 def _rank(keys: IntArray) -> IntArray:
-    """Returns how many earlier entries are equal to each, int64 (entries,)."""
+    """Returns the number of earlier equal entries for each key, int64 (entries,)."""
     order = stable_order(keys)
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))

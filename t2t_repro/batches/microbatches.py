@@ -1,7 +1,4 @@
-"""How pairs are cut into parts: along the sorted lengths, or within buckets.
-
-A part is a rectangle of one shape; a batch is made of one part or of several.
-"""
+"""Division of pairs into micro-batches: by sorted length, or within buckets."""
 
 from dataclasses import dataclass
 
@@ -12,26 +9,32 @@ from t2t_repro.data.encoded_pairs import IntArray
 
 @dataclass(frozen=True)
 class Groups:
-    """Pairs in the order of their parts, before the parts are shuffled."""
+    """Pairs grouped into micro-batches, before these are shuffled.
 
-    order: IntArray  # int64 (pairs,), pair numbers; a part is a run of it.
-    starts: IntArray  # int64 (parts,), first position of each part in `order`.
-    # int64 (parts, 3): rows with filler rows, source and target width.
+    Attributes:
+        order: int64 (pairs,), pair numbers grouped by micro-batch.
+        starts: int64 (micro-batches,), index in `order` of each one's first pair.
+        shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
+            target width.
+    """
+
+    order: IntArray
+    starts: IntArray
     shapes: IntArray
 
     @property
     def counts(self) -> IntArray:
-        """Pairs in each part, int64 (parts,)."""
+        """Number of pairs in each micro-batch, int64 (micro-batches,)."""
         return np.diff(self.starts, append=len(self.order))
 
 
 def sort_and_cut(
     pairs: IntArray, lengths: IntArray, tokens_per_part: int, rows_multiple: int = 1
 ) -> Groups:
-    """Sorts pairs by their longer side, ties in the order given, and cuts them.
+    """Sorts pairs by their longer side (stable) and cuts them into micro-batches.
 
-    `pairs` is int (pairs used,), `lengths` int (all pairs, 2) in tokens; rows x longer
-    side is at most `tokens_per_part`; rows are a multiple if as many fit.
+    `pairs` is int (used pairs,), pair numbers; `lengths` is int (all pairs, 2), source
+    and target tokens. The other arguments are those of `cut_sorted`.
     """
     longer = lengths[pairs].max(axis=1)
     by_length = stable_order(longer)
@@ -44,10 +47,16 @@ def sort_and_cut(
 def cut_sorted(
     longer: IntArray, tokens_per_part: int, rows_multiple: int = 1
 ) -> tuple[IntArray, IntArray]:
-    """Cuts pairs sorted by length into parts that are as full as the bound allows.
+    """Cuts pairs sorted by length into micro-batches as large as the bound allows.
 
-    `longer` is int (pairs,), ascending; rows x longest is at most `tokens_per_part` but
-    for a single longer pair. Returns starts and rows, int64 (parts,) each.
+    Args:
+        longer: int (pairs,), length of the longer side in tokens, ascending.
+        tokens_per_part: Upper bound of rows x longest side; a single pair may exceed
+            it.
+        rows_multiple: Divisor of the number of rows, if the bound allows that many.
+
+    Returns:
+        First pair and number of rows of each micro-batch, int64 (micro-batches,) each.
     """
     starts, rows, start = [], [], 0
     while start < len(longer):
@@ -62,17 +71,23 @@ def cut_sorted(
 
 
 def whole_rows(most: IntArray, rows_multiple: int) -> IntArray:
-    """Returns int (shapes,) numbers of rows, cut to a multiple where one is left."""
+    """Rounds row counts int (shapes,) down to a multiple, unless that would give 0."""
     return np.where(most < rows_multiple, most, most // rows_multiple * rows_multiple)
 
 
 def rows_and_parts(
     sizes: IntArray, most: IntArray, rows_multiple: int
 ) -> tuple[IntArray, IntArray]:
-    """Returns rows and number of equal parts of each bucket, int64 (buckets,) each.
+    """Returns rows per micro-batch and micro-batches of each bucket.
 
-    `sizes` is int (buckets,), pairs of each; `most` its rows that fit into a part. A
-    bucket without pairs has one part of no rows.
+    Args:
+        sizes: int (buckets,), number of pairs in each.
+        most: int (buckets,), maximum number of rows of a micro-batch.
+        rows_multiple: Divisor of the number of rows, where `most` is at least that.
+
+    Returns:
+        Rows and number of micro-batches, int64 (buckets,) each; 0 and 1 for a bucket
+        without pairs.
     """
     most = whole_rows(most, rows_multiple)
     rows = -(-sizes // np.maximum(1, -(-sizes // most)))
@@ -87,12 +102,18 @@ def fill_buckets(
     tokens_per_part: int,
     rows_multiple: int = 1,
 ) -> Groups:
-    """Cuts each bucket into equally full parts of one static shape.
+    """Cuts each bucket into micro-batches of one shape with nearly equal pair counts.
 
-    A bucket of n pairs becomes ceil(n / most rows) parts of n over that number of rows,
-    rounded up: none is nearly empty, none has more than one filler row. With a
-    `rows_multiple` a bucket has less than one part's filler rows in all, spread evenly.
-    `pairs` is int (pairs,), shuffled; `bucket` int (pairs,); `widths` int (buckets, 2).
+    A bucket of n pairs becomes p = ceil(n / maximum rows) micro-batches of ceil(n / p)
+    rows, so each has at most one filler row. With `rows_multiple` above 1, the filler
+    rows of a bucket are spread evenly and are fewer than the rows of one micro-batch.
+
+    Args:
+        pairs: int (pairs,), shuffled pair numbers.
+        bucket: int (pairs,), bucket of each pair.
+        widths: int (buckets, 2), source and target widths.
+        tokens_per_part: Upper bound of rows x wider side.
+        rows_multiple: Divisor of the number of rows, if the bound allows that many.
     """
     order = pairs[stable_order(bucket)]
     sizes = np.bincount(bucket, minlength=len(widths))
@@ -109,10 +130,8 @@ def fill_buckets(
 
 
 def stable_order(keys: IntArray) -> IntArray:
-    """Returns the stable sorting order of non-negative keys, int64 (entries,).
-
-    NumPy sorts two-byte integers by radix, ten times faster than wider ones.
-    """
+    """Returns the stable sorting order of non-negative keys, int64 (entries,)."""
+    # NumPy uses radix sort for 16-bit integers, which is ten times faster.
     if keys.max(initial=0) < 1 << 16:
         keys = keys.astype(np.uint16)
     return np.argsort(keys, kind="stable")

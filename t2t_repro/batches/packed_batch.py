@@ -1,9 +1,9 @@
 """A batch of several micro-batches as one element of a tf.data pipeline.
 
-A dictionary: `inputs` and `targets` string (micro-batches,), each a serialized
-rectangle int32 (rows, length), padded with 0; `token_ratio` float32 (), the ratio of
-non-padding tokens to positions. Where several processes train together, the
-micro-batches of the other ones are empty strings.
+The element is a dictionary. `inputs` and `targets` are string (micro-batches,), each a
+serialized int32 (rows, length), padded with 0; micro-batches of other processes are
+empty strings. `token_ratio` is float32 (), the ratio of non-padding tokens to positions
+in all micro-batches.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ import tensorflow as tf
 
 PackedBatch = dict[str, npt.NDArray[Any]]
 
-# Batches have different numbers of micro-batches, of different shapes, and the update
-# must be traced once: its argument has one type. A RaggedTensor has one as well, but
-# a step takes 2.5 times the time to read a rectangle from it.
+# Batches differ in the number and shapes of their micro-batches, but the training step
+# is traced only once, so its argument needs a fixed type. A RaggedTensor would be 2.5
+# times slower to read from.
 SIGNATURE = {
     "inputs": tf.TensorSpec([None], tf.string),
     "targets": tf.TensorSpec([None], tf.string),
@@ -28,25 +28,28 @@ BATCH_SIGNATURE = (
     tf.TensorSpec([None, None], tf.int32),
     tf.TensorSpec([None, None], tf.int32),
 )
-"""A rectangle: `inputs` (rows, source) and `targets` (rows, target)."""
+"""Signature of a micro-batch: `inputs` (rows, source), `targets` (rows, target)."""
 
 
 def pack(
     *rectangles: Mapping[str, Any] | None, token_ratio: float | None = None
 ) -> PackedBatch:
-    """Makes a batch of rectangles of `inputs` (rows, source), `targets` likewise.
+    """Packs micro-batches into a batch.
 
-    None is a micro-batch of another process. `token_ratio` is counted unless it is
-    given.
+    Args:
+        *rectangles: Micro-batches with `inputs`, int (rows, source), and `targets`, int
+            (rows, target); None for those of another process.
+        token_ratio: Ratio of non-padding tokens to positions. Default: computed from
+            `rectangles`.
     """
     sides = {
         side: [None if r is None else np.asarray(r[side], np.int32) for r in rectangles]
         for side in ("inputs", "targets")
     }
     if token_ratio is None:
-        ids = [each for side in sides.values() for each in side if each is not None]
-        tokens = sum(int(np.count_nonzero(each)) for each in ids)
-        token_ratio = token_ratio_of(tokens, sum(each.size for each in ids))
+        arrays = [ids for side in sides.values() for ids in side if ids is not None]
+        tokens = sum(int(np.count_nonzero(ids)) for ids in arrays)
+        token_ratio = token_ratio_of(tokens, sum(ids.size for ids in arrays))
     packed: PackedBatch = {
         name: np.array([_serialized(ids) for ids in side], object)
         for name, side in sides.items()
@@ -64,10 +67,10 @@ def token_ratio_of(tokens: int, positions: int) -> float:
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:
-    """Returns which micro-batches some replicas compute, of all `of` replicas.
+    """Returns the micro-batches that some of `of` replicas compute, of `parts` in all.
 
-    `TrainStep` deals whole micro-batches in turn, and cuts them by rows if there are
-    fewer than replicas.
+    Replicas take whole micro-batches in turn. If there are fewer micro-batches than
+    replicas, `TrainStep` cuts each by rows.
     """
     cuts = max(of // parts, 1)
     return {piece // cuts for piece in range(parts * cuts) if piece % of in replicas}
@@ -77,7 +80,7 @@ def rectangle(
     batch: Mapping[str, Any], number: tf.Tensor | int
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `inputs` (rows, source) and `targets` (rows, target) of a micro-batch."""
-    with tf.device("CPU:0"):  # No other device reads strings.
+    with tf.device("CPU:0"):  # Other devices do not support strings.
         sides = (
             tf.io.parse_tensor(tf.convert_to_tensor(batch[side])[number], tf.int32)
             for side in ("inputs", "targets")

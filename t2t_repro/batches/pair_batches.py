@@ -1,4 +1,4 @@
-"""Given sentence pairs, in batches of similar lengths."""
+"""Batches of similar length from sentence pairs in memory."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,11 +11,17 @@ def pair_batches(
     targets: Sequence[Sequence[int]],
     tokens_per_batch: int,
 ) -> Iterator[tuple[IntArray, Batch]]:
-    """Yields every pair of ids that end in EOS once, the shortest first.
+    """Yields all pairs in batches of similar length, shortest first.
 
-    Each batch is the pairs' numbers, int64 (rows,), and `inputs` int32 (rows, source)
-    and `targets` int32 (rows, target), 0-padded; a pair longer than `tokens_per_batch`
-    is a batch of its own.
+    Args:
+        sources: Ids of the sources, each ending in EOS.
+        targets: Ids of the targets, each ending in EOS.
+        tokens_per_batch: Upper bound of rows x longer side; a longer pair becomes a
+            batch of one.
+
+    Yields:
+        Pair numbers, int64 (rows,), and the batch: `inputs` int32 (rows, source) and
+        `targets` int32 (rows, target), padded with 0.
     """
     if not sources:
         return

@@ -1,4 +1,4 @@
-"""The tf.data pipeline: padded batches from encoded pairs, from any step on."""
+"""tf.data pipeline: padded batches of encoded pairs, starting at any step."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,18 +26,18 @@ from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, IntArray
 
 PARALLEL_GATHERS = 4
 PREFETCHED_BATCHES = 16
-# The memory of attention grows with the square: one line of a million characters
-# would exhaust any machine.
+# Attention needs memory proportional to the square of the length: a line of a million
+# characters would exhaust any machine.
 LONGEST_EVALUATED = 4096
 
 OwnParts = Callable[[int], Collection[int]]
-"""Returns the micro-batches that a process computes, of a batch with that number."""
+"""Maps the number of micro-batches in a batch to those that the process computes."""
 
 _Place = tuple[IntArray, IntArray, IntArray]
 _PLACE = (
-    tf.TensorSpec([None], tf.int64),  # pair numbers, part after part
-    tf.TensorSpec([None], tf.int64),  # pairs of each part
-    tf.TensorSpec([None, 3], tf.int64),  # its rows, source width and target width
+    tf.TensorSpec([None], tf.int64),  # Pair numbers, grouped by micro-batch.
+    tf.TensorSpec([None], tf.int64),  # Number of pairs in each micro-batch.
+    tf.TensorSpec([None, 3], tf.int64),  # Rows, source width and target width of each.
 )
 
 
@@ -48,20 +48,27 @@ def batches(
     start_step: int = 0,
     own: OwnParts = range,
 ) -> tf.data.Dataset:
-    """Returns a training's batches (`packed_batch.SIGNATURE`), without end.
+    """Returns an infinite dataset of training batches (`packed_batch.SIGNATURE`).
 
-    The batch of a step is a function of the arguments and the step only: a training
-    that resumes passes its number of finished steps as `start_step`. Every epoch has
-    the same number of batches, so a division and one plan find the place. Only the
-    parts that are the process's `own` are gathered; every process plans all, in a
-    thread. If no pair is short enough to be used, that is a UserError.
+    The batch of a step depends only on the arguments and the step. All epochs have the
+    same number of batches, so `start_step` determines the epoch and the batch in it.
+
+    Args:
+        pairs: Encoded training pairs.
+        config: Batching settings.
+        seed: Seed of the training run.
+        start_step: Number of finished steps.
+        own: Selects the micro-batches of this process; the others are not gathered.
+
+    Raises:
+        UserError: If no pair is short enough.
     """
     plan_of = partial(plan_epoch, pairs.lengths, config, seed)
     first_epoch = plan_of(0)
 
     def places() -> Iterator[_Place]:
         epoch, first = divmod(start_step, first_epoch.batches)
-        # Seconds at WMT size: the next epoch is planned while this one is read.
+        # Planning takes seconds for WMT, so the next epoch is planned in advance.
         with ThreadPoolExecutor(1) as planner:
             plan = plan_of(epoch) if epoch else first_epoch
             while True:
@@ -88,11 +95,13 @@ def batches(
 def eval_batches(
     pairs: EncodedPairs, config: BatchingConfig, process: int = 0, of: int = 1
 ) -> tf.data.Dataset:
-    """Returns one pass over the pairs, shortest first, in batches of one part.
+    """Returns a dataset of one pass over the pairs, shortest first.
 
-    Each of the `of` processes gets different batches. Pairs with a side of more than
-    `LONGEST_EVALUATED` tokens are skipped. Elements are `inputs` int32 (rows, source)
-    and `targets` int32 (rows, target).
+    Elements are batches of one micro-batch: `inputs` int32 (rows, source) and `targets`
+    int32 (rows, target). Pairs with a side of more than `LONGEST_EVALUATED` tokens are
+    skipped.
+
+    Each process gets different batches; `process` is the number of this one, of `of`.
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
@@ -112,14 +121,14 @@ def eval_batches(
 def pair_numbers(
     pairs: EncodedPairs, config: BatchingConfig, seed: int, step: int
 ) -> IntArray:
-    """Returns the pairs that `batches` has at a step, their numbers int64 (pairs,)."""
+    """Returns the pair numbers of the batch of a step, int64 (pairs,)."""
     per_epoch = plan_epoch(pairs.lengths, config, seed, epoch=0).batches
     epoch, batch = divmod(step, per_epoch)
     return plan_epoch(pairs.lengths, config, seed, epoch).indices(batch)
 
 
 def _batch_places(plan: EpochPlan, first: int = 0) -> Iterator[_Place]:
-    """Yields the pairs, counts and shapes of each batch, from batch `first` on."""
+    """Yields pair numbers, counts and shapes of each batch, starting at `first`."""
     for batch in range(first, plan.batches):
         parts = plan.parts_of(batch)
         yield plan.indices(batch), plan.counts[parts], plan.shapes[parts]
@@ -130,7 +139,7 @@ def _read_ahead(
     read: Callable[[IntArray, IntArray, IntArray], Mapping[str, Any]],
     signature: Mapping[str, tf.TensorSpec],
 ) -> tf.data.Dataset:
-    """Reads the batches ahead of their use, several at once, in order."""
+    """Returns a dataset that reads batches in parallel and prefetches them in order."""
 
     def values(*place: IntArray) -> list[Any]:
         batch = read(*place)

@@ -1,1 +1,1 @@
-"""Text to ids, ids to shards, shards to batches."""
+"""Encoded shards: encoding of text, files on disk and access to pairs."""

@@ -10,10 +10,10 @@ Batch = dict[str, npt.NDArray[np.int32]]
 
 
 class EncodedPairs:
-    """Token ids of all pairs of a split: lengths in memory, ids maybe on disk.
+    """Token ids of all pairs of a split.
 
-    The ids of a pair are its source's, then its target's, each ending in EOS; pairs
-    follow one another without padding.
+    Lengths are in memory; ids may be memory-mapped. Pairs are stored without padding,
+    each as its source ids and its target ids, both ending in EOS.
 
     Attributes:
         lengths: int32 (pairs, 2), source and target tokens of each pair, EOS included.
@@ -22,21 +22,21 @@ class EncodedPairs:
     lengths: npt.NDArray[np.int32]
 
     def __init__(self, tokens: Sequence[IntArray], lengths: Sequence[IntArray]) -> None:
-        """Joins shards.
+        """Concatenates shards.
 
         Args:
-            tokens: of each shard the ids, uint16 or int32 (tokens,).
-            lengths: of each shard int32 (pairs, 2).
+            tokens: Ids of each shard, uint16 or int32 (tokens,).
+            lengths: Lengths of each shard, int32 (pairs, 2).
 
         Raises:
-            ValueError: a shard's lengths do not add up to its number of ids.
+            ValueError: If the lengths of a shard do not add up to its number of ids.
         """
         for shard, (ids, sizes) in enumerate(zip(tokens, lengths, strict=True)):
             if int(sizes.sum(dtype=np.int64)) != len(ids):
                 raise ValueError(f"shard {shard}: lengths do not add up to {len(ids)}")
         self.lengths = np.concatenate([np.asarray(s, np.int32) for s in lengths])
         self._tokens = list(tokens)
-        # First pair of each shard, and where each pair begins within its shard.
+        # First pair of each shard, and offset of each pair within its shard.
         self._first_pairs = np.cumsum([0] + [len(s) for s in lengths[:-1]])
         self._begins = np.concatenate(
             [np.cumsum(s.sum(axis=1), dtype=np.int64) - s.sum(axis=1) for s in lengths]
@@ -46,7 +46,7 @@ class EncodedPairs:
     def from_lists(
         cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> "EncodedPairs":
-        """Holds a few pairs in memory, given as ids that end in EOS."""
+        """Creates pairs from lists of ids, each ending in EOS."""
         pairs = list(zip(sources, targets, strict=True))
         flat = [token for pair in pairs for side in pair for token in side]
         sizes = [[len(source), len(target)] for source, target in pairs]
@@ -59,12 +59,12 @@ class EncodedPairs:
     def gather(
         self, indices: IntArray, shape: tuple[int, int, int] | None = None
     ) -> Batch:
-        """Returns the pairs as a batch, padded with 0.
+        """Returns pairs as a batch, padded with 0.
 
         Args:
-            indices: int (rows,), the pairs' numbers.
-            shape: rows, source width and target width; rows without a pair are zeros.
-                None: a row for each pair, each side as wide as its longest.
+            indices: Pair numbers, int (rows,).
+            shape: Rows, source width and target width; excess rows are zeros. Default:
+                one row per pair, and each side as wide as its longest sequence.
 
         Returns:
             `inputs` int32 (rows, source width), `targets` int32 (rows, target width).
@@ -74,7 +74,7 @@ class EncodedPairs:
             source, target = sizes.max(axis=0, initial=0)
             shape = len(indices), int(source), int(target)
         rows, source_width, target_width = shape
-        # Both sides side by side, so that a pair is one contiguous read.
+        # Source and target are adjacent, so that each pair is one contiguous read.
         both = np.zeros((rows, source_width + target_width), np.int32)
         places = np.zeros(both.shape, bool)
         columns = np.arange(max(source_width, target_width))
@@ -85,10 +85,10 @@ class EncodedPairs:
         return {"inputs": both[:, :source_width], "targets": both[:, source_width:]}
 
     def _flat(self, indices: IntArray, sizes: IntArray) -> IntArray:
-        """Returns the ids of the pairs one after another, (sum of sizes,)."""
+        """Returns the concatenated ids of the pairs, int (sum of sizes,)."""
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if len(ends) else 0
-        # Position of each id in its shard: the pair's begin plus a running number.
+        # Position of each id in its shard: offset of the pair plus index in the pair.
         positions = np.repeat(self._begins[indices] - (ends - sizes), sizes)
         positions += np.arange(total)
         if len(self._tokens) == 1:
@@ -97,6 +97,6 @@ class EncodedPairs:
         shard_of = np.repeat(shards, sizes)
         flat = np.empty(total, np.int32)
         for shard in np.unique(shards):
-            here = shard_of == shard
-            flat[here] = self._tokens[shard][positions[here]]
+            mask = shard_of == shard
+            flat[mask] = self._tokens[shard][positions[mask]]
         return flat

@@ -1,4 +1,4 @@
-"""The manifest of a directory of shards: what it holds and how to check it."""
+"""Manifest of a directory of shards: contents, origin and checksums."""
 
 import hashlib
 import json
@@ -14,20 +14,26 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of a shard, `sha256` in hexadecimal."""
+    """One file of a shard.
+
+    Attributes:
+        name: File name without directory.
+        bytes: Size in bytes.
+        sha256: Hexadecimal SHA-256 of the contents.
+    """
 
     name: str
     bytes: int
     sha256: str
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the name leads out of the directory."""
+        """Raises ValueError if the name refers to a file outside of the directory."""
         if Path(self.name).name != self.name or self.name == "..":
-            raise ValueError(f"a shard is called {self.name!r}")
+            raise ValueError(f"{self.name!r} is not a file name")
 
     @classmethod
     def of(cls, path: Path) -> "DataFile":
-        """Measures a file."""
+        """Returns the name, size and hash of a file."""
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return cls(path.name, path.stat().st_size, digest)
@@ -35,7 +41,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """The two files of a shard and the number of its pairs."""
+    """Number of pairs and the two files of a shard."""
 
     pairs: int
     tokens: DataFile
@@ -44,11 +50,11 @@ class ShardFiles:
 
 @dataclass(frozen=True)
 class SkippedPairs:
-    """Pairs that were not encoded for one reason.
+    """Pairs that were not encoded for the same reason.
 
     Attributes:
-        count: how many.
-        first: the numbers of the first of them, from 1 in the order read.
+        count: Number of pairs.
+        first: Line numbers of the first of these pairs, from 1.
     """
 
     count: int
@@ -57,14 +63,14 @@ class SkippedPairs:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the pairs of a split come from.
+    """Origin of the pairs of a split.
 
     Attributes:
-        problem: its name.
-        fingerprint: identifies the split's data.
-        description: what the split is, for people.
-        source_lang: language of the sources.
-        target_lang: language of the targets.
+        problem: Name of the problem.
+        fingerprint: Fingerprint of the split's data.
+        description: Readable description of the split.
+        source_lang: Source language.
+        target_lang: Target language.
     """
 
     problem: str
@@ -76,19 +82,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a directory of shards holds.
+    """Contents of a directory of shards.
 
     Attributes:
-        split: its name.
-        origin: where the pairs come from.
+        split: Name of the split.
+        origin: Origin of the pairs.
         vocabulary_fingerprint: SHA-256 of the vocabulary file.
-        vocab_size: how many ids it has.
-        pairs: how many were encoded.
-        source_tokens: of all of them, EOS included.
-        target_tokens: likewise.
-        left_out: the other pairs, by reason.
-        shards: the files, in the order of the pairs.
-        format_version: of this layout.
+        vocab_size: Number of ids in the vocabulary.
+        pairs: Number of encoded pairs.
+        source_tokens: Number of source tokens, EOS included.
+        target_tokens: Number of target tokens, EOS included.
+        left_out: Skipped pairs by reason.
+        shards: Files of the shards, in the order of the pairs.
+        format_version: Version of the manifest format.
     """
 
     split: str
@@ -111,7 +117,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads `manifest.json` of a directory of shards.
 
     Raises:
-        UserError: it is missing, not JSON, or of another version or layout.
+        UserError: If the file is missing or is not a manifest of this version.
     """
     path = directory / MANIFEST_FILE
     try:
@@ -125,8 +131,8 @@ def read_manifest(directory: Path) -> Manifest:
     version = data.get("format_version") if isinstance(data, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(
-            f"{path} has format version {version}, this program reads "
-            f"{FORMAT_VERSION}: run datagen again"
+            f"{path} has format version {version}, expected {FORMAT_VERSION}: "
+            "run datagen again"
         )
     try:
         data["origin"] = Origin(**data["origin"])

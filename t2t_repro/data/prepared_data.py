@@ -1,4 +1,4 @@
-"""A problem made ready for training: its vocabulary and its encoded splits."""
+"""Preparation of a problem for training: vocabulary and encoded splits."""
 
 import json
 import shutil
@@ -32,13 +32,13 @@ _PROGRESS_PAIRS = 500_000
 
 @dataclass(frozen=True)
 class PreparedData:
-    """What training reads.
+    """Vocabulary and encoded data of a problem.
 
     Attributes:
-        directory: the folder of the vocabulary and the encoded splits.
-        tokenizer: the vocabulary.
-        train: the encoded training pairs.
-        val: the encoded validation pairs.
+        directory: Folder of the vocabulary and the encoded splits.
+        tokenizer: Tokenizer of the vocabulary.
+        train: Encoded training pairs.
+        val: Encoded validation pairs.
     """
 
     directory: Path
@@ -56,23 +56,24 @@ def prepare(
     renew: bool = False,
     fingerprints: Mapping[str, str] | None = None,
 ) -> PreparedData:
-    """Builds a problem's vocabulary and shards, or reuses those that are there.
+    """Builds the vocabulary and shards of a problem, or reuses existing ones.
 
     Args:
-        problem: the corpus.
-        hparams: kind and size of the vocabulary.
-        data_dir: all goes to its folder ``encoded``.
-        say: is told what happens, a line at a time.
-        vocab_file: a vocabulary to use instead of building one.
-        renew: make everything anew if something is damaged or of other data.
-        fingerprints: of splits, as far as they are known (see `fingerprint`).
+        problem: The corpus.
+        hparams: Kind and size of the vocabulary.
+        data_dir: Folder of the data; results are written to its subfolder ``encoded``.
+        say: Called with each log line.
+        vocab_file: Existing vocabulary to use. Default: builds one.
+        renew: Whether to rebuild everything if a file is damaged or outdated.
+        fingerprints: Precomputed fingerprints by split (see `fingerprint`); missing
+            ones are computed.
 
     Raises:
-        UserError: the data cannot be read; or, without `renew`, a shard is damaged or
-            was made from other data or with another vocabulary.
+        UserError: If the data cannot be read; without `renew`, also if a shard is
+            damaged or was made from other data or with another vocabulary.
     """
     if vocab_file is not None and vocab_file.is_dir():
-        raise UserError(f"--vocab_file {vocab_file} is a folder; name the file in it")
+        raise UserError(f"--vocab_file {vocab_file} is a folder; specify a file")
     vocabulary = f"{hparams.tokenizer}-{hparams.vocab_size}"
     if vocab_file is not None:
         vocabulary = load_tokenizer(vocab_file).fingerprint[:12]
@@ -82,12 +83,12 @@ def prepare(
     job = _Preparation(problem, hparams, directory, fingerprints, say)
     data_dir.mkdir(parents=True, exist_ok=True)
     waiting = f"waiting for another process that prepares data in {data_dir}"
-    # Two trainings may share the folder.
+    # Several training runs may share the folder.
     with exclusive_lock(data_dir, lambda: say(waiting)), _folder(directory):
         if renew:
             job.remove_unusable()
         tokenizer = job.vocabulary(vocab_file)
-        warnings = job.known_warnings()
+        warnings = job.saved_warnings()
         checks = None
         if warnings is None:
             held_out = [split for split in fingerprints if split != "train"]
@@ -106,8 +107,8 @@ def prepare(
             )
         if checks is not None:
             warnings = checks.findings()
-            found = {"data": fingerprints, "findings": warnings}
-            text = json.dumps(found, indent=1) + "\n"
+            results = {"data": fingerprints, "findings": warnings}
+            text = json.dumps(results, indent=1) + "\n"
             write_text_atomically(directory / CHECKS_FILE, text)
         for warning in warnings or ():
             say(f"warning: {warning}")
@@ -115,10 +116,12 @@ def prepare(
 
 
 def fingerprint(problem: Problem, split: str) -> str:
-    """Identifies the data of a split: its text, or what stands for a large one.
+    """Returns a fingerprint of the data of a split.
+
+    The training split uses `problem.fingerprint`; other splits are hashed.
 
     Raises:
-        UserError: the split cannot be read.
+        UserError: If the split cannot be read.
     """
     if split == "train":
         return problem.fingerprint()
@@ -126,20 +129,20 @@ def fingerprint(problem: Problem, split: str) -> str:
 
 
 def _fingerprints(problem: Problem, known: Mapping[str, str]) -> dict[str, str]:
-    """Identifies the data of every split that is there."""
-    found = {
+    """Returns the fingerprint of every existing split."""
+    fingerprints = {
         split: known.get(split) or fingerprint(problem, split)
         for split in ENCODED_SPLITS
     }
-    # Data may be prepared without a test split, which is needed only for a score.
+    # The test split is optional here; it is needed only for scoring.
     with suppress(UserError):
-        found["test"] = known.get("test") or fingerprint(problem, "test")
-    return found
+        fingerprints["test"] = known.get("test") or fingerprint(problem, "test")
+    return fingerprints
 
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[None]:
-    """Makes a folder, and removes it in the end if it is empty."""
+    """Creates a folder and removes it on exit if it is empty."""
     directory.mkdir(parents=True, exist_ok=True)
     try:
         yield
@@ -151,7 +154,7 @@ def _folder(directory: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Preparation:
-    """The steps of `prepare`, whose arguments it holds."""
+    """Steps of `prepare`, with its arguments as attributes."""
 
     problem: Problem
     hparams: HParams
@@ -159,8 +162,8 @@ class _Preparation:
     fingerprints: Mapping[str, str]
     say: Callable[[str], None]
 
-    def known_warnings(self) -> list[str] | None:
-        """Returns what was found against the same data before; None: nobody looked."""
+    def saved_warnings(self) -> list[str] | None:
+        """Returns the saved warnings about the same data, or None if there are none."""
         path = self.directory / CHECKS_FILE
         try:
             checks = json.loads(path.read_text(encoding="utf-8"))
@@ -169,7 +172,7 @@ class _Preparation:
             return None
 
     def remove_unusable(self) -> None:
-        """Deletes the folder if any part of it is damaged or not of these data."""
+        """Deletes the folder if any file is damaged or was made from other data."""
         if not any(self.directory.iterdir()):
             return
         try:
@@ -179,18 +182,18 @@ class _Preparation:
                 if folder.exists():
                     load_shards(folder, vocabulary, self.fingerprints[split])
         except UserError as error:
-            self.say(f"making {self.directory} anew: {error}")
+            self.say(f"rebuilding {self.directory}: {error}")
             shutil.rmtree(self.directory)
             self.directory.mkdir()
 
     def vocabulary(self, vocab_file: Path | None) -> Tokenizer:
-        """Loads the folder's vocabulary, built or copied before if there is none."""
+        """Loads the vocabulary of the folder; builds or copies it if it is missing."""
         kind = self.hparams.tokenizer
         suffix = vocab_file.suffix if vocab_file else SUFFIXES.get(kind)
         if suffix is None:
             raise UserError(
-                f"hparams: tokenizer={kind} is never built from text; give the file "
-                "of an imported model (--vocab_file M/vocab.marian)"
+                f"hparams: the vocabulary of tokenizer={kind} cannot be built from "
+                "text; use that of an imported model (--vocab_file M/vocab.marian)"
             )
         path = self.directory / f"vocab{suffix}"
         if path.exists():
@@ -202,12 +205,12 @@ class _Preparation:
             try:
                 self._build_vocabulary(path, self.hparams.vocab_size)
             except VocabularyTooLargeError as error:
-                self.say(f"  {error}, which is taken instead")
+                self.say(f"  {error}; using that size instead")
                 self._build_vocabulary(path, error.largest)
         return load_tokenizer(path)
 
     def _build_vocabulary(self, path: Path, size: int) -> None:
-        """Builds a vocabulary that source and target share."""
+        """Builds a vocabulary shared by source and target."""
         lines = (line for pair in self.problem.pairs("train") for line in pair)
         tags = self.problem.target_lang == TREES
         build_vocabulary(self.hparams.tokenizer, lines, size, path, whole_tags=tags)
@@ -215,7 +218,7 @@ class _Preparation:
     def encode(
         self, split: str, pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer
     ) -> None:
-        """Encodes a split and says what was left out."""
+        """Encodes a split and reports skipped pairs."""
         problem = self.problem
         self.say(f"encoding {problem.name} {split}")
         origin = Origin(
@@ -225,32 +228,35 @@ class _Preparation:
             problem.source_lang,
             problem.target_lang,
         )
-        told = 0
+        reported = 0
 
         def progress(read: int) -> None:
-            nonlocal told
-            if read - told >= _PROGRESS_PAIRS:
-                told = read
+            nonlocal reported
+            if read - reported >= _PROGRESS_PAIRS:
+                reported = read
                 self.say(f"  {read:,} pairs")
 
         folder = self.directory / split
-        found = write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
-        self.say(_summary(found))
+        self.say(
+            _summary(
+                write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
+            )
+        )
 
 
 def _summary(manifest: Manifest) -> str:
-    """Describes an encoded split in one line, pairs left out included."""
-    left_out = "".join(
-        f"; {found.count:,} left out ({reason}, first at line {found.first[0]})"
-        for reason, found in manifest.left_out.items()
-        if found.count
+    """Describes an encoded split and its skipped pairs in one line."""
+    skipped = "".join(
+        f"; skipped {pairs.count:,} ({reason}, first at line {pairs.first[0]})"
+        for reason, pairs in manifest.left_out.items()
+        if pairs.count
     )
     return (
         f"  {manifest.pairs:,} pairs, {manifest.source_tokens:,} source and "
-        f"{manifest.target_tokens:,} target tokens{left_out}"
+        f"{manifest.target_tokens:,} target tokens{skipped}"
     )
 
 
 def manifests(directory: Path) -> dict[str, Manifest]:
-    """Returns the manifest of every encoded split of a folder."""
+    """Returns the manifest of each encoded split in a folder."""
     return {split: read_manifest(directory / split) for split in ENCODED_SPLITS}

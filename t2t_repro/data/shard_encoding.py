@@ -1,4 +1,4 @@
-"""Text pairs are encoded on all cores, in bounded memory, in order."""
+"""Encoding of text pairs on all cores, in order and in bounded memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,28 +23,34 @@ def encode_pairs(
     tokenizer: Tokenizer,
     left_out: dict[str, list[int]],
 ) -> Iterator[tuple[Encoded, int]]:
-    """Yields encoded chunks in order, with the number of pairs read so far.
+    """Yields encoded chunks in order, each with the number of pairs read so far.
 
-    The tokenizer's operations release Python's lock, so each core encodes a chunk; at
-    most two chunks a core are held.
+    Threads encode one chunk per core, because the tokenizer's operations release
+    Python's global lock. At most two chunks per core are in memory.
+
+    Args:
+        pairs: Source and target lines.
+        tokenizer: Encodes both sides.
+        left_out: Line numbers (from 1) of skipped pairs by reason; updated in place.
     """
     texts = tf.TensorSpec([None], tf.string)
 
     @tf.function(input_signature=[texts, texts], autograph=False)
     def encode(sources: tf.Tensor, targets: tf.Tensor) -> tf.RaggedTensor:
         sides = [tokenizer.encode(sources), tokenizer.target.encode(targets)]
-        # Source, target, source, target: the flat ids are in the order of the file.
+        # The rows alternate between source and target, the order of the shard files.
         return tf.stack(sides, axis=1).merge_dims(0, 1)
 
-    # Else TensorFlow takes threads that wait for the tracing for retracings, and warns.
+    # Traces once in advance: TensorFlow would count threads that wait for a trace as
+    # retracings and log a warning.
     traced = encode.get_concrete_function()
     workers = usable_cores()
     pending: deque[tuple[Future[Encoded], int]] = deque()
     numbered = enumerate(pairs, start=1)
     with ThreadPoolExecutor(workers) as pool:
         while chunk := list(islice(numbered, PAIRS_PER_CALL)):
-            kept = _without_empty(chunk, left_out)
-            pending.append((pool.submit(_encode, traced, kept), chunk[-1][0]))
+            nonempty = _without_empty(chunk, left_out)
+            pending.append((pool.submit(_encode, traced, nonempty), chunk[-1][0]))
             if len(pending) >= 2 * workers:
                 future, read = pending.popleft()
                 yield future.result(), read
@@ -55,16 +61,16 @@ def encode_pairs(
 def _without_empty(
     chunk: list[tuple[int, tuple[str, str]]], left_out: dict[str, list[int]]
 ) -> list[tuple[str, str]]:
-    """Returns the pairs with text on both sides and notes the numbers of the rest."""
-    kept = []
+    """Returns the pairs without an empty side; adds the other numbers to `left_out`."""
+    pairs = []
     for number, (source, target) in chunk:
         if not source.strip():
             left_out.setdefault(EMPTY_SOURCE, []).append(number)
         elif not target.strip():
             left_out.setdefault(EMPTY_TARGET, []).append(number)
         else:
-            kept.append((source, target))
-    return kept
+            pairs.append((source, target))
+    return pairs
 
 
 def _encode(

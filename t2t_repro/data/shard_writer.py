@@ -1,4 +1,4 @@
-"""Collects encoded pairs into the files of a directory of shards."""
+"""Writer of the files in a directory of shards."""
 
 from pathlib import Path
 
@@ -15,22 +15,23 @@ _LISTED_PER_REASON = 20
 
 
 class ShardWriter:
-    """Collects encoded pairs and writes a shard whenever one is full.
+    """Collects encoded pairs and writes each shard when it is full.
 
     Attributes:
-        left_out: numbers of the pairs that were not encoded, by reason.
+        left_out: Line numbers of the skipped pairs by reason.
     """
 
     def __init__(
         self, directory: Path, split: str, vocab_size: int, pairs_per_shard: int
     ) -> None:
-        """Begins the first shard.
+        """Creates a writer without pairs.
 
         Args:
-            directory: where the files go.
-            split: how their names begin.
-            vocab_size: ids up to 65,535 are stored in two bytes, others in four.
-            pairs_per_shard: of every shard but the last.
+            directory: Existing folder for the files.
+            split: Name of the split and prefix of the file names.
+            vocab_size: Number of ids. Ids take two bytes if it is at most 65,536, else
+                four.
+            pairs_per_shard: Number of pairs in every shard except the last.
         """
         self._directory = directory
         self._split = split
@@ -39,14 +40,14 @@ class ShardWriter:
         self._tokens: list[npt.NDArray[np.integer]] = []
         self._lengths: list[npt.NDArray[np.int32]] = []
         self._waiting = 0
-        self._written: list[int] = []  # pairs of each shard
+        self._written: list[int] = []  # Number of pairs in each written shard.
         self._token_counts = np.zeros(2, np.int64)
         self.left_out: dict[str, list[int]] = {}
 
     def add(
         self, tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
     ) -> None:
-        """Takes a chunk: ids int32 (tokens,), lengths int32 (pairs, 2)."""
+        """Adds a chunk: ids int32 (tokens,), lengths int32 (pairs, 2)."""
         self._token_counts += lengths.sum(axis=0, dtype=np.int64)
         while len(lengths):
             room = self._pairs_per_shard - self._waiting
@@ -59,15 +60,19 @@ class ShardWriter:
                 self._write_shard()
 
     def finish(self, origin: Origin, tokenizer: Tokenizer) -> Manifest:
-        """Writes the last shard, names all of them and writes the manifest."""
+        """Writes the last shard and the manifest, and gives all shards final names.
+
+        Raises:
+            UserError: If no pair was added.
+        """
         if self._waiting:
             self._write_shard()
         if not self._written:
             raise UserError(
-                f"{origin.description}: no pair has text on both sides: "
+                f"{origin.description}: no pair has text on both sides; "
                 "check the problem's files"
             )
-        found = Manifest(
+        contents = Manifest(
             split=self._split,
             origin=origin,
             vocabulary_fingerprint=tokenizer.fingerprint,
@@ -83,11 +88,11 @@ class ShardWriter:
         )
         write_skipped_pairs(self._directory, self.left_out)
         path = self._directory / manifest.MANIFEST_FILE
-        path.write_text(found.to_json(), encoding="utf-8")
-        return found
+        path.write_text(contents.to_json(), encoding="utf-8")
+        return contents
 
     def _write_shard(self) -> None:
-        """Writes the waiting pairs under a name that lacks the number of shards."""
+        """Writes the collected pairs under a name without the number of shards."""
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
             _save_array(stem.with_suffix(f".{suffix}.npy"), np.concatenate(parts))
@@ -95,7 +100,7 @@ class ShardWriter:
         self._tokens, self._lengths, self._waiting = [], [], 0
 
     def _named(self, shard: int) -> ShardFiles:
-        """Gives a shard's files their final names and measures them."""
+        """Renames the files of a shard to their final names; returns their hashes."""
         files = {}
         for suffix in ("tokens", "lengths"):
             name = f"{self._split}-{shard:05d}-of-{len(self._written):05d}.{suffix}.npy"
@@ -105,7 +110,7 @@ class ShardWriter:
 
 
 def _save_array(path: Path, array: npt.NDArray[np.integer]) -> None:
-    """Writes what `np.save` writes, which hides that a disk is full."""
+    """Writes an array as `np.save` does, but reports a full disk as OSError."""
     header = np.lib.format.header_data_from_array_1_0(array)
     try:
         with path.open("wb") as file:

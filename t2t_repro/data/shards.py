@@ -1,10 +1,12 @@
 """Encoded shards on disk: written once by datagen, memory-mapped by training.
 
-A split is one directory: per shard `train-00000-of-00004.tokens.npy` (ids of the
-pairs one after another, source then target, each with EOS) and
-`train-00000-of-00004.lengths.npy` (int32 (pairs, 2)), `manifest.json`, and
-`skipped_pairs.tsv`, which lists the pairs that were not encoded. The directory is whole
-or absent.
+The directory of a split is written atomically and contains:
+
+- `train-00000-of-00004.tokens.npy` for each shard: concatenated ids of the pairs, each
+  pair as source and target, both ending in EOS;
+- `train-00000-of-00004.lengths.npy` for each shard: int32 (pairs, 2);
+- `manifest.json`;
+- `skipped_pairs.tsv`: pairs that were not encoded.
 """
 
 import os
@@ -35,27 +37,28 @@ def write_shards(
     pairs_per_shard: int = 500_000,
     progress: Callable[[int], None] | None = None,
 ) -> Manifest:
-    """Encodes a split on all cores and writes its shards, replacing older ones.
+    """Encodes a split on all cores and writes its shards, replacing existing ones.
 
-    Pairs with an empty side are left out and listed.
+    Pairs with an empty side are skipped and listed in `skipped_pairs.tsv`.
 
     Args:
-        pairs: source and target lines.
-        tokenizer: encodes both sides.
-        directory: of the split, to be made.
-        split: how the files' names begin.
-        origin: where the pairs come from.
-        pairs_per_shard: of every shard but the last; bounds the memory.
-        progress: called now and then with the number of pairs read so far.
+        pairs: Source and target lines.
+        tokenizer: Encodes both sides.
+        directory: Folder of the split; it is created.
+        split: Name of the split and prefix of the file names.
+        origin: Origin of the pairs.
+        pairs_per_shard: Number of pairs in every shard except the last; limits the
+            memory.
+        progress: Called with the number of pairs read so far, after each chunk.
 
     Raises:
-        UserError: no pair is left to encode, or `directory` holds other files.
+        UserError: If all pairs are skipped, or `directory` contains other files.
     """
     final = Path(directory)
-    _refuse_foreign(final)
-    with whole_folder(final) as aside:
+    _check_only_shards(final)
+    with whole_folder(final) as temporary:
         ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
-        writer = ShardWriter(aside, split, ids, pairs_per_shard)
+        writer = ShardWriter(temporary, split, ids, pairs_per_shard)
         for encoded, read in encode_pairs(pairs, tokenizer, writer.left_out):
             writer.add(*encoded)
             if progress is not None:
@@ -68,57 +71,57 @@ def load_shards(
     vocabulary_fingerprint: str | None = None,
     problem_fingerprint: str | None = None,
 ) -> EncodedPairs:
-    """Opens the shards of a split; ids stay on disk, memory-mapped.
+    """Opens the shards of a split; token ids are memory-mapped.
 
     Args:
-        directory: as given to `write_shards`.
-        vocabulary_fingerprint: of the vocabulary that must have encoded them.
-        problem_fingerprint: of the data that they must be made from.
+        directory: Folder written by `write_shards`.
+        vocabulary_fingerprint: Expected fingerprint of the vocabulary. Default: any.
+        problem_fingerprint: Expected fingerprint of the data. Default: any.
 
     Raises:
-        UserError: a file is missing, truncated or damaged, or was made with another
-            vocabulary or from other data.
+        UserError: If a file is missing or damaged, or was made with another vocabulary
+            or from other data.
     """
     root = Path(directory)
-    found = manifest.read_manifest(root)
-    again = "run datagen again"
-    if vocabulary_fingerprint not in (None, found.vocabulary_fingerprint):
+    contents = manifest.read_manifest(root)
+    remedy = "run datagen again"
+    if vocabulary_fingerprint not in (None, contents.vocabulary_fingerprint):
         raise UserError(
             f"{root} was encoded with another vocabulary (fingerprint "
-            f"{found.vocabulary_fingerprint[:12]}, not "
-            f"{str(vocabulary_fingerprint)[:12]}): {again}, or use that vocabulary"
+            f"{contents.vocabulary_fingerprint[:12]}, not "
+            f"{str(vocabulary_fingerprint)[:12]}): {remedy}, or use that vocabulary"
         )
-    if problem_fingerprint not in (None, found.origin.fingerprint):
+    if problem_fingerprint not in (None, contents.origin.fingerprint):
         raise UserError(
-            f"{root} was made from other data of problem {found.origin.problem} "
-            f"(fingerprint ends in {found.origin.fingerprint[-12:]}, not "
-            f"{str(problem_fingerprint)[-12:]}): {again}"
+            f"{root} was made from other data of problem {contents.origin.problem} "
+            f"(fingerprint ends in {contents.origin.fingerprint[-12:]}, not "
+            f"{str(problem_fingerprint)[-12:]}): {remedy}"
         )
-    tokens = [_open(root, shard.tokens, mapped=True) for shard in found.shards]
-    lengths = [_open(root, shard.lengths, mapped=False) for shard in found.shards]
+    tokens = [_open(root, shard.tokens, mapped=True) for shard in contents.shards]
+    lengths = [_open(root, shard.lengths, mapped=False) for shard in contents.shards]
     try:
         return EncodedPairs(tokens, lengths)
     except ValueError as error:
-        raise UserError(f"{root} is damaged ({error}): {again}") from None
+        raise UserError(f"{root} is damaged ({error}): {remedy}") from None
 
 
-def _refuse_foreign(directory: Path) -> None:
-    """Raises UserError if a directory holds anything but shards."""
+def _check_only_shards(directory: Path) -> None:
+    """Raises UserError if a directory contains files but no shards."""
     if not directory.exists():
         return
     if not directory.is_dir():
         raise UserError(f"{directory} is a file: name a directory for the shards")
     if any(directory.iterdir()) and not (directory / manifest.MANIFEST_FILE).exists():
         raise UserError(
-            f"{directory} holds files that are no shards: name another directory, "
-            "or empty it"
+            f"{directory} contains files that are not shards: choose another "
+            "directory, or empty it"
         )
 
 
 def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integer]:
-    """Opens a file of whole numbers, left on disk where `mapped`.
+    """Opens an integer array file, memory-mapped if `mapped`.
 
-    Raises UserError if its size or hash is not the manifest's.
+    Raises UserError if its size or hash differs from the manifest.
     """
     path = directory / file.name
     try:
@@ -131,13 +134,13 @@ def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integ
         )
     if DataFile.of(path) != file:
         raise UserError(
-            f"{path} is damaged, its sha256 is not the manifest's: run datagen again"
+            f"{path} is damaged (sha256 differs from the manifest): run datagen again"
         )
     try:
-        found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-        # An archive of arrays would be opened, too.
-        if not isinstance(found, np.ndarray) or found.dtype.kind not in "iu":
-            raise ValueError("no array of whole numbers")
+        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        # np.load also accepts archives of several arrays.
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+            raise ValueError("not an integer array")
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise UserError(f"{path} is damaged ({error}): run datagen again") from None
-    return found
+    return array

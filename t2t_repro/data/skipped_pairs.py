@@ -1,4 +1,4 @@
-"""The pairs of a split that nothing is learned from: which, and why."""
+"""Lists of skipped pairs: pairs of a split that are not used, with the reason."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +15,11 @@ _FORMER_FILE = "left_out.tsv"
 
 
 class SkippedPair(NamedTuple):
-    """One pair.
+    """A skipped pair.
 
     Attributes:
-        line: its number in the split, counted from 1 as lines of a file are.
-        reason: why it is left out.
+        line: Line number of the pair in the split, from 1.
+        reason: Reason for skipping the pair.
     """
 
     line: int
@@ -29,11 +29,11 @@ class SkippedPair(NamedTuple):
 def write_skipped_pairs(
     directory: Path, by_reason: Mapping[str, Sequence[int]]
 ) -> None:
-    """Writes the list of the pairs that were not encoded, even if there is none.
+    """Writes the list of pairs that were not encoded, which may be empty.
 
     Args:
-        directory: the split's shards.
-        by_reason: the numbers of the pairs, counted from 1.
+        directory: Folder of the split's shards.
+        by_reason: Line numbers of the pairs, from 1, by reason.
     """
     pairs = sorted(
         SkippedPair(line, reason)
@@ -45,41 +45,46 @@ def write_skipped_pairs(
 
 
 def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
-    """Returns the pairs that were not encoded, in their order.
+    """Returns the pairs that were not encoded, in line order.
 
-    Shards of version 0.2.0 and earlier have the list under its former name; the oldest
-    have none, and their manifest has the first twenty pairs of each reason.
+    Version 0.2.0 and earlier used another file name. The oldest shards lack the list,
+    but their manifest has the first twenty pairs of each reason.
 
     Raises:
-        UserError: the folder holds no shards.
+        UserError: If the folder contains neither a list nor a manifest.
     """
     names = (SKIPPED_PAIRS_FILE, _FORMER_FILE)
     path = next((directory / n for n in names if (directory / n).exists()), None)
     if path is None:
-        known = read_manifest(directory).left_out
-        pairs = ((n, reason) for reason in known for n in known[reason].first)
-        return sorted(SkippedPair(*pair) for pair in pairs)
+        reasons = read_manifest(directory).left_out
+        return sorted(
+            SkippedPair(line, reason)
+            for reason, pairs in reasons.items()
+            for line in pairs.first
+        )
     text = path.read_text(encoding="utf-8")
     rows = (row.partition("\t") for row in text.split("\n")[1:-1])
-    return [SkippedPair(int(line), why) for line, _, why in rows if line.isdecimal()]
+    return [
+        SkippedPair(int(line), reason) for line, _, reason in rows if line.isdecimal()
+    ]
 
 
 def too_long(
     lengths: IntArray, longest: int, not_encoded: Iterable[SkippedPair]
 ) -> list[SkippedPair]:
-    """Returns the encoded pairs with a side that no batch takes.
+    """Returns the encoded pairs with a side that is too long for a batch.
 
     Args:
-        lengths: int (pairs, 2), source and target subwords, EOS included.
-        longest: the most subwords of a side.
-        not_encoded: the pairs of the split that were not encoded.
+        lengths: int (pairs, 2), source and target tokens, EOS included.
+        longest: Maximum number of tokens of a side.
+        not_encoded: Pairs of the split that were not encoded.
     """
     pairs = np.flatnonzero(lengths.max(axis=1, initial=0) > longest)
     lines = line_numbers(pairs, not_encoded)
     return [
         SkippedPair(
             int(line),
-            f"source of {source:,} and target of {target:,} subwords, the longest is "
+            f"source has {source:,} tokens, target has {target:,}; the maximum is "
             f"{longest:,}",
         )
         for line, (source, target) in zip(lines, lengths[pairs].tolist(), strict=True)
@@ -87,13 +92,13 @@ def too_long(
 
 
 def line_numbers(pairs: IntArray, not_encoded: Iterable[SkippedPair]) -> IntArray:
-    """Returns where encoded pairs stand in their split, int64 (pairs,), from 1.
+    """Returns the line numbers of encoded pairs in their split, int64 (pairs,), from 1.
 
     Args:
         pairs: int (pairs,), numbers of encoded pairs, from 0.
-        not_encoded: the pairs of the split that were not encoded.
+        not_encoded: Pairs of the split that were not encoded.
     """
     gaps = np.array(sorted(pair.line for pair in not_encoded), np.int64)
-    # How many encoded pairs stand before each gap.
+    # Number of encoded pairs before each gap.
     before = gaps - 1 - np.arange(len(gaps))
     return pairs + 1 + np.searchsorted(before, pairs, side="right")

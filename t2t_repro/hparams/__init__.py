@@ -1,7 +1,7 @@
-"""Hyper-parameters: `HParams` is a frozen, checked set of them.
+"""Hyper-parameters: `HParams` is a frozen, validated set.
 
-`load("big,dropout=0.2")` makes one from a named set or a file, with overrides;
-`names()` lists the sets; `read(path)` reads what `HParams.save` wrote.
+`load("big,dropout=0.2")` loads a named set or a file, with overrides. `names()` lists
+the named sets. `read(path)` reads a file written by `HParams.save`.
 """
 
 from t2t_repro.hparams.fields import HParams

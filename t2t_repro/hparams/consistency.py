@@ -1,4 +1,4 @@
-"""Hyper-parameters that are fine one by one and contradict each other."""
+"""Checks of hyper-parameters that are valid separately but not together."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from t2t_repro.system.errors import UserError
 
 
 def check_together(hparams: Any) -> None:
-    """Raises UserError where two values of an `HParams` contradict each other."""
+    """Raises UserError if two values of an `HParams` contradict each other."""
     for name in ("d_k", "d_v"):
         if getattr(hparams, name) is None and hparams.d_model % hparams.num_heads:
             raise UserError(
@@ -21,7 +21,7 @@ def check_together(hparams: Any) -> None:
         )
     if hparams.start_symbol >= hparams.vocab_size:
         raise UserError(
-            f"hparams: start_symbol={hparams.start_symbol} is no id of a vocabulary of "
+            f"hparams: start_symbol={hparams.start_symbol} must be less than "
             f"vocab_size={hparams.vocab_size}"
         )
     if hparams.position in ("sinusoid_paper", "sinusoid_halves") and (
@@ -35,8 +35,9 @@ def check_together(hparams: Any) -> None:
         value = getattr(hparams, name)
         if value != AUTO and 0 < value < hparams.max_length:
             raise UserError(
-                f"hparams: {name}={value} holds no sentence of "
-                f"max_length={hparams.max_length}; raise it or lower max_length"
+                f"hparams: {name}={value} is less than max_length="
+                f"{hparams.max_length}, so a sentence of that length does not fit; "
+                f"increase {name} or reduce max_length"
             )
     if not hparams.decode_length_factor and not hparams.decode_extra_length:
         raise UserError(
@@ -45,11 +46,12 @@ def check_together(hparams: Any) -> None:
         )
     if hparams.average_last > hparams.keep_checkpoints:
         raise UserError(
-            f"hparams: average_last={hparams.average_last} needs keep_checkpoints "
-            f"of at least as many, not {hparams.keep_checkpoints}"
+            f"hparams: average_last={hparams.average_last} exceeds "
+            f"keep_checkpoints={hparams.keep_checkpoints}; reduce average_last or "
+            "increase keep_checkpoints"
         )
     if not hparams.checkpoint_steps and not hparams.checkpoint_minutes:
         raise UserError(
-            "hparams: checkpoint_steps and checkpoint_minutes are both 0, so "
-            "nothing would ever be saved; set one of them"
+            "hparams: checkpoint_steps and checkpoint_minutes are both 0, so no "
+            "checkpoint would be saved; set one of them"
         )

@@ -1,4 +1,4 @@
-"""The hyper-parameters: what each is called, means, and may be.
+"""Hyper-parameters of training and decoding: names, defaults, limits and meaning.
 
 The defaults are the paper's base model for English-German.
 """
@@ -32,18 +32,22 @@ _OWN = "own choice"
 _free_setting = functools.partial(setting, changes="nothing")
 
 MOST_ALPHA = 10.0
-"""With a larger exponent the length penalty of long outputs leaves float32's range."""
+"""Maximum of `alpha`: larger exponents overflow float32 for long outputs."""
 
 MOST_EXTRA_LENGTH = 100_000
-"""Subwords: the hypotheses of a search are as wide as the longest may become."""
+"""Maximum of `decode_extra_length`, in tokens; it limits the memory of a search."""
 
 
 @dataclasses.dataclass(frozen=True)
 class HParams(ModelFields):
-    """Everything that decides what a training run learns, and how it decodes.
+    """Hyper-parameters of the data, the model, training and decoding.
 
-    Each field carries its meaning, unit and source, which `to_yaml` writes out. A wrong
-    type or a value out of range is a UserError at construction.
+    The rule of each field has its meaning, unit and source; `to_yaml` writes them as
+    comments.
+
+    Raises:
+        UserError: If a value has the wrong type, is out of range or contradicts
+            another one.
     """
 
     dropout: float = setting(
@@ -69,130 +73,147 @@ class HParams(ModelFields):
     )
     label_smoothing_form: str = setting(
         "t2t",
-        "t2t: the others share it, and the loss of the best is 0; marian: all subwords "
-        "do, the right one, too, and the loss is a mean of cross entropies.",
+        "Form of label smoothing. t2t: spread over all incorrect tokens, minimum loss "
+        "0; marian: spread over all tokens, loss is a mean of cross entropies.",
         "tensor2tensor common_layers.py:smoothing_cross_entropy; Marian "
         "--label-smoothing",
         choices=("t2t", "marian"),
     )
     label_smoothing: float = setting(
         0.1,
-        "Probability taken from the right label and spread over the others.",
+        "Probability taken from the correct token and spread over the vocabulary.",
         "paper section 5.4",
         minimum=0,
         below=1,
     )
 
     adam_beta1: float = setting(
-        0.9, "Adam: decay of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
+        0.9, "Adam: decay rate of the mean gradient.", _PAPER_ADAM, minimum=0, below=1
     )
     adam_beta2: float = setting(
-        0.98, "Adam: decay of the mean square.", _PAPER_ADAM, minimum=0, below=1
+        0.98,
+        "Adam: decay rate of the mean squared gradient.",
+        _PAPER_ADAM,
+        minimum=0,
+        below=1,
     )
     adam_epsilon: float = setting(
-        1e-9, "Adam: added to the root of the mean square.", _PAPER_ADAM, minimum=0
+        1e-9,
+        "Adam: constant added to the root of the mean squared gradient.",
+        _PAPER_ADAM,
+        minimum=0,
     )
     learning_rate_schedule: str = setting(
         "paper",
-        "paper: update n uses rate(n), n from 1; t2t: rate(n - 1), so the first is 0; "
-        "rsqrt_decay: no growth; marian: min(n / warmup, sqrt(warmup / n)).",
+        "Learning rate of step n, from 1. paper: rate(n); t2t: rate(n - 1), so the "
+        "first is 0; rsqrt_decay: constant during warm-up; marian: min(n / warmup, "
+        "sqrt(warmup / n)).",
         "paper equation 3; tensor2tensor learning_rate.py:learning_rate_schedule; "
-        "Marian --lr-warmup with as much --lr-decay-inv-sqrt",
+        "Marian --lr-warmup with an equal --lr-decay-inv-sqrt",
         choices=("paper", "t2t", "rsqrt_decay", "marian"),
     )
     learning_rate_scale: float = setting(
-        1.0, "Factor on the scheduled learning rate.", "paper equation 3", minimum=0
+        1.0, "Factor of the scheduled learning rate.", "paper equation 3", minimum=0
     )
     warmup_steps: int = setting(
-        4000, "Updates over which the rate rises.", _PAPER_ADAM, minimum=1
+        4000, "Steps of learning rate warm-up.", _PAPER_ADAM, minimum=1
     )
     clip_norm: float = setting(
-        0.0, "Largest global norm of the gradient; 0: no clipping.", _T2T, minimum=0
+        0.0, "Maximum global norm of the gradient; 0: no clipping.", _T2T, minimum=0
     )
 
     batching: str = setting(
         "buckets",
-        "buckets: a bounded set of shapes; sorted: as many shapes as pad little.",
+        "Composition of batches. buckets: at most 48 static shapes; sorted: more "
+        "shapes, less padding.",
         "paper section 5.1 ('approximate sequence length')",
         choices=("buckets", "sorted"),
     )
     tokens_per_batch: int = setting(
         25_000,
-        "Positions on each side, padding included, of one update on all devices.",
+        "Positions per side of a batch over all devices, padding included.",
         _PAPER_BATCH,
         minimum=1,
     )
     max_length: int = setting(
-        256, "Longest training sentence, subwords with the end mark.", _T2T, minimum=2
+        256,
+        "Maximum length of a training sentence in tokens, EOS included.",
+        _T2T,
+        minimum=2,
     )
     max_tokens_per_device: int | Literal["auto"] = setting(
         AUTO,
-        "Most positions per side that a device takes at once; a larger batch is made "
-        "of equal parts that are accumulated; 0: no bound; auto: as many as a GPU's "
-        "memory holds, in as many parts as keep all devices busy; 4,096 on a CPU.",
+        "Maximum positions per side of a micro-batch; gradients are accumulated over "
+        "the micro-batches of a batch. 0: no limit; auto: the largest that fits the "
+        "GPU memory and keeps all devices busy, 4,096 on a CPU.",
         "4,096: tensor2tensor transformer_base_v1 batch_size",
         minimum=0,
         plain=4096,
     )
     rows_multiple: int | Literal["auto"] = setting(
         AUTO,
-        "Sentences of a part are a multiple of this, and parts are full at it; auto: "
-        "8 on a GPU, whose matrix units take eights; 1 on a CPU.",
+        "Divisor of the number of sentences in a micro-batch. auto: 8 on a GPU, to "
+        "use its matrix units; 1 on a CPU.",
         _OWN,
         minimum=1,
         plain=1,
     )
     precision: str = setting(
         AUTO,
-        "Of products and activations in training; weights, softmax, layer norm and "
-        "loss are float32 in each; auto: bfloat16 on a GPU that has it, else float32.",
+        "Precision of matmuls and activations in training; weights, softmax, layer "
+        "norm and loss are always float32. auto: bfloat16 on a GPU that supports it, "
+        "otherwise float32.",
         "Micikevicius et al. 2018, arXiv:1710.03740",
         choices=("float32", "bfloat16", "float16"),
         plain="float32",
     )
     xla: bool | Literal["auto"] = setting(
         AUTO,
-        "Compile loss and gradient with XLA, once for every shape; auto: on a GPU "
-        "that has bfloat16, for 50,000 updates or more.",
+        "Compile loss and gradient with XLA, once per shape. auto: true on a GPU that "
+        "supports bfloat16, if train_steps is at least 50,000.",
         _OWN,
         plain=False,
     )
     train_steps: int = _free_setting(
-        100_000, "Updates in the whole training.", "paper section 5.2", minimum=1
+        100_000, "Number of training steps.", "paper section 5.2", minimum=1
     )
     checkpoint_steps: int = _free_setting(
-        0, "Updates between checkpoints; 0: by minutes alone.", _OWN, minimum=0
+        0, "Steps between checkpoints; 0: only by minutes.", _OWN, minimum=0
     )
     checkpoint_minutes: float = _free_setting(
         10.0,
-        "Minutes between checkpoints; 0: by steps alone.",
+        "Minutes between checkpoints; 0: only by steps.",
         "paper section 6.1",
         minimum=0,
     )
     keep_checkpoints: int = _free_setting(
-        20, "Newest checkpoints kept for averaging.", "paper section 6.1", minimum=1
+        20, "Number of newest checkpoints to keep.", "paper section 6.1", minimum=1
     )
     keep_every_hours: float = _free_setting(
         0.0,
-        "Hours between older checkpoints that are kept for good; 0: none is.",
+        "Hours between older checkpoints that are kept permanently; 0: none.",
         _OWN,
         minimum=0,
     )
     keep_best_checkpoints: int = _free_setting(
         1,
-        "Checkpoints of the best validation BLEU, kept beside the newest; 0: none.",
+        "Number of checkpoints with the best validation BLEU to keep, besides the "
+        "newest; 0: none.",
         _OWN,
         minimum=0,
     )
     average_last: int = _free_setting(
-        5, "Newest checkpoints averaged at the end.", "paper section 6.1", minimum=1
+        5,
+        "Number of newest checkpoints averaged at the end.",
+        "paper section 6.1",
+        minimum=1,
     )
     eval_steps: int = _free_setting(
-        5000, "Updates between validations; 0: at the end alone.", _OWN, minimum=0
+        5000, "Steps between validations; 0: only at the end.", _OWN, minimum=0
     )
 
     beam_size: int = _free_setting(
-        4, "Hypotheses kept in beam search.", _PAPER_DECODING, minimum=1
+        4, "Number of hypotheses in beam search.", _PAPER_DECODING, minimum=1
     )
     alpha: float = _free_setting(
         0.6,
@@ -203,35 +224,38 @@ class HParams(ModelFields):
     )
     decode_extra_length: int = _free_setting(
         50,
-        "Longest output: this many subwords more than the input.",
+        "Tokens added to the input length to get the maximum output length.",
         _PAPER_DECODING,
         minimum=0,
         maximum=MOST_EXTRA_LENGTH,
     )
     decode_length_factor: float = _free_setting(
         1.0,
-        "The input's length is multiplied by this before; 0: it does not count.",
+        "Factor of the input length in the maximum output length; 0: independent of "
+        "the input.",
         "1: tensor2tensor; 3: Marian --max-length-factor; 0: Transformers max_length",
         minimum=0,
         maximum=1000,
     )
     search: str = _free_setting(
         "t2t",
-        "Whose beam search: tensor2tensor's, Marian's, Transformers' or OpenNMT-tf's.",
+        "Beam search of tensor2tensor (t2t), Marian, Transformers or OpenNMT-tf.",
         "Marian beam_search.cpp; Transformers generation/utils.py; OpenNMT-tf "
         "utils/decoding.py",
         choices=("t2t", "marian", "transformers", "opennmt"),
     )
     word_penalty: float = _free_setting(
-        0.0, "Taken from log p for each subword.", "Marian --word-penalty"
+        0.0,
+        "Subtracted from the log probability of each token.",
+        "Marian --word-penalty",
     )
     allow_unknown: bool = _free_setting(
-        True, "Whether an output may have <unk>.", "Marian --allow-unk"
+        True, "Allow <unk> in outputs.", "Marian --allow-unk"
     )
-    seed: int = setting(1, "Start of every random sequence.", _OWN, minimum=0)
+    seed: int = setting(1, "Seed of all random numbers.", _OWN, minimum=0)
 
     def __post_init__(self) -> None:
-        """Checks every field by its rule, then the fields against each other."""
+        """Validates each field by its rule, then combinations of fields."""
         for field in dataclasses.fields(self):
             value = checked(HParams, field.name, getattr(self, field.name), "hparams")
             object.__setattr__(self, field.name, value)
@@ -239,10 +263,11 @@ class HParams(ModelFields):
 
     @property
     def tokens_per_part(self) -> int:
-        """Most positions per side of one of the parts that make up a batch.
+        """Maximum positions per side of a micro-batch.
 
-        As few equal parts as `max_tokens_per_device` allows; where these could not
-        hold every sentence, parts of just as many.
+        Divides `tokens_per_batch` by the smallest number of micro-batches that
+        `max_tokens_per_device` allows. If the quotient is less than `max_length`, the
+        limit itself is used.
         """
         whole, bound = self.tokens_per_batch, self.resolve_auto().max_tokens_per_device
         assert isinstance(bound, int)
@@ -251,29 +276,29 @@ class HParams(ModelFields):
         return equal if equal >= self.max_length else most
 
     def resolve_auto(self, **chosen: Any) -> HParams:
-        """Returns this set with each "auto" replaced: as chosen, else as on a CPU."""
+        """Returns this set with each "auto" replaced by `chosen` or the CPU default."""
         autos = self.auto_fields()
         return self.replace(**{name: chosen.get(name, autos[name]) for name in autos})
 
     def auto_fields(self) -> dict[str, Any]:
-        """Returns which values are "auto", each with what it is on a CPU."""
+        """Returns the CPU default of each field that is "auto"."""
         return {n: p for n, p in CPU_DEFAULTS.items() if getattr(self, n) == AUTO}
 
     def replace(self, **changes: Any) -> HParams:
-        """Returns this set with values changed; UserError if one is not allowed."""
+        """Returns a copy with changed values; raises UserError for an invalid one."""
         check_keys(HParams, changes, "hparams")
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns every value by name, in order of declaration."""
+        """Returns all values by name, in the order of declaration."""
         return dataclasses.asdict(self)
 
     def to_yaml(self) -> str:
-        """Returns the whole set as YAML, each value under its meaning and source."""
+        """Returns all values as YAML, with meaning and source as comments."""
         return as_yaml(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the whole set to a file, or raises UserError and leaves none."""
+        """Writes all values to a YAML file atomically; raises UserError on failure."""
         write_text_atomically(path, self.to_yaml())
 
 
@@ -282,10 +307,10 @@ CPU_DEFAULTS = {
     for field in dataclasses.fields(HParams)
     if rule_of(field).plain is not None
 }
-"""What may be "auto", with what it is on a CPU and was before there was "auto"."""
+"""CPU default of each field that may be "auto"; used by sets older than "auto"."""
 
 
-def that_change(what: str) -> frozenset[str]:
+def fields_that_change(what: str) -> frozenset[str]:
     """Returns the names of the hyper-parameters whose `Rule.changes` is `what`."""
     fields = dataclasses.fields(HParams)
     return frozenset(f.name for f in fields if rule_of(f).changes == what)

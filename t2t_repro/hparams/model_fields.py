@@ -1,4 +1,4 @@
-"""The hyper-parameters of the corpus and of the model's function."""
+"""Hyper-parameters of the corpus and the model."""
 
 from __future__ import annotations
 
@@ -17,93 +17,100 @@ _model_setting = functools.partial(setting, changes="function")
 
 @dataclasses.dataclass(frozen=True)
 class ModelFields:
-    """What decides what a model computes; the first part of `HParams`."""
+    """Fields of `HParams` that determine the corpus and the function of the model."""
 
     problem: str = setting(
-        "translate_ende_wmt14", "The corpus to learn from.", _PAPER_BATCH
+        "translate_ende_wmt14", "Name of the training corpus.", _PAPER_BATCH
     )
     tokenizer: str = _model_setting(
         "sentencepiece",
-        "Kind of subwords: byte-pair pieces, lossless word pieces, or Marian's own.",
+        "Tokenizer: SentencePiece byte-pair encoding, lossless word pieces, or the "
+        "vocabulary of an imported Marian model.",
         _PAPER_BATCH,
         choices=("sentencepiece", "wordpiece", "marian"),
     )
     vocab_size: int = _model_setting(
         37_000,
-        "Subwords in the vocabulary that source and target share.",
+        "Number of subwords in the vocabulary shared by source and target.",
         _PAPER_BATCH,
         minimum=3,
     )
 
     d_model: int = _model_setting(
-        512, "Width of every position's vector.", _PAPER_BASE, minimum=1
+        512, "Model width: size of the vector of each position.", _PAPER_BASE, minimum=1
     )
     d_ff: int = _model_setting(
-        2048, "Width of the feed-forward inner layer.", _PAPER_BASE, minimum=1
+        2048, "Width of the inner feed-forward layer.", _PAPER_BASE, minimum=1
     )
-    num_heads: int = _model_setting(8, "Attention heads.", _PAPER_BASE, minimum=1)
+    num_heads: int = _model_setting(
+        8, "Number of attention heads.", _PAPER_BASE, minimum=1
+    )
     d_k: int | None = _model_setting(
         None,
-        "Width of one head's query and key; null: d_model / num_heads.",
+        "Width of the queries and keys of a head; null: d_model / num_heads.",
         _PAPER_BASE,
         minimum=1,
     )
     d_v: int | None = _model_setting(
         None,
-        "Width of one head's value; null: d_model / num_heads.",
+        "Width of the values of a head; null: d_model / num_heads.",
         _PAPER_BASE,
         minimum=1,
     )
     num_layers: int = _model_setting(
-        6, "Layers of the encoder.", _PAPER_BASE, minimum=1
+        6, "Number of encoder layers.", _PAPER_BASE, minimum=1
     )
     num_decoder_layers: int | None = _model_setting(
-        None, "Layers of the decoder; null: as the encoder.", _PAPER_BASE, minimum=1
+        None, "Number of decoder layers; null: num_layers.", _PAPER_BASE, minimum=1
     )
     decoder_d_ff: int | None = _model_setting(
         None,
-        "Width of the decoder's feed-forward inner layer; null: d_ff.",
+        "Width of the inner feed-forward layer of the decoder; null: d_ff.",
         "Marian --transformer-decoder-dim-ffn",
         minimum=1,
     )
     activation: str = _model_setting(
         "relu",
-        "Between the feed-forward network's two maps; gelu_sigmoid: x sigmoid(1.702x).",
+        "Activation of the feed-forward layers; gelu_sigmoid: x sigmoid(1.702 x).",
         "paper equation 2; Marian --transformer-ffn-activation",
         choices=("relu", "swish", "gelu", "gelu_sigmoid"),
     )
     attention_bias: bool = _model_setting(
-        False, "Add biases in the projections of every attention.", "Marian layers"
+        False, "Add a bias in all attention projections.", "Marian layers"
     )
     norm: str = _model_setting(
         "post",
-        "Layer norm after each sub-layer's residual sum, or before the sub-layer.",
+        "Position of layer norm. post: after each residual sum; pre: before each "
+        "sub-layer.",
         "paper section 3.1; pre: tensor2tensor transformer_base_v2",
         choices=("post", "pre"),
     )
     norm_epsilon: float = _model_setting(
         1e-6,
-        "Added to the variance by layer norm.",
+        "Constant added to the variance in layer norm.",
         "tensor2tensor common_layers.py:layer_norm; Marian 1e-9, Transformers 1e-5",
         minimum=0,
     )
     max_relative_position: int = _model_setting(
         0,
-        "Distance beyond which relative positions in self-attention are one; 0: none.",
+        "Distance at which relative positions in self-attention are clipped; 0: no "
+        "relative positions.",
         "Shaw et al. 2018, arXiv:1803.02155; tensor2tensor transformer_relative",
         minimum=0,
     )
     self_attention_radius: int = _model_setting(
         0,
-        "Positions that self-attention sees on either side (r = 2 radius + 1); 0: all.",
+        "Positions on either side that self-attention can see (r = 2 radius + 1); 0: "
+        "all.",
         "paper section 4 and table 1, restricted self-attention",
         minimum=0,
     )
     position: str = _model_setting(
         "sinusoid",
-        "Position signal: tensor2tensor's sinusoid (Marian's, too), the same counted "
-        "from 1 (OpenNMT-tf), the paper's formula, that formula with all sines first "
-        "(Transformers), learned.",
+        "Position encoding. sinusoid: as in tensor2tensor and Marian; sinusoid_paper: "
+        "formula of the paper; sinusoid_halves: that formula with all sines first, as "
+        "in Transformers; sinusoid_from_one: positions counted from 1, as in "
+        "OpenNMT-tf; learned: trained table.",
         "tensor2tensor common_attention.py:get_timing_signal_1d; opennmt "
         "layers/position.py; paper section 3.5; transformers "
         "modeling_marian.py:MarianSinusoidalPositionalEmbedding",
@@ -113,30 +120,33 @@ class ModelFields:
         ),
     )
     max_position: int = _model_setting(
-        512, "Rows of the table of learned positions.", _OWN, minimum=1
+        512, "Number of learned position vectors.", _OWN, minimum=1
     )
     share_embeddings: bool = _model_setting(
-        True, "One matrix for both embeddings and the softmax.", "paper section 3.4"
+        True,
+        "Share one matrix for both embeddings and the softmax.",
+        "paper section 3.4",
     )
     tie_target: bool = _model_setting(
         False,
-        "Where embeddings are not shared: one matrix for target and softmax.",
+        "Share one matrix for target embedding and softmax, if share_embeddings is "
+        "false.",
         "Marian --tied-embeddings",
     )
     softmax_bias: bool = _model_setting(
         False,
-        "Add a bias of each subword to the logits, and rule padding out.",
+        "Add a bias to the logits and mask the padding id.",
         "Marian decoder_ff_logit_out_b",
     )
     start_symbol: int = _model_setting(
         0,
-        "What the decoder reads before the first subword: an id; 0: a vector of zeros.",
+        "Id of the first decoder input; 0: a vector of zeros.",
         "tensor2tensor common_layers.py:shift_right_3d; OpenNMT-tf <s>",
         minimum=0,
     )
     source_end: bool = _model_setting(
         True,
-        "Whether the encoder sees the end mark of the source.",
+        "Include the EOS token in the encoder input.",
         "tensor2tensor; OpenNMT-tf source_sequence_controls",
     )
     scale_embeddings: bool = _model_setting(
@@ -144,18 +154,18 @@ class ModelFields:
     )
     vocab_divisor: int = _model_setting(
         1,
-        "Rows of the embedding tables are rounded up to a multiple of this.",
+        "Divisor of the number of rows in the embedding tables, which is rounded up.",
         "tensor2tensor basic_params1",
         minimum=1,
     )
     target_space_embedding: bool = _model_setting(
         True,
-        "Add one row of a trained table of 32 rows to the encoder's input.",
+        "Add a trained vector, row target_space_id of a table, to the encoder input.",
         "tensor2tensor transformer_layers.py:transformer_prepare_encoder",
     )
     target_space_id: int = _model_setting(
         0,
-        "The row of that table: tensor2tensor's number of the target's language.",
+        "tensor2tensor's id of the target language, for target_space_embedding.",
         "tensor2tensor problem.py:SpaceID",
         minimum=0,
         below=32,
@@ -163,17 +173,17 @@ class ModelFields:
 
     @property
     def key_size(self) -> int:
-        """The width d_k of one head's query and key."""
+        """Width d_k of the queries and keys of a head."""
         return self.d_model // self.num_heads if self.d_k is None else self.d_k
 
     @property
     def value_size(self) -> int:
-        """The width d_v of one head's value."""
+        """Width d_v of the values of a head."""
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
 
     @property
     def self_attention(self) -> dict[str, Any] | None:
-        """A serialized layer in place of the paper's self-attention, or None."""
+        """Serialized layer that replaces the paper's self-attention, or None."""
         config = {"radius": self.self_attention_radius}
         if self.max_relative_position:
             config["max_relative_position"] = self.max_relative_position
@@ -183,10 +193,10 @@ class ModelFields:
         return None
 
     def table_rows(self, vocab_size: int) -> int:
-        """Returns the rows of an embedding table: a multiple of `vocab_divisor`."""
+        """Returns the number of embedding rows: a multiple of `vocab_divisor`."""
         return -(-vocab_size // self.vocab_divisor) * self.vocab_divisor
 
     @property
     def decoder_layers(self) -> int:
-        """The number of layers in the decoder."""
+        """Number of decoder layers."""
         return self.num_decoder_layers or self.num_layers

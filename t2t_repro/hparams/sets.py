@@ -1,8 +1,7 @@
-"""Named hyper-parameter sets: YAML files that write down what differs.
+"""Named hyper-parameter sets: YAML files in `configs/`.
 
-A set is a file in `configs/`. It may name one parent, `base: NAME`, which has no
-parent itself: whoever reads a set opens at most two files. What neither mentions
-keeps the default, the paper's base model.
+A set may extend one parent, `base: NAME`, which must not have a parent. Fields missing
+from both files keep their defaults, the paper's base model.
 """
 
 from __future__ import annotations
@@ -30,19 +29,23 @@ _SPEC = re.compile(r"(?P<set>.*?\.ya?ml|[^,]*)(?:,(?P<overrides>.*))?", re.DOTAL
 
 
 def names() -> list[str]:
-    """Returns the names of all sets in `configs/`, sorted."""
+    """Returns the sorted names of all sets in `configs/`."""
     return sorted(path.stem for path in _configs().glob("*.yaml"))
 
 
 def load(spec: str) -> HParams:
-    """Returns the set that a command line asks for, such as `big,d_k=none`.
+    """Loads a set with overrides, such as `big,d_k=none`.
 
-    `spec` is a set's name or a path that ends in `.yaml`, then any overrides. An
-    unknown set or key (the nearest is named), a wrong type, a value out of range, or a
-    parent that has a parent is a UserError.
+    Args:
+        spec: Name of a set or path that ends in `.yaml`, optionally followed by
+            `,key=value` for each override.
+
+    Raises:
+        UserError: If the set or a key is unknown, a value is invalid, or the parent has
+            a parent.
     """
     match = _SPEC.fullmatch(spec.strip())
-    assert match is not None  # The pattern's second branch takes any text.
+    assert match is not None  # The second alternative of the pattern matches any text.
     name, overrides = match["set"].strip(), match["overrides"] or ""
     is_path = name.endswith((".yaml", ".yml"))
     values = _resolved(Path(name) if is_path else _path_of(name, "--hparams"))
@@ -51,48 +54,50 @@ def load(spec: str) -> HParams:
 
 
 def read(path: str | os.PathLike[str]) -> HParams:
-    """Returns the resolved set that `HParams.save` wrote; UserError if it cannot.
+    """Reads a set written by `HParams.save`; raises UserError if it is invalid.
 
-    A missing key keeps its default, or what that was before it could be "auto", so that
-    a model directory outlives the addition of a hyper-parameter.
+    Keys that did not exist when the file was written get their defaults; for keys that
+    may be "auto" now, these are the CPU defaults, which applied at that time.
     """
     return HParams(**(CPU_DEFAULTS | _values(Path(path))))
 
 
 def _configs() -> Path:
-    """Finds the folder of sets: inside the installed package, or beside it."""
+    """Returns the folder of sets, in an installed package or in the repository."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "configs"
     return installed if installed.is_dir() else package.parent / "configs"
 
 
 def _path_of(name: str, where: str) -> Path:
-    """Returns the file of a named set; raises UserError for an unknown name."""
+    """Returns the path of a named set; raises UserError for an unknown name."""
     if name not in names():
-        hint = did_you_mean(name, names()) or f"; there are {', '.join(names())}"
+        hint = did_you_mean(name, names()) or f"; choose from {', '.join(names())}"
         raise UserError(f"{where}: no hyper-parameter set is called {name!r}{hint}")
     return _configs() / f"{name}.yaml"
 
 
 def _resolved(path: Path) -> dict[str, Any]:
-    """Returns the values of a set over those of its parent, if it names one."""
+    """Returns the values of a set, merged with those of its parent if it has one."""
     own = _mapping(path)
     if _PARENT not in own:
         return _values(path)
     parent_name = own[_PARENT]
     if not isinstance(parent_name, str):
-        raise UserError(f"{path}: {_PARENT} must name a set, not {parent_name!r}")
+        raise UserError(
+            f"{path}: {_PARENT} must be the name of a set, not {parent_name!r}"
+        )
     parent = _path_of(parent_name, str(path))
     if _PARENT in _mapping(parent):
         raise UserError(
-            f"{path}: its {_PARENT}, {parent_name!r}, has a {_PARENT} itself; only "
-            "one level is allowed"
+            f"{path}: the set in {_PARENT}, {parent_name!r}, also has a {_PARENT}; "
+            "only one level is allowed"
         )
     return _values(parent) | _values(path)
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Returns a file's own settings, each checked by its rule, less the parent."""
+    """Returns the validated values in a file, without the name of the parent."""
     values = _mapping(path)
     values.pop(_PARENT, None)
     check_keys(HParams, values, str(path))
@@ -102,9 +107,9 @@ def _values(path: Path) -> dict[str, Any]:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Reads a YAML file that holds one mapping of names to scalars."""
+    """Reads a YAML file that contains one mapping of names to scalars."""
     try:
-        found = yaml.load("\n".join(read_lines(path)), _StrictLoader)
+        values = yaml.load("\n".join(read_lines(path)), _StrictLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -113,21 +118,22 @@ def _mapping(path: Path) -> dict[str, Any]:
         )
         raise UserError(f"{path}{line}: not valid YAML: {problem}") from None
     except (ValueError, RecursionError) as error:
-        # A date that is none, a number of thousands of digits, a thousand brackets.
+        # Examples: an impossible date, a number of thousands of digits, or a thousand
+        # nested brackets.
         raise UserError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: must hold lines of the form 'key: value'")
-    return found
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: must contain lines of the form 'key: value'")
+    return values
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice, and references, and reads 1e-9 as a number.
+    """YAML loader that rejects repeated keys and references and parses 1e-9 as float.
 
-    Anchors let a few lines stand for gigabytes; a set of hyper-parameters needs none.
+    With references, a few lines could expand to gigabytes.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Builds a node, refusing references to another."""
+        """Builds a node; rejects references."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.composer.ComposerError(
                 problem="a reference (*) is not allowed here",
@@ -138,19 +144,19 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
     ) -> dict[Hashable, Any]:
-        """Builds a mapping, refusing repeated keys."""
-        seen: set[Any] = set()
+        """Builds a mapping; rejects repeated keys."""
+        keys: set[Any] = set()
         for key_node, _ in node.value:
-            if str(key_node.value) in seen:
+            if str(key_node.value) in keys:
                 raise yaml.constructor.ConstructorError(
                     problem=f"{key_node.value!s:.80} is given twice",
                     problem_mark=key_node.start_mark,
                 )
-            seen.add(str(key_node.value))
+            keys.add(str(key_node.value))
         return super().construct_mapping(node, deep=deep)
 
 
-# YAML 1.1 wants a point and a sign in 1.0e-9 and takes 1e-9 for a word.
+# YAML 1.1 requires a decimal point and a sign, as in 1.0e-9; 1e-9 would be a string.
 _StrictLoader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+\Z"),

@@ -1,8 +1,8 @@
-"""Strict settings: each field of a frozen dataclass says what it may hold.
+"""Validated settings: dataclass fields with rules for their values.
 
-A misspelt or mistyped setting that is silently ignored costs a training run, so
-each field carries its rule, and everything that breaks one is refused by name.
-This file knows nothing of Transformers; `fields.py` declares the fields.
+A misspelt setting that is silently ignored would waste a training run, so unknown names
+and invalid values raise UserError. This module is independent of the Transformer;
+`fields.py` declares the fields.
 """
 
 from __future__ import annotations
@@ -23,42 +23,49 @@ import yaml
 from t2t_repro.system.errors import UserError
 
 AUTO = "auto"
-"""The word that leaves a value to the device that a training begins on."""
+"""Value that is replaced according to the device when training starts."""
 
 INT32_MAX = 2**31 - 1
-"""The largest whole number that TensorFlow's graphs are given here."""
+"""Maximum of integer settings, because the TensorFlow graphs use int32."""
 
 
-# As a person would say it.
 _TYPE_NAMES = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",
-    str: "a word",
+    str: "a string",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What one field means and which values it allows."""
+    """Meaning and allowed values of a field.
 
-    doc: str  # One sentence for people, with the unit.
-    source: str  # Where the default comes from (paper section, tensor2tensor, own).
-    minimum: float | None = None  # Smallest allowed number, or None.
-    # Largest allowed number; None: of whole numbers `INT32_MAX`.
+    Attributes:
+        doc: Description with the unit, one sentence or noun phrase.
+        source: Source of the default (section of the paper, tensor2tensor, own choice).
+        minimum: Smallest allowed number. Default: no limit.
+        maximum: Largest allowed number. Default: `INT32_MAX` for whole numbers.
+        below: Exclusive upper bound of a number. Default: no limit.
+        choices: Allowed strings. Default: any.
+        plain: CPU default of a field that may be "auto"; files written before "auto"
+            existed contain this value. Default: the field cannot be "auto".
+        changes: Effect of a changed value on an existing model. "function": the
+            weights become invalid; "training": training continues only if the user
+            accepts the change; "nothing": no effect on the weights.
+    """
+
+    doc: str
+    source: str
+    minimum: float | None = None
     maximum: float | None = None
-    below: float | None = None  # Every allowed number is less than this, or None.
-    choices: tuple[str, ...] = ()  # The allowed strings; empty when any is.
-    # What the word "auto" stands for on a CPU, and what a file holds that was written
-    # before the field could be "auto"; None: the field has no "auto".
+    below: float | None = None
+    choices: tuple[str, ...] = ()
     plain: Any = None
-    # What another value changes of a model that was begun: its "function", so that its
-    # weights mean nothing; its "training", which goes on only if that is asked for; or
-    # "nothing".
     changes: Literal["function", "training", "nothing"] = "training"
 
     def complaint(self, value: object) -> str | None:
-        """Returns what is wrong with a value of the right type, or None."""
+        """Returns an error message for a value of the correct type, or None."""
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(self.choices)}"
         if isinstance(value, str) and not value.strip():
@@ -79,63 +86,65 @@ class Rule:
 
 
 def setting(default: Any, doc: str, source: str, **others: Any) -> Any:
-    """Declares a dataclass field with its `Rule`; typed Any, as `dataclasses.field`."""
+    """Declares a dataclass field with a `Rule`; typed Any like `dataclasses.field`."""
     rule = Rule(doc, source, **others)
     return dataclasses.field(default=default, metadata={"rule": rule})
 
 
 def rule_of(field: dataclasses.Field[Any]) -> Rule:
-    """Returns the rule that `setting` put on a field."""
+    """Returns the rule of a field declared by `setting`."""
     rule: Rule = field.metadata["rule"]
     return rule
 
 
 @functools.cache
 def field_types(owner: type) -> dict[str, tuple[type, bool, Rule]]:
-    """Returns field name -> (type, whether None is allowed, rule), in declared order.
+    """Returns (type, whether None is allowed, rule) of each field, by name.
 
-    `owner` is a dataclass whose fields are int, float, bool or str, or optional; a
-    field with a `Rule.plain` may be `AUTO` as well.
+    `owner` is a dataclass with fields of type int, float, bool or str, which may be
+    optional. A field with a `Rule.plain` may also be `AUTO`.
     """
-    found, hints = {}, typing.get_type_hints(owner)
+    fields, hints = {}, typing.get_type_hints(owner)
     for field in dataclasses.fields(owner):
         members = typing.get_args(hints[field.name]) or (hints[field.name],)
-        found[field.name] = members[0], types.NoneType in members, rule_of(field)
-    return found
+        fields[field.name] = members[0], types.NoneType in members, rule_of(field)
+    return fields
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Returns '; did you mean X?' for the candidate nearest to a name, or ''."""
+    """Returns '; did you mean X?' with the most similar candidate, or ''."""
     near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_keys(owner: type, values: Mapping[Any, object], where: str) -> None:
-    """Raises UserError for a key that is no field of `owner`, with the nearest one.
+    """Raises UserError if a key is not a field of `owner`; suggests a similar field.
 
-    `where` is the file or flag that the values came from, for the message.
+    `where` names the file or flag in the message.
     """
-    known = field_types(owner)
+    fields = field_types(owner)
     for key in values:
-        if key not in known:
-            hint = did_you_mean(str(key), known) or f"; known are {', '.join(known)}"
+        if key not in fields:
+            hint = (
+                did_you_mean(str(key), fields) or f"; choose from {', '.join(fields)}"
+            )
             raise UserError(f"{where}: unknown hyper-parameter {key!r}{hint}")
 
 
 def checked(owner: type, name: str, value: object, where: str) -> Any:
-    """Returns a field's value, exactly typed and within its limits, else a UserError.
+    """Validates a value of field `name`; raises UserError if it is invalid.
 
-    A whole number is welcome where a float is wanted; nothing else is converted.
+    Returns the value. An int is converted for a float field; no other type is.
     """
-    wanted, optional, rule = field_types(owner)[name]
+    kind, optional, rule = field_types(owner)[name]
     has_auto = rule.plain is not None
     if (value is None and optional) or (value == AUTO and has_auto):
         return value
-    if wanted is float and type(value) is int:
+    if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not wanted:
+    if type(value) is not kind:
         raise UserError(
-            f"{where}: {name} must be {_TYPE_NAMES[wanted]}{' or null' * optional}"
+            f"{where}: {name} must be {_TYPE_NAMES[kind]}{' or null' * optional}"
             f"{f' or {AUTO}' * has_auto}, not {value!r} ({type(value).__name__})"
         )
     if complaint := rule.complaint(value):
@@ -144,7 +153,7 @@ def checked(owner: type, name: str, value: object, where: str) -> Any:
 
 
 def as_yaml(settings: Any) -> str:
-    """Returns a dataclass as YAML, each value under its meaning and source."""
+    """Returns a dataclass as YAML, with meaning and source as comments."""
     lines = []
     for field in dataclasses.fields(settings):
         rule = rule_of(field)
@@ -155,9 +164,10 @@ def as_yaml(settings: Any) -> str:
 
 
 def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
-    """Reads 'key=value,key=value' into settings, each checked by its rule.
+    """Parses 'key=value,key=value' into validated settings.
 
-    A part without '=', an unknown or repeated key, or a wrong value is a UserError.
+    Raises UserError for text without '=', an unknown or repeated key, or an invalid
+    value.
     """
     values: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -172,14 +182,14 @@ def parse_overrides(owner: type, text: str, where: str) -> dict[str, Any]:
 
 
 def _parsed(owner: type, name: str, text: str) -> Any:
-    """Reads a value of a command line; a text that is none stays as it is."""
-    wanted, optional, rule = field_types(owner)[name]
+    """Parses a value from the command line; returns invalid text unchanged."""
+    kind, optional, rule = field_types(owner)[name]
     if optional and text.lower() in ("none", "null"):
         return None
     if rule.plain is not None and text.lower() == AUTO:
         return AUTO
     with contextlib.suppress(KeyError, ValueError):
-        if wanted is bool:
+        if kind is bool:
             return {"true": True, "false": False}[text.lower()]
-        return wanted(text)
+        return kind(text)
     return text

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import that_change
+from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.interop.formats.array_store import Arrays
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
@@ -55,7 +55,7 @@ class Source:
     tokenizer: Tokenizer
     weights: Arrays
     used: int
-    described: frozenset[str] = that_change("function")
+    described: frozenset[str] = fields_that_change("function")
     unused: dict[str, list[str]] = field(default_factory=dict)
     every_array: bool = True
     languages: tuple[str | None, str | None] = (None, None)

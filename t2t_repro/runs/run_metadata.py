@@ -5,14 +5,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import that_change
+from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.hparams.settings import did_you_mean
 from t2t_repro.system.errors import UserError
 
 META_FILE = "model.json"
 """File of a model directory with the fields of `RunMetadata`."""
 
-_FUNCTION = that_change("function")
+_FUNCTION = fields_that_change("function")
 
 # Name for --accept_changes -> field of RunMetadata, and its name in messages.
 _COMPARED = {
@@ -81,7 +81,7 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, s
     """
     before, now = before.resolve_auto(), now.resolve_auto()
     old, new = before.to_dict(), now.to_dict()
-    compared = _FUNCTION if unknown else _FUNCTION | that_change("training")
+    compared = _FUNCTION if unknown else _FUNCTION | fields_that_change("training")
     if before.tokens_per_part == now.tokens_per_part:
         compared = compared - {"max_tokens_per_device"}
     return {

@@ -1,4 +1,4 @@
-"""The arithmetic of batches, against numbers worked out by hand."""
+"""Batch plans; expected values computed by hand."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from t2t_repro.batches.batching import (
 from t2t_repro.system.errors import UserError
 
 
-def some_lengths(pairs=3000, seed=5, longest=60):
-    """Correlated source and target lengths, int (pairs, 2)."""
+def random_lengths(pairs=3000, seed=5, longest=60):
+    """Returns correlated source and target lengths, int (pairs, 2)."""
     rng = np.random.default_rng(seed)
     source = np.clip(rng.gamma(4.0, 4.0, pairs), 2, longest)
     target = np.clip(source * rng.uniform(0.7, 1.4, pairs), 2, longest)
@@ -24,14 +24,14 @@ def some_lengths(pairs=3000, seed=5, longest=60):
 
 
 def members(plan):
-    """The batches of a plan as a set of frozen sets of pair numbers."""
+    """Returns the batches of a plan as a set of frozen sets of pair numbers."""
     return {frozenset(plan.indices(b).tolist()) for b in range(plan.batches)}
 
 
-def test_each_side_is_padded_to_its_own_longest():
+def test_each_side_is_padded_to_its_own_maximum():
     lengths = np.array([[2, 5], [3, 4], [9, 1]])
     plan = plan_epoch(lengths, BatchingConfig(tokens_per_batch=10), seed=1, epoch=0)
-    # Longer sides 5, 4, 9: two pairs in 2 x 5, one in 1 x 9.
+    # The longer sides are 5, 4 and 9: two pairs fit into 2 x 5, one into 1 x 9.
     assert sorted(map(tuple, plan.shapes.tolist())) == [(1, 9, 1), (2, 3, 5)]
     # 24 tokens over 2 x (3 + 5) + 1 x (9 + 1) = 26 positions.
     assert plan.tokens == 24
@@ -41,8 +41,8 @@ def test_each_side_is_padded_to_its_own_longest():
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
 @pytest.mark.parametrize("tokens_per_part", [0, 250])
-def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_part):
-    lengths = some_lengths()
+def test_epoch_contains_every_pair_once_within_all_bounds(kind, tokens_per_part):
+    lengths = random_lengths()
     config = BatchingConfig(1000, kind, tokens_per_part=tokens_per_part)
     plan = plan_epoch(lengths, config, seed=3, epoch=2)
     used = np.concatenate([plan.indices(b) for b in range(plan.batches)])
@@ -60,10 +60,10 @@ def test_an_epoch_holds_every_pair_once_and_keeps_every_bound(kind, tokens_per_p
 
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
-def test_the_same_seed_and_epoch_give_the_same_batches(kind):
+def test_same_seed_and_epoch_give_the_same_batches(kind):
     config = BatchingConfig(500, kind)
-    one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
-    two = plan_epoch(some_lengths(), config, seed=3, epoch=7)
+    one = plan_epoch(random_lengths(), config, seed=3, epoch=7)
+    two = plan_epoch(random_lengths(), config, seed=3, epoch=7)
     np.testing.assert_array_equal(one.order, two.order)
     np.testing.assert_array_equal(one.starts, two.starts)
     np.testing.assert_array_equal(one.shapes, two.shapes)
@@ -72,12 +72,12 @@ def test_the_same_seed_and_epoch_give_the_same_batches(kind):
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
 @pytest.mark.parametrize("other", [{"seed": 4, "epoch": 7}, {"seed": 3, "epoch": 8}])
 @pytest.mark.parametrize("tokens_per_part", [0, 125])
-def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
+def test_another_seed_or_epoch_changes_batches_but_not_their_shapes(
     kind, other, tokens_per_part
 ):
     config = BatchingConfig(500, kind, tokens_per_part=tokens_per_part)
-    one = plan_epoch(some_lengths(), config, seed=3, epoch=7)
-    two = plan_epoch(some_lengths(), config, **other)
+    one = plan_epoch(random_lengths(), config, seed=3, epoch=7)
+    two = plan_epoch(random_lengths(), config, **other)
     assert len(members(one) & members(two)) <= 0.1 * one.batches
     assert one.batches == two.batches
     assert one.shapes.tolist() != two.shapes.tolist()
@@ -86,34 +86,34 @@ def test_another_seed_or_epoch_gives_other_batches_of_the_same_shapes(
 
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
-def test_pairs_with_one_long_side_are_dropped_and_counted(kind):
+def test_pairs_with_one_long_side_are_skipped_and_counted(kind):
     lengths = np.array([[3, 300], [257, 2], [256, 256], [4, 4]])
     plan = plan_epoch(lengths, BatchingConfig(1000, kind), seed=1, epoch=0)
     assert plan.dropped == 2
     assert sorted(plan.order.tolist()) == [2, 3]
-    assert "2 too long left out" in plan.summary()
+    assert "skipped 2 that are too long" in plan.summary()
 
 
-def test_a_pair_that_one_part_cannot_hold_is_dropped_too():
+def test_pair_that_exceeds_the_micro_batch_bound_is_skipped():
     config = BatchingConfig(tokens_per_batch=64, tokens_per_part=8)
     plan = plan_epoch(np.array([[8, 8], [9, 2]]), config, seed=1, epoch=0)
     assert plan.order.tolist() == [0]
     assert plan.shapes.tolist() == [[1, 8, 8]]
 
 
-def test_a_bucket_of_ten_pairs_becomes_three_equal_batches():
-    # 20 tokens hold four rows of 5; ten pairs need three batches of 3, 3 and 4 pairs,
-    # all four rows high.
+def test_bucket_of_ten_pairs_becomes_three_batches_of_equal_shape():
+    # Four rows of 5 fit into 20 tokens, so ten pairs need three batches, of 3, 3 and 4
+    # pairs. All have four rows.
     plan = plan_epoch(np.full((10, 2), 5), BatchingConfig(20, "buckets"), 1, epoch=0)
     assert plan.shapes.tolist() == [[4, 5, 5]] * 3
     assert sorted(plan.counts.tolist()) == [3, 3, 4]
 
 
-def test_chosen_buckets_keep_their_number_and_pad_less_than_tensor2tensors():
-    lengths = some_lengths(pairs=20_000)
+def test_chosen_buckets_keep_their_limit_and_pad_less_than_tensor2tensor():
+    lengths = random_lengths(pairs=20_000)
     plan = plan_epoch(lengths, BatchingConfig(5000, "buckets", max_shapes=24), 1, 0)
     assert plan.distinct_shapes <= 24
-    # Its 26 buckets are square: the longest length below each boundary, and 60.
+    # tensor2tensor's 26 buckets are square: each boundary minus 1, and 60.
     boundaries = t2t_batching(5000, 60).boundaries
     widths = np.append(boundaries - 1, 60)
     padded = 2 * widths[np.searchsorted(widths, lengths.max(axis=1))]
@@ -121,19 +121,20 @@ def test_chosen_buckets_keep_their_number_and_pad_less_than_tensor2tensors():
     assert plan.token_ratio > lengths.sum() / padded.sum()
 
 
-def test_batches_that_fill_their_buckets_alone_still_change_every_epoch():
-    # 40 buckets for 2,000 short pairs and 25,000 tokens: one batch each.
-    lengths = some_lengths(pairs=2000)
+def test_buckets_of_a_single_batch_still_change_every_epoch():
+    # With 40 buckets for 2,000 short pairs, each bucket is one batch of at most 25,000
+    # tokens.
+    lengths = random_lengths(pairs=2000)
     config = BatchingConfig(25_000, "buckets", max_shapes=40, parts_per_shape=0)
     one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
     assert one.batches == 40
     unchanged = [len(batch) for batch in members(one) & members(two)]
-    # What stays is at most a few pairs at the edge of the plane of lengths.
+    # Only a few pairs of extreme lengths have no second bucket.
     assert sum(unchanged) <= 0.02 * len(lengths)
 
 
-def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
-    lengths = some_lengths(pairs=2000)
+def test_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
+    lengths = random_lengths(pairs=2000)
     batches = int(lengths.max(axis=1).sum()) // 2500
     config = BatchingConfig(2500)
     full = plan_epoch(lengths, replace(config, kind="buckets"), 1, 0)
@@ -142,10 +143,11 @@ def test_a_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
     assert full.fill_ratio > 0.75 > plan_epoch(lengths, many, 1, 0).fill_ratio
 
 
-def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
-    # 16 positions are four rows of 4 or two of 8. One pair of 4 goes to the four of 8
-    # so that these change; five are three parts of two rows, so a second one follows.
-    # The other eight are two parts without filler rows.
+def test_pairs_of_narrower_buckets_replace_filler_rows():
+    # A micro-batch of 16 positions has four rows of 4 or two of 8. One pair of length 4
+    # joins the four pairs of length 8 for mixing. Five pairs need three micro-batches
+    # of two rows, so another pair replaces the filler row. The other eight pairs fill
+    # two micro-batches of four rows.
     lengths = np.array([[4, 4]] * 10 + [[8, 8]] * 4)
     config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
     plan = plan_epoch(lengths, config, seed=1, epoch=0)
@@ -156,11 +158,11 @@ def test_parts_that_would_have_filler_rows_take_pairs_of_narrower_ones():
         for epoch in range(20)
     ]
     assert {len(moved) for moved in wide} == {2}
-    assert len(set.union(*wide)) > 5  # New pairs in every epoch.
+    assert len(set.union(*wide)) > 5  # The moved pairs change with the epoch.
 
 
-def test_a_batch_of_parts_mixes_short_and_long_pairs():
-    lengths = some_lengths(pairs=5000)
+def test_batch_of_several_micro_batches_mixes_short_and_long_pairs():
+    lengths = random_lengths(pairs=5000)
     whole, parts = (
         plan_epoch(lengths, BatchingConfig(4000, tokens_per_part=size), 1, 0)
         for size in (0, 500)
@@ -169,27 +171,28 @@ def test_a_batch_of_parts_mixes_short_and_long_pairs():
         [lengths[plan.indices(b)].mean() for b in range(plan.batches)]
         for plan in (whole, parts)
     ]
-    # About ten parts are a sample of all lengths.
+    # A batch of about ten micro-batches samples all lengths.
     assert np.std(means[1]) < 0.5 * np.std(means[0])
     assert parts.fill_ratio > 0.9
-    assert f"{parts.batches} batches of {parts.parts} parts and" in parts.summary()
+    assert f"{parts.batches} batches ({parts.parts} micro-batches)" in parts.summary()
 
 
-def test_evaluation_leaves_nothing_out_and_goes_from_short_to_long():
+def test_evaluation_contains_all_pairs_from_short_to_long():
     lengths = np.array([[4, 300], [2, 3], [5, 5], [3, 2]])
     plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10))
-    # 2 x 3, 1 x 5 (with the three shortest 3 x 5 = 15 would be too many), 1 x 300.
+    # Shapes 2 x 3, 1 x 5 and 1 x 300: the three shortest pairs need 3 x 5 = 15, which
+    # exceeds 10.
     assert [plan.indices(b).tolist() for b in range(3)] == [[1, 3], [2], [0]]
     assert plan.shapes.tolist() == [[2, 3, 3], [1, 5, 5], [1, 4, 300]]
     assert plan.dropped == 0
 
 
-def test_a_corpus_of_long_pairs_only_is_refused():
-    with pytest.raises(UserError, match="none of 1 pairs is at most 256 tokens"):
+def test_rejects_a_corpus_without_short_pairs():
+    with pytest.raises(UserError, match="has a side of more than 256 tokens"):
         plan_epoch(np.array([[300, 3]]), BatchingConfig(1000), seed=1, epoch=0)
 
 
-def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
+def test_multi30k_has_little_padding_at_the_batch_size_of_the_paper(shared_dir):
     tokenizer = sentencepiece.SentencePieceProcessor(
         model_file=str(shared_dir / "t2t" / "multi30k_reference" / "spm6k.model")
     )
@@ -212,7 +215,7 @@ def test_multi30k_is_padded_little_at_the_paper_s_batch_size(shared_dir):
     assert min(static.fill_ratio, free.fill_ratio) > 0.9
 
 
-def test_evaluation_can_leave_out_what_no_memory_would_hold():
+def test_evaluation_skips_pairs_above_a_given_length():
     lengths = np.array([[4, 300], [2, 3], [400_000, 5], [3, 300]])
     plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10), longest=300)
     assert sorted(plan.order.tolist()) == [0, 1, 3]

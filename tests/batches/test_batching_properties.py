@@ -1,4 +1,4 @@
-"""Whatever the lengths, every pair is in exactly one batch, and no batch too large."""
+"""Property tests: every pair is in exactly one batch, and batches keep their bounds."""
 
 import numpy as np
 import pytest
@@ -31,14 +31,14 @@ CONFIGS = st.builds(
 @given(
     lengths=LENGTHS, config=CONFIGS, seed=st.integers(0, 2**31), epoch=st.integers(0, 9)
 )
-def test_an_epoch_has_every_usable_pair_once_within_every_bound(
+def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     lengths, config, seed, epoch
 ):
     bound = min(config.tokens_per_part or 400, config.tokens_per_batch)
     longest = min(config.max_length, bound)
     usable = np.flatnonzero(lengths.max(axis=1) <= longest).tolist()
     if not usable:
-        with pytest.raises(UserError, match="none of"):
+        with pytest.raises(UserError, match="has a side of more than"):
             plan_epoch(lengths, config, seed, epoch)
         return
     plan = plan_epoch(lengths, config, seed, epoch)
@@ -57,7 +57,7 @@ def test_an_epoch_has_every_usable_pair_once_within_every_bound(
     np.testing.assert_array_equal(again.order, plan.order)
     np.testing.assert_array_equal(again.shapes, plan.shapes)
     np.testing.assert_array_equal(again.firsts, plan.firsts)
-    # A place in the data is found by a division.
+    # Resuming requires an equal number of batches in all epochs.
     assert plan_epoch(lengths, config, seed, epoch + 1).batches == plan.batches
 
 

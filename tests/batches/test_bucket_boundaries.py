@@ -1,4 +1,4 @@
-"""Choice of static widths, against the best choice found by trying all."""
+"""Choice of bucket boundaries, compared with exhaustive search."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from t2t_repro.batches.bucket_boundaries import choose_widths
 
 
 def table(points, longest=9):
-    """Counts int (longest + 1, longest + 1) from {(source, target): pairs}."""
+    """Returns counts int (longest + 1, longest + 1) of {(source, target): pairs}."""
     counts = np.zeros((longest + 1, longest + 1), np.int64)
     for point, pairs in points.items():
         counts[point] = pairs
@@ -17,31 +17,31 @@ def table(points, longest=9):
 
 
 def cost(points, widths):
-    """Padded positions when every pair takes the narrowest width that holds it."""
+    """Returns the padded positions if every pair uses the narrowest width that fits."""
     return sum(
         pairs * min(s + t for s, t in widths if s >= point[0] and t >= point[1])
         for point, pairs in points.items()
     )
 
 
-def test_one_shape_is_the_longest_of_each_side():
+def test_single_shape_has_the_maximum_of_each_side():
     counts = table({(2, 7): 3, (5, 1): 1})
     assert choose_widths(counts, 1).tolist() == [[5, 7]]
 
 
-def test_enough_shapes_leave_no_padding():
+def test_one_shape_per_length_leaves_no_padding():
     points = {(2, 7): 3, (5, 1): 1, (3, 3): 9}
     widths = choose_widths(table(points), 8)
     assert widths.tolist() == [[3, 3], [5, 1], [2, 7]]
 
 
-def test_two_heaps_get_a_shape_each():
+def test_two_clusters_get_one_shape_each():
     points = {(2, 2): 50, (2, 3): 50, (8, 9): 50, (9, 9): 50}
     assert choose_widths(table(points), 2).tolist() == [[2, 3], [9, 9]]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_three_shapes_cost_little_more_than_the_best_three(seed):
+def test_three_shapes_are_close_to_the_optimum(seed):
     rng = np.random.default_rng(seed)
     points = {
         (int(s), int(t)): int(n)

@@ -1,4 +1,4 @@
-"""Which bucket a pair goes to, against choices made by hand."""
+"""Assignment of pairs to buckets; expected values chosen by hand."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from t2t_repro.batches.buckets import chosen_buckets, nearest_buckets
 WIDTHS = np.array([[2, 2], [3, 2], [2, 5], [5, 5]])
 
 
-def test_a_pair_has_the_two_narrowest_buckets_that_hold_it():
+def test_nearest_buckets_are_the_two_narrowest_that_fit():
     first, second = nearest_buckets(WIDTHS, longest=6)
     for lengths, expected in {
         (1, 1): (0, 1),
@@ -21,7 +21,7 @@ def test_a_pair_has_the_two_narrowest_buckets_that_hold_it():
 
 
 def some_pairs(seed):
-    """The same 5,000 pairs of lengths, int (pairs, 2), in an order by the seed."""
+    """Returns the same 5,000 lengths, int (pairs, 2), in an order given by the seed."""
     lengths = np.random.default_rng(0).integers(1, 30, (5000, 2))
     return np.random.default_rng(seed).permutation(lengths)
 
@@ -40,7 +40,7 @@ def test_bucket_sizes_do_not_depend_on_the_order_of_the_pairs():
     np.testing.assert_array_equal(np.bincount(one), np.bincount(two))
 
 
-def test_some_pairs_of_equal_lengths_go_to_another_bucket_at_small_cost():
+def test_some_pairs_move_to_another_bucket_with_little_padding():
     lengths = some_pairs(1)
     bucket, widths = chosen_buckets(lengths, longest=40, max_shapes=20)
     first, _ = nearest_buckets(widths, longest=40)
@@ -48,5 +48,6 @@ def test_some_pairs_of_equal_lengths_go_to_another_bucket_at_small_cost():
     moved = bucket != best
     assert len(np.unique(best[moved])) >= 15
     spent = widths[bucket].sum() / widths[best].sum() - 1
-    # A thousandth of the positions, and one pair of each bucket whatever it costs.
+    # The budget is a thousandth of the positions, plus one pair of each bucket at any
+    # cost.
     assert 0 < spent < 0.001 + 20 * 30 / widths[best].sum()

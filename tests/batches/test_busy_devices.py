@@ -1,4 +1,4 @@
-"""The parts that are chosen for devices keep all of them busy."""
+"""Micro-batches chosen for several devices keep all of them busy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 
 @pytest.fixture(scope="module")
 def lengths():
-    """400,000 pairs: log-normal sources of about 30 subwords, targets near them."""
+    """400,000 pairs of log-normal lengths of about 30 tokens."""
     rng = np.random.default_rng(27)
     source = np.exp(rng.normal(3.2, 0.62, 400_000))
     target = source * np.exp(rng.normal(0.03, 0.2, 400_000))
@@ -16,10 +16,11 @@ def lengths():
 
 
 def busy(plan, devices):
-    """Positions of all parts over what the busiest device of each batch would make.
+    """Returns the positions of all micro-batches over the capacity of the devices.
 
-    As `TrainStep` shares parts out: a device takes every so manieth of them, and a
-    batch of fewer parts than devices is cut by rows.
+    The busiest device of a batch determines its capacity. As in `TrainStep`, device i
+    takes micro-batches i, i + devices, ...; a batch of fewer micro-batches than devices
+    is cut by rows.
     """
     useful = possible = 0
     for batch in range(plan.batches):
@@ -28,7 +29,7 @@ def busy(plan, devices):
         cuts = max(devices // len(rows), 1)
         pieces = np.repeat(-(-rows // cuts) * wide, cuts)
         useful += int((rows * wide).sum())
-        busiest = max(pieces[one::devices].sum() for one in range(devices))
+        busiest = max(pieces[device::devices].sum() for device in range(devices))
         possible += int(busiest) * devices
     return useful / possible
 
@@ -41,7 +42,7 @@ def busy(plan, devices):
         (25_000, 2, 2, 0.98),
         (25_000, 4, 4, 0.98),
         (25_000, 8, 8, 0.98),
-        # As docs/how_to/devices.md recommends for 64.
+        # Recommended in docs/how_to/devices.md for 64 devices.
         (400_000, 64, 64, 0.95),
         (800_000, 64, 64, 0.95),
     ],
@@ -60,19 +61,19 @@ def test_nearly_all_devices_are_busy(
     assert (plan.shapes[:, 0] * plan.shapes[:, 1:].max(axis=1)).max() <= bound
     assert np.diff(plan.firsts, append=plan.parts).max() <= parts
     assert np.array_equal(np.sort(plan.order), np.flatnonzero(lengths.max(1) <= 256))
-    # Padding costs no more than it does without the multiple: 90.8 %.
+    # Without the multiple, the ratio is 90.8 %.
     assert plan.token_ratio > 0.9
-    found = busy(plan, devices)
-    record_property("busy", found)
-    assert found >= least
+    utilization = busy(plan, devices)
+    record_property("busy", utilization)
+    assert utilization >= least
 
 
-def test_eight_devices_were_not_busy_with_parts_as_large_as_a_cpu_takes(lengths):
+def test_micro_batches_of_cpu_size_do_not_keep_eight_devices_busy(lengths):
     plan = plan_epoch(lengths, BatchingConfig(25_000, "buckets", 256, 3571), 1, 0)
     assert busy(plan, 8) < 0.9
 
 
-def test_rows_are_a_multiple_where_as_many_fit():
+def test_rows_are_a_multiple_where_the_bound_allows_it():
     lengths = np.repeat([[3, 4], [20, 25], [5, 5]], [50, 9, 70], axis=0)
     for kind in ("sorted", "buckets"):
         for bound in (100, 400):

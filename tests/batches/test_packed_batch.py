@@ -1,4 +1,4 @@
-"""A batch of parts comes apart as it was put together."""
+"""Packing and unpacking of batches of several micro-batches."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ RECTANGLES = (
 )
 
 
-def test_a_batch_has_the_type_that_an_update_is_traced_for():
+def test_packed_batch_has_the_signature_of_the_training_step():
     batch = pack(*RECTANGLES)
     assert batch.keys() == SIGNATURE.keys()
     for name, array in batch.items():
@@ -21,15 +21,15 @@ def test_a_batch_has_the_type_that_an_update_is_traced_for():
     assert batch["token_ratio"] == np.float32(14 / 15)
 
 
-def test_each_micro_batch_is_found_again():
+def test_each_micro_batch_is_unpacked_unchanged():
     batch = pack(*RECTANGLES)
-    for number, wanted in enumerate(RECTANGLES):
+    for number, expected in enumerate(RECTANGLES):
         inputs, targets = rectangle(batch, number)
-        assert inputs.numpy().tolist() == wanted["inputs"]
-        assert targets.numpy().tolist() == wanted["targets"]
+        assert inputs.numpy().tolist() == expected["inputs"]
+        assert targets.numpy().tolist() == expected["targets"]
 
 
-def test_a_micro_batch_of_another_process_is_left_out_and_cannot_be_read():
+def test_micro_batch_of_another_process_is_empty_and_cannot_be_read():
     batch = pack(None, RECTANGLES[0], token_ratio=0.5)
     assert batch["inputs"][0] == batch["targets"][0] == b""
     assert rectangle(batch, 1)[0].numpy().tolist() == RECTANGLES[0]["inputs"]
@@ -40,11 +40,11 @@ def test_a_micro_batch_of_another_process_is_left_out_and_cannot_be_read():
 
 @pytest.mark.parametrize("parts", [1, 3, 7, 8])
 @pytest.mark.parametrize("processes", [1, 2, 4, 8])
-def test_processes_share_out_the_parts_as_the_replicas_take_them(parts, processes):
-    """Of eight replicas; the loops of `TrainStep`, written out."""
+def test_process_gets_the_micro_batches_of_its_replicas(parts, processes):
+    """Compares with the loops of `TrainStep` for eight replicas."""
     cuts = max(8 // parts, 1)
-    taken = {r: {p // cuts for p in range(r, parts * cuts, 8)} for r in range(8)}
-    each = 8 // processes
+    shards = {r: {p // cuts for p in range(r, parts * cuts, 8)} for r in range(8)}
+    per_process = 8 // processes
     for process in range(processes):
-        own = range(process * each, (process + 1) * each)
-        assert parts_of(own, 8, parts) == set().union(*(taken[r] for r in own))
+        own = range(process * per_process, (process + 1) * per_process)
+        assert parts_of(own, 8, parts) == set().union(*(shards[r] for r in own))

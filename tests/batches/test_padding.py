@@ -1,4 +1,4 @@
-"""The batches of real corpora hold little padding, and mix anew in each epoch."""
+"""Batches of real corpora have little padding and change with the epoch."""
 
 import itertools
 
@@ -21,9 +21,10 @@ STEMS = {
 
 
 def together_again(one, other):
-    """Returns the share of the pairs of pairs in one batch that share another, too.
+    """Returns the fraction of sentence pairs in one batch that share one again.
 
-    `one` and `other` are int (pairs,), the batch of every pair in two epochs.
+    Counts all twos of sentence pairs. `one` and `other` are int (pairs,), the batch of
+    every sentence pair in two epochs.
     """
     _, both = np.unique(np.stack([one, other]), axis=1, return_counts=True)
     before = np.bincount(one)
@@ -31,21 +32,22 @@ def together_again(one, other):
 
 
 def batch_of_pairs(plan):
-    """Returns the batch of every pair that is used, in the order of their numbers."""
+    """Returns the batch of every used pair, in the order of pair numbers."""
     numbers = [plan.indices(batch) for batch in range(plan.batches)]
-    of_each = np.repeat(np.arange(plan.batches), [len(each) for each in numbers])
-    return of_each[np.argsort(np.concatenate(numbers))]
+    batch = np.repeat(np.arange(plan.batches), [len(pairs) for pairs in numbers])
+    return batch[np.argsort(np.concatenate(numbers))]
 
 
-def test_pairs_that_meet_again_are_counted():
-    # Of 0 1 2 | 3 4, three and one pairs of pairs: 0 1 and 3 4 meet again, 2 does not.
+def test_pairs_in_the_same_batch_again_are_counted():
+    # The batches 0 1 2 and 3 4 contain three twos and one two. 0 1 and 3 4 share a
+    # batch again.
     one, other = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
     assert together_again(one, other) == 2 / 4
 
 
 @pytest.fixture(params=STEMS.values(), ids=STEMS.keys())
 def lengths(request, shared_dir, tmp_path):
-    """Tokens of a corpus by its own 16,000 byte pairs: int32 (pairs, 2)."""
+    """Lengths of a corpus in tokens of a 16,000-piece vocabulary, int32 (pairs, 2)."""
     files = [shared_dir / "corpora" / stem for stem in request.param]
     pairs = [
         pair for file in files for pair in iterate_pairs(f"{file}.en", f"{file}.de")
@@ -54,12 +56,12 @@ def lengths(request, shared_dir, tmp_path):
     lines = itertools.chain.from_iterable(pairs)
     build_vocabulary("sentencepiece", lines, 16_000, path)
     chunks = encode_pairs(pairs, load_tokenizer(path), {})
-    return np.concatenate([found for (_, found), _ in chunks])
+    return np.concatenate([chunk_lengths for (_, chunk_lengths), _ in chunks])
 
 
 @pytest.mark.medium
-def test_the_paper_s_batches_are_padded_little(lengths):
-    """25,000 positions a side, in parts of at most 3,571."""
+def test_batches_of_the_paper_size_have_little_padding(lengths):
+    """Batches of 25,000 positions per side, micro-batches of at most 3,571."""
     settings = HParams().resolve_auto()
     for kind, least in (("sorted", 0.96), ("buckets", 0.93)):
         plans = {
@@ -82,7 +84,8 @@ def test_the_paper_s_batches_are_padded_little(lengths):
         assert plan.dropped / len(lengths) <= 0.001
         assert plan.sizes.mean() / settings.tokens_per_batch > 0.85
         assert kind == "sorted" or plan.distinct_shapes <= 48
-        # Parts are dealt anew, so fewer pairs meet again than in batches of one part.
+        # Micro-batches are dealt at random, so fewer pairs share a batch again than in
+        # batches of one micro-batch.
         again = {
             part: together_again(
                 *(batch_of_pairs(plans[part, epoch]) for epoch in (0, 1))

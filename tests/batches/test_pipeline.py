@@ -1,4 +1,4 @@
-"""The batches that a training reads, and its place in them."""
+"""tf.data pipeline: contents of batches and resuming at a step."""
 
 import itertools
 import time
@@ -14,7 +14,7 @@ from t2t_repro.data.encoded_pairs import EncodedPairs
 
 @pytest.fixture(scope="module")
 def pairs():
-    """200 pairs whose ids tell their number: source all n + 2, target all n + 300."""
+    """200 pairs; pair n has source ids n + 2 and target ids n + 300, before EOS."""
     rng = np.random.default_rng(2)
     sizes = rng.integers(1, 30, (200, 2))
     return EncodedPairs.from_lists(
@@ -24,7 +24,7 @@ def pairs():
 
 
 def take(dataset, count):
-    """The first batches of a dataset: of each, its parts' rows as pairs of lists."""
+    """Returns the first batches, each a list of (source, target) rows."""
     return [
         [
             row
@@ -39,21 +39,17 @@ def take(dataset, count):
 
 @pytest.mark.parametrize("kind", ["sorted", "buckets"])
 @pytest.mark.parametrize("parts", [0, 100])
-def test_a_training_that_resumes_sees_the_batches_it_would_have_seen(
-    pairs, kind, parts
-):
+def test_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(pairs, kind, parts):
     config = BatchingConfig(400, kind, tokens_per_part=parts)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     whole = take(pipeline.batches(pairs, config, seed=9), 3 * per_epoch)
     for step in (1, per_epoch - 1, per_epoch, 2 * per_epoch + 3):
-        rest = take(pipeline.batches(pairs, config, seed=9, start_step=step), 4)
-        assert rest == whole[step : step + 4][: len(rest)]
+        resumed = take(pipeline.batches(pairs, config, seed=9, start_step=step), 4)
+        assert resumed == whole[step : step + 4][: len(resumed)]
 
 
 @pytest.mark.parametrize("parts", [0, 100])
-def test_each_epoch_brings_every_pair_once_with_source_and_target_together(
-    pairs, parts
-):
+def test_each_epoch_contains_every_pair_once_with_matching_sides(pairs, parts):
     config = BatchingConfig(400, tokens_per_part=parts)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     dataset = pipeline.batches(pairs, config, seed=9)
@@ -69,40 +65,39 @@ def test_each_epoch_brings_every_pair_once_with_source_and_target_together(
 
 
 @pytest.mark.parametrize("parts", [0, 100])
-def test_the_pair_numbers_of_a_step_are_those_of_its_batch(pairs, parts):
+def test_pair_numbers_match_the_batch_of_the_step(pairs, parts):
     config = BatchingConfig(400, tokens_per_part=parts)
     per_epoch = plan_epoch(pairs.lengths, config, 9, 0).batches
     step = per_epoch + 2
     (rows,) = take(pipeline.batches(pairs, config, 9, start_step=step), 1)
     numbers = pipeline.pair_numbers(pairs, config, seed=9, step=step)
-    found = [source[0] - 2 for source, _ in rows if any(source)]
-    assert found == numbers.tolist()
+    assert [source[0] - 2 for source, _ in rows if any(source)] == numbers.tolist()
 
 
-def test_a_process_reads_its_own_parts_and_the_share_of_the_whole(pairs):
+def test_process_reads_its_own_micro_batches_and_the_global_token_ratio(pairs):
     config = BatchingConfig(400, tokens_per_part=100)
     whole, own = (
         pipeline.batches(pairs, config, 9, own=parts).take(20).as_numpy_iterator()
         for parts in (range, lambda parts: {1, parts - 1})
     )
-    for batch, found in zip(whole, own, strict=True):
+    for batch, own_batch in zip(whole, own, strict=True):
         parts = len(batch["inputs"])
         ids = [np.ravel(side) for n in range(parts) for side in rectangle(batch, n)]
         ids = np.concatenate(ids)
         assert batch["token_ratio"] == np.float32(np.count_nonzero(ids)) / np.float32(
             ids.size
         )
-        assert found["token_ratio"] == batch["token_ratio"]
+        assert own_batch["token_ratio"] == batch["token_ratio"]
         assert parts > 2
         for side in ("inputs", "targets"):
             expected = [
-                whole if number in (1, parts - 1) else b""
-                for number, whole in enumerate(batch[side])
+                ids if number in (1, parts - 1) else b""
+                for number, ids in enumerate(batch[side])
             ]
-            assert found[side].tolist() == expected
+            assert own_batch[side].tolist() == expected
 
 
-def test_processes_evaluate_every_pair_once(pairs):
+def test_processes_together_evaluate_every_pair_once(pairs):
     config = BatchingConfig(400, tokens_per_part=100)
     firsts = []
     for process in range(3):
@@ -114,7 +109,7 @@ def test_processes_evaluate_every_pair_once(pairs):
     assert sorted(firsts[firsts > 0] - 2) == list(range(200))
 
 
-def test_batches_are_packed_and_those_of_evaluation_are_matrices(pairs):
+def test_training_batches_are_packed_and_evaluation_batches_are_matrices(pairs):
     config = BatchingConfig(400, tokens_per_part=100)
     assert pipeline.batches(pairs, config, seed=1).element_spec == SIGNATURE
     spec = pipeline.eval_batches(pairs, config).element_spec
@@ -135,10 +130,10 @@ def test_evaluation_reads_every_pair_once_and_ends(pairs):
 
 
 @pytest.mark.medium
-def test_the_place_in_4_5_million_pairs_is_found_in_seconds():
-    """WMT14 English-German, the paper's batches, in the middle of an epoch.
+def test_resuming_with_4_5_million_pairs_takes_seconds():
+    """Sizes of WMT14 English-German and of the paper's batches, in mid-epoch.
 
-    What finding it takes besides the first batch: epochs are planned anew.
+    Nearly all of the time is spent on planning two epochs.
     """
     rng = np.random.default_rng(1)
     source = np.clip(rng.gamma(2.0, 14.0, 4_500_000), 2, 400)
@@ -146,7 +141,7 @@ def test_the_place_in_4_5_million_pairs_is_found_in_seconds():
     lengths = np.stack([source, target], axis=1).astype(np.int32)
 
     class Pairs:
-        """Their ids would take a gigabyte, and are read a batch at a time anyway."""
+        """Stands in for `EncodedPairs`, whose ids would take a gigabyte."""
 
         def __init__(self):
             self.lengths = lengths
@@ -166,6 +161,6 @@ def test_the_place_in_4_5_million_pairs_is_found_in_seconds():
     expected = pipeline.pair_numbers(Pairs(), config, seed=1, step=step)
     rows = [rectangle(first, part)[0] for part in range(len(first["inputs"]))]
     firsts = np.concatenate([inputs[:, 0] for inputs in rows])
-    # Some part may end in a filler row, which begins with 0 as pair 0 does.
+    # Filler rows begin with 0, as does the row of pair 0.
     assert firsts[firsts > 0].tolist() == expected[expected > 0].tolist()
     assert seconds < 60

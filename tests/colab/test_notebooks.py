@@ -1,4 +1,4 @@
-"""The notebooks: pairs that agree, without outputs, that run from top to bottom."""
+"""Notebooks match their sources, are stored without outputs, and run completely."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.interop.tensor2tensor.run import write_run
 from tests.run_command import ROOT
 
 FOLDER = ROOT / "colab"
-# Each with the number of its pictures.
+# Number of images in the output of each notebook.
 NOTEBOOKS = {
     "transformer_in_one_hour": 7,
     "train_on_your_own_text": 1,
@@ -27,7 +27,7 @@ NOTEBOOKS = {
     "bring_back_a_tensor2tensor_model": 0,
     "make_an_opus_mt_model_yours": 0,
 }
-SECONDS_A_CELL = 1800  # Half a minute, on a machine that has nothing else to do.
+SECONDS_PER_CELL = 1800  # On an idle machine, each cell takes up to half a minute.
 
 
 def notebook(name):
@@ -39,40 +39,39 @@ def code(name):
     return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
 
 
-def test_these_are_all():
-    found = {path.stem for path in FOLDER.glob("*.ipynb")}
-    assert found == {path.stem for path in FOLDER.glob("*.py")} == NOTEBOOKS.keys()
+def test_all_notebooks_are_listed():
+    names = {path.stem for path in FOLDER.glob("*.ipynb")}
+    assert names == {path.stem for path in FOLDER.glob("*.py")} == NOTEBOOKS.keys()
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_is_its_reviewed_source(name):
-    source = jupytext.read(FOLDER / f"{name}.py")
-    pair = [
-        [(cell.cell_type, cell.source) for cell in each.cells]
-        for each in (source, notebook(name))
-    ]
-    assert pair[0] == pair[1], f"jupytext --update --to ipynb colab/{name}.py"
+def test_notebook_matches_its_source(name):
+    source, generated = (
+        [(cell.cell_type, cell.source) for cell in document.cells]
+        for document in (jupytext.read(FOLDER / f"{name}.py"), notebook(name))
+    )
+    assert source == generated, f"run jupytext --update --to ipynb colab/{name}.py"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_outputs_are_cleared(name):
-    found = notebook(name)
-    nbformat.validate(found)
-    cells = [cell for cell in found.cells if cell.cell_type == "code"]
+def test_notebook_has_no_outputs(name):
+    document = notebook(name)
+    nbformat.validate(document)
+    cells = [cell for cell in document.cells if cell.cell_type == "code"]
     assert [cell.outputs for cell in cells] == [[]] * len(cells)
     assert {cell.execution_count for cell in cells} == {None}
-    assert found.metadata.kernelspec.name == "python3"
+    assert document.metadata.kernelspec.name == "python3"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_nothing_assumes_a_checkout(name):
+def test_notebook_does_not_require_the_repository(name):
     assert re.findall(r"t2t_repro==([\d.]+)", code(name)) == [t2t_repro.__version__]
     assert not re.search(r"\b(tools|tests|configs)/|\.\./", code(name))
 
 
 def run(name, folder: Path, **settings: str):
-    """Runs a notebook in an empty folder; returns what its cells printed."""
-    found = notebook(name)
+    """Runs a notebook in an empty folder; returns the printed output of its cells."""
+    document = notebook(name)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {
         **os.environ,
@@ -85,27 +84,27 @@ def run(name, folder: Path, **settings: str):
     work = folder / "work"
     work.mkdir()
     client = NotebookClient(
-        found,
-        timeout=SECONDS_A_CELL,
+        document,
+        timeout=SECONDS_PER_CELL,
         kernel_name="python3",
         resources={"metadata": {"path": str(work)}},
     )
     try:
         client.execute(env=environment)
     finally:
-        # Kept for who wants to see it (pytest --basetemp).
-        nbformat.write(found, folder / f"{name}.ipynb")
-    outputs = [out for cell in found.cells for out in cell.get("outputs", ())]
+        # With pytest --basetemp, the executed notebook can be inspected.
+        nbformat.write(document, folder / f"{name}.ipynb")
+    outputs = [out for cell in document.cells for out in cell.get("outputs", ())]
     pictures = [out for out in outputs if "image/png" in out.get("data", {})]
     assert len(pictures) == NOTEBOOKS[name]
     text = "".join(out.get("text", "") for out in outputs)
-    # A command that fails does not end a notebook; its line tells.
+    # A failed command does not stop a notebook, so its output is checked.
     assert not re.search(r"^error: |^Traceback", text, re.MULTILINE), text
     return text
 
 
 @pytest.mark.medium
-def test_the_transformer_in_one_hour(tmp_path):
+def test_transformer_in_one_hour_runs(tmp_path):
     text = run("transformer_in_one_hour", tmp_path)
     assert "output of the layer for a: [0.845 0.733 0.845 0.733]" in text
     assert "step 60/60" in text
@@ -113,7 +112,7 @@ def test_the_transformer_in_one_hour(tmp_path):
 
 
 @pytest.mark.medium
-def test_own_text_becomes_a_score_and_an_export(tmp_path):
+def test_own_text_is_trained_scored_and_exported(tmp_path):
     text = run("train_on_your_own_text", tmp_path)
     assert "train: train.en and train.de, 20,000 lines" in text
     assert re.search(r"BLEU \d+\.\d\d  nrefs:1", text)
@@ -123,7 +122,7 @@ def test_own_text_becomes_a_score_and_an_export(tmp_path):
 
 
 @pytest.mark.medium
-def test_the_procedure_of_the_paper(tmp_path):
+def test_procedure_of_the_paper_runs(tmp_path):
     text = run("reproduce_the_paper", tmp_path)
     assert "base, by hand:  63,062,016" in text
     assert "averaging the checkpoints of steps 12, 24, 36, 48, 60" in text
@@ -131,7 +130,7 @@ def test_the_procedure_of_the_paper(tmp_path):
 
 
 @pytest.mark.medium
-def test_the_export_is_served_and_asked_in_three_ways(tmp_path):
+def test_export_is_served_to_three_clients(tmp_path):
     text = run("serve_it", tmp_path)
     assert "12 sentences in" in text
     assert "score: takes" in text
@@ -139,35 +138,35 @@ def test_the_export_is_served_and_asked_in_three_ways(tmp_path):
 
 
 @pytest.mark.medium
-def test_a_small_tensor2tensor_model_is_written_and_brought_back(tmp_path):
+def test_small_tensor2tensor_model_is_written_and_imported(tmp_path):
     text = run("bring_back_a_tensor2tensor_model", tmp_path)
     assert "symbol_modality_" in text
     assert "largest difference: 0.0" in text
 
 
 @pytest.mark.medium
-def test_a_model_that_tensor2tensor_wrote_is_brought_back(tmp_path, shared_dir):
+def test_model_of_tensor2tensor_is_imported(tmp_path, shared_dir):
     arrays = golden.load(shared_dir / "t2t" / "golden" / "v1_postnorm.npz")
     size, _ = vocab_sizes(golden.t2t_variables(arrays))
-    made = write_run(tmp_path, arrays, size)
+    files = write_run(tmp_path, arrays, size)
     text = run(
         "bring_back_a_tensor2tensor_model",
         tmp_path,
         T2T_CHECKPOINT=str(
             shared_dir / "t2t" / "golden" / "v1_postnorm_ckpt" / "model.ckpt-1000"
         ),
-        T2T_HPARAMS_JSON=str(made.hparams_json),
-        T2T_VOCAB_FILE=str(made.vocab_file),
+        T2T_HPARAMS_JSON=str(files.hparams_json),
+        T2T_VOCAB_FILE=str(files.vocab_file),
     )
     assert "wrote an example model" not in text
     assert "largest difference: 0.0" in text
 
 
 @pytest.mark.medium
-def test_a_model_of_marian_becomes_yours(tmp_path):
-    """It learns: the perplexity of the example falls."""
-    made = SmallMarian().write(tmp_path / "marian")
-    text = run("make_an_opus_mt_model_yours", tmp_path, MARIAN_FOLDER=str(made))
+def test_marian_model_is_imported_and_fine_tuned(tmp_path):
+    """The perplexity of the example decreases."""
+    model = SmallMarian().write(tmp_path / "marian")
+    text = run("make_an_opus_mt_model_yours", tmp_path, MARIAN_FOLDER=str(model))
     assert "every array is used" in text
     before, after = map(float, re.findall(r"perplexity (?:per symbol )?([\d.]+)", text))
     assert after < before

@@ -7,7 +7,7 @@ import pytest
 from t2t_repro import fast, hparams
 from t2t_repro.command_line import translate_flags
 
-pytestmark = pytest.mark.usefixtures("fast_formulas")
+pytestmark = pytest.mark.usefixtures("fast_implementations")
 PLAIN = {
     "xla": None,
     "batch_size": 1,

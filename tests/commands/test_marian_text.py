@@ -120,4 +120,4 @@ def test_datagen_cannot_build_a_marian_vocabulary(folder):
     arguments += ("--data_dir", str(folder / "data"))
     result = run_command.run("datagen", *arguments)
     assert result.status == 2
-    assert "tokenizer=marian is never built from text" in result.err
+    assert "vocabulary of tokenizer=marian cannot be built from text" in result.err

@@ -1,4 +1,4 @@
-"""Gathering of encoded pairs, against rows written by hand."""
+"""Gathering of encoded pairs; expected values written by hand."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SOURCES = [[5, 6, 1], [7, 1], [8, 9, 10, 1]]
 TARGETS = [[15, 1], [16, 17, 18, 1], [19, 1]]
 
 
-def test_pairs_come_padded_in_the_order_asked_for():
+def test_pairs_are_padded_in_the_order_of_the_indices():
     pairs = EncodedPairs.from_lists(SOURCES, TARGETS)
     batch = pairs.gather(np.array([2, 0]))
     assert batch["inputs"].tolist() == [[8, 9, 10, 1], [5, 6, 1, 0]]
@@ -17,14 +17,14 @@ def test_pairs_come_padded_in_the_order_asked_for():
     assert batch["inputs"].dtype == batch["targets"].dtype == np.int32
 
 
-def test_a_static_shape_adds_columns_and_filler_rows():
+def test_static_shape_adds_columns_and_filler_rows():
     pairs = EncodedPairs.from_lists(SOURCES, TARGETS)
     batch = pairs.gather(np.array([1]), shape=(2, 3, 5))
     assert batch["inputs"].tolist() == [[7, 1, 0], [0, 0, 0]]
     assert batch["targets"].tolist() == [[16, 17, 18, 1, 0], [0, 0, 0, 0, 0]]
 
 
-def test_shards_read_as_one_sequence_of_pairs():
+def test_shards_form_one_sequence_of_pairs():
     first = (np.array([5, 6, 1, 15, 1], np.uint16), np.array([[3, 2]], np.int32))
     second = (
         np.array([7, 1, 16, 17, 18, 1, 8, 9, 10, 1, 19, 1], np.uint16),
@@ -52,6 +52,6 @@ def test_gathering_equals_a_loop_over_the_pairs():
             assert batch[name][row].tolist() == side + [0] * (width - len(side))
 
 
-def test_lengths_that_do_not_add_up_are_refused():
+def test_rejects_lengths_that_do_not_add_up():
     with pytest.raises(ValueError, match="shard 0"):
         EncodedPairs([np.array([5, 1, 6], np.uint16)], [np.array([[2, 2]], np.int32)])

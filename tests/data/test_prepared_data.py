@@ -1,4 +1,4 @@
-"""Vocabulary and shards are made once, checked at each use, and never half made."""
+"""Preparation of data: built once, checked at each use, never left incomplete."""
 
 import fcntl
 import os
@@ -21,17 +21,17 @@ FOLDER = Path("encoded/files.en-de.sentencepiece-300")
 
 
 class Preparation:
-    """Prepares the corpus of a folder and keeps what was said."""
+    """Prepares the corpus of a folder; `log` has the lines of the last run."""
 
     def __init__(self, data_dir):
         self.data_dir = data_dir
         self.folder = data_dir / FOLDER
-        self.said = []
+        self.log = []
 
     def __call__(self, **settings):
-        self.said = []
+        self.log = []
         problem = FilesProblem(str(self.data_dir), None, None)
-        say = self.said.append
+        say = self.log.append
         return prepare(problem, HPARAMS, self.data_dir, say, **settings)
 
     def edit(self, name, before, after):
@@ -47,33 +47,33 @@ class Preparation:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A corpus with everything made of it."""
-    made = Preparation(tiny.write_corpus(tmp_path_factory.mktemp("data")))
-    made()
-    return made
+    """A prepared corpus, which tests must not change."""
+    preparation = Preparation(tiny.write_corpus(tmp_path_factory.mktemp("data")))
+    preparation()
+    return preparation
 
 
 @pytest.fixture
 def run(original, tmp_path):
-    """A copy that a test may damage."""
+    """A copy of the prepared corpus that a test may change."""
     shutil.copytree(original.data_dir, tmp_path / "data")
     return Preparation(tmp_path / "data")
 
 
-def test_the_first_run_makes_vocabulary_and_shards_and_says_so(original):
-    assert original.said[0] == "building a vocabulary of 300 subwords"
+def test_first_run_builds_and_reports_vocabulary_and_shards(original):
+    assert original.log[0] == "building a vocabulary of 300 subwords"
     assert sorted(p.name for p in original.folder.iterdir()) == [
         "checks.json",
         "train",
         "val",
         "vocab.model",
     ]
-    assert original.said[1] == "encoding files train"
-    assert original.said[2].startswith("  60 pairs, ")
-    assert original.said[4].startswith("  5 pairs, ")
+    assert original.log[1] == "encoding files train"
+    assert original.log[2].startswith("  60 pairs, ")
+    assert original.log[4].startswith("  5 pairs, ")
 
 
-def test_what_was_prepared_decodes_to_the_corpus(run):
+def test_prepared_data_decodes_to_the_corpus(run):
     data = run()
     for split, pairs in (("train", data.train), ("val", data.val)):
         batch = pairs.gather(list(range(len(pairs))))
@@ -84,10 +84,10 @@ def test_what_was_prepared_decodes_to_the_corpus(run):
         assert list(zip(*texts, strict=True)) == tiny.pairs(split)
 
 
-def test_a_second_run_reuses_everything(run):
+def test_second_run_reuses_everything(run):
     before = run.bytes()
     run()
-    *reused, warning = run.said
+    *reused, warning = run.log
     assert reused == [
         f"reusing {run.folder / name}" for name in ("vocab.model", "train", "val")
     ]
@@ -95,37 +95,37 @@ def test_a_second_run_reuses_everything(run):
     assert run.bytes() == before
 
 
-def test_a_run_that_was_interrupted_goes_on(run):
+def test_interrupted_run_is_resumed(run):
     before = run.bytes()
     shutil.rmtree(run.folder / "val")
     run()
-    assert run.said[1:3] == [f"reusing {run.folder / 'train'}", "encoding files val"]
+    assert run.log[1:3] == [f"reusing {run.folder / 'train'}", "encoding files val"]
     assert run.bytes() == before
 
 
-def test_pairs_left_out_are_counted_out_loud(run):
+def test_skipped_pairs_are_reported(run):
     shutil.rmtree(run.folder)
     lines = (run.data_dir / "train.en").read_text(encoding="utf-8").split("\n")
     lines[4] = ""
     (run.data_dir / "train.en").write_text("\n".join(lines), encoding="utf-8")
     run()
-    assert "59 pairs" in run.said[2]
-    assert run.said[2].endswith("; 1 left out (empty source, first at line 5)")
+    assert "59 pairs" in run.log[2]
+    assert run.log[2].endswith("; skipped 1 (empty source, first at line 5)")
 
 
 @pytest.mark.parametrize("name", ["train.en", "val.de"])
-def test_changed_data_are_noticed_and_datagen_mends_it(run, name):
+def test_changed_data_is_detected_and_rebuilt(run, name):
     run.edit(name, "n", "m")
     with pytest.raises(UserError, match=r"other data of problem files.*datagen again"):
         run()
     run(renew=True)
-    assert "making" in run.said[0]
-    assert "other data" in run.said[0]
+    assert run.log[0].startswith("rebuilding")
+    assert "other data" in run.log[0]
     run()
-    assert run.said[0].startswith("reusing")
+    assert run.log[0].startswith("reusing")
 
 
-def test_a_damaged_shard_is_noticed_and_datagen_mends_it(run):
+def test_damaged_shard_is_detected_and_rebuilt(run):
     before = run.bytes()
     (path,) = (run.folder / "train").glob("*.tokens.npy")
     damaged = bytearray(path.read_bytes())
@@ -134,39 +134,39 @@ def test_a_damaged_shard_is_noticed_and_datagen_mends_it(run):
     with pytest.raises(UserError, match=r"tokens\.npy is damaged.*datagen again"):
         run()
     run(renew=True)
-    assert "is damaged" in run.said[0]
+    assert "is damaged" in run.log[0]
     assert run.bytes() == before
 
 
-def test_a_changed_vocabulary_is_noticed(run):
+def test_changed_vocabulary_is_detected(run):
     lines = [side for pair in tiny.pairs("train") for side in pair]
     build_vocabulary("sentencepiece", lines, 290, run.folder / "vocab.model")
     with pytest.raises(UserError, match="encoded with another vocabulary"):
         run()
 
 
-def test_nothing_is_renewed_that_is_in_order(run):
+def test_intact_files_are_not_rebuilt(run):
     before = run.bytes()
     run(renew=True)
-    assert all(line.startswith(("reusing", "warning")) for line in run.said)
+    assert all(line.startswith(("reusing", "warning")) for line in run.log)
     assert run.bytes() == before
 
 
-def test_a_given_vocabulary_is_copied_as_it_is(run, original):
-    given = run.data_dir / "mine.model"
-    shutil.copyfile(original.folder / "vocab.model", given)
-    data = run(vocab_file=given)
+def test_existing_vocabulary_is_copied_unchanged(run, original):
+    path = run.data_dir / "mine.model"
+    shutil.copyfile(original.folder / "vocab.model", path)
+    data = run(vocab_file=path)
     assert data.directory != run.folder
-    assert (data.directory / "vocab.model").read_bytes() == given.read_bytes()
+    assert (data.directory / "vocab.model").read_bytes() == path.read_bytes()
     assert data.tokenizer.fingerprint[:12] in data.directory.name
-    given.unlink()
-    # The copy under another name is the same vocabulary.
+    path.unlink()
+    # The same vocabulary under another name is reused.
     again = run(vocab_file=original.folder / "vocab.model")
     assert again.directory == data.directory
-    assert run.said[0] == f"reusing {data.directory / 'vocab.model'}"
+    assert run.log[0] == f"reusing {data.directory / 'vocab.model'}"
 
 
-def test_a_given_vocabulary_that_is_none_leaves_nothing_behind(run):
+def test_invalid_vocabulary_file_leaves_no_files(run):
     shutil.rmtree(run.data_dir / "encoded")
     (run.data_dir / "bad.model").write_bytes(b"no vocabulary")
     for name, words in (
@@ -181,7 +181,7 @@ def test_a_given_vocabulary_that_is_none_leaves_nothing_behind(run):
 
 
 @pytest.mark.parametrize("name", ["train.en", "val.de"])
-def test_bad_data_are_refused_before_anything_is_written(run, name):
+def test_rejects_invalid_data_before_writing_anything(run, name):
     shutil.rmtree(run.data_dir / "encoded")
     with (run.data_dir / name).open("ab") as file:
         file.write(b"one more\n")
@@ -190,73 +190,73 @@ def test_bad_data_are_refused_before_anything_is_written(run, name):
     assert not (run.data_dir / "encoded").exists()
 
 
-def test_a_text_too_small_for_the_vocabulary_gives_the_largest_it_can(run):
-    """So that a paper's set can be tried on a few sentences."""
+def test_small_text_gives_the_largest_possible_vocabulary(run):
+    """A set of the paper can be tried on a few sentences."""
     problem = FilesProblem(str(run.data_dir), None, None)
-    data = prepare(problem, HParams(), run.data_dir, run.said.append)
+    data = prepare(problem, HParams(), run.data_dir, run.log.append)
     largest = data.tokenizer.vocab_size
     assert 300 < largest < 1000
-    assert run.said[:2] == [
+    assert run.log[:2] == [
         "building a vocabulary of 37,000 subwords",
         "  vocab_size 37000 is too large for this text: the largest possible is "
-        f"{largest}, which is taken instead",
+        f"{largest}; using that size instead",
     ]
 
 
-def test_a_vocabulary_too_small_for_the_text_leaves_nothing_behind(run):
+def test_vocabulary_too_small_for_the_text_leaves_no_files(run):
     shutil.rmtree(run.data_dir / "encoded")
     problem = FilesProblem(str(run.data_dir), None, None)
     with pytest.raises(UserError, match="vocab_size 200 is too small"):
-        prepare(problem, HParams(vocab_size=200), run.data_dir, run.said.append)
+        prepare(problem, HParams(vocab_size=200), run.data_dir, run.log.append)
     assert not (run.data_dir / "encoded").exists()
 
 
-def test_large_data_are_told_of_while_they_are_read(run, monkeypatch):
+def test_progress_is_reported_while_encoding(run, monkeypatch):
     monkeypatch.setattr(prepared_data, "_PROGRESS_PAIRS", 10)
     shutil.rmtree(run.folder / "train")
     run()
-    assert "  60 pairs" in run.said
+    assert "  60 pairs" in run.log
 
 
-def test_manifests_say_where_the_splits_come_from(original):
-    found = manifests(original.folder)
-    assert found["train"].origin.problem == "files"
-    assert found["val"].origin.description == "val.en and val.de, 5 lines"
+def test_manifests_contain_the_origin_of_the_splits(original):
+    by_split = manifests(original.folder)
+    assert by_split["train"].origin.problem == "files"
+    assert by_split["val"].origin.description == "val.en and val.de, 5 lines"
 
 
-def test_a_second_process_waits_for_the_first_and_says_so(run):
+def test_second_process_reports_that_it_waits_for_the_first(run):
     descriptor = os.open(run.data_dir, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # As a process that prepares here has it.
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # The lock of another preparing process.
     waiting = threading.Thread(target=run)
     waiting.start()
-    while not run.said:
+    while not run.log:
         waiting.join(timeout=0.01)
-    assert run.said == [
+    assert run.log == [
         f"waiting for another process that prepares data in {run.data_dir}"
     ]
     os.close(descriptor)
     waiting.join(timeout=60)
-    assert run.said[1] == f"reusing {run.folder / 'vocab.model'}"
+    assert run.log[1] == f"reusing {run.folder / 'vocab.model'}"
 
 
-def test_what_statistics_say_against_the_corpus_is_told_every_time(run):
-    """Found once, and again when a split has changed."""
+def test_warnings_are_repeated_until_a_split_changes(run):
+    """The checks run once, and again if a split has changed."""
     for lang in ("en", "de"):
         lines = (run.data_dir / f"train.{lang}").read_text(encoding="utf-8")
         first = lines.partition("\n")[0] + "\n"
         (run.data_dir / f"test.{lang}").write_text(first * 3, encoding="utf-8")
-    told = "warning: 3 of 3 test pairs (100.0%) are also in the training data: "
+    warning = "warning: 3 of 3 test pairs (100.0%) are in the training data"
     for _ in range(2):
         run()
-        assert run.said[-1].startswith(told)
+        assert run.log[-1].startswith(warning)
     checks = (run.folder / "checks.json").read_bytes()
     (run.data_dir / "test.en").unlink()
     run()
-    assert not run.said[-1].startswith("warning: 3")
+    assert not run.log[-1].startswith("warning: 3")
     assert (run.folder / "checks.json").read_bytes() != checks
 
 
-def test_the_training_text_is_read_for_the_vocabulary_and_for_the_shards(run):
+def test_training_text_is_read_once_for_the_vocabulary_and_once_for_the_shards(run):
     class Counting(FilesProblem):
         def __init__(self):
             super().__init__(str(run.data_dir), None, None)
@@ -272,8 +272,8 @@ def test_the_training_text_is_read_for_the_vocabulary_and_for_the_shards(run):
 
     def passes(**settings):
         problem = Counting()
-        prepare(problem, HPARAMS, run.data_dir, run.said.append, **settings)
-        return [each for each in problem.passes if each in ("train", "bytes")]
+        prepare(problem, HPARAMS, run.data_dir, run.log.append, **settings)
+        return [name for name in problem.passes if name in ("train", "bytes")]
 
     identity = Counting().fingerprint()
     shutil.rmtree(run.data_dir / "encoded")
@@ -283,17 +283,17 @@ def test_the_training_text_is_read_for_the_vocabulary_and_for_the_shards(run):
     assert passes() == ["bytes", "train"]
 
 
-def test_swapped_files_are_told(run):
+def test_swapped_languages_cause_a_warning(run):
     for name in ("en", "de"):
         (run.data_dir / f"val.{name}").rename(run.data_dir / f"{name}.val")
     for name, other in (("en", "de"), ("de", "en")):
         (run.data_dir / f"{name}.val").rename(run.data_dir / f"val.{other}")
     run(renew=True)
-    assert any(line.startswith("warning: the source side of") for line in run.said)
+    assert any(line.startswith("warning: the source side of") for line in run.log)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"findings": []}'])
-def test_damaged_findings_are_found_again(run, text):
+def test_damaged_warnings_are_computed_again(run, text):
     path = run.folder / "checks.json"
     before = path.read_bytes()
     path.write_text(text)

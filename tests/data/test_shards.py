@@ -1,4 +1,4 @@
-"""Shards: what is written is read, and what is damaged is refused."""
+"""Writing and reading of shards; rejection of damaged files."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ PAIRS = [("a b", "ä"), ("", "x"), ("c", " "), ("d e f", "g h"), ("é", "i j k l
 
 
 class CodePointTokenizer:
-    """A real, tiny tokenizer: Unicode code points + 2, EOS at the end."""
+    """Tokenizer with one token per character: code point + 2; EOS at the end."""
 
     def __init__(self, vocab_size=60_000, fingerprint="vocabulary-1"):
         self.vocab_size = vocab_size
@@ -30,18 +30,18 @@ class CodePointTokenizer:
 
     @property
     def target(self):
-        """Encodes targets alike."""
+        """Tokenizer of the targets."""
         return self
 
 
 def ids(text):
-    """The ids of a text, by hand."""
+    """Returns the expected ids of a text."""
     return [ord(character) + 2 for character in text] + [1]
 
 
 @pytest.fixture
 def directory(tmp_path):
-    """A directory of two shards: two pairs, then one."""
+    """A directory of two shards with two pairs and one pair."""
     path = tmp_path / "enc" / "train"
     write_shards(PAIRS, CodePointTokenizer(), path, "train", ORIGIN, pairs_per_shard=2)
     return path
@@ -57,7 +57,7 @@ def test_pairs_with_text_on_both_sides_are_read_back(directory):
 
 
 def test_many_threads_encode_without_a_warning(tmp_path, sixteen_cores, monkeypatch):
-    """They wait for one tracing, which TensorFlow takes for as many."""
+    """TensorFlow would count threads that wait for a trace as retracings."""
     monkeypatch.setattr(shard_encoding, "PAIRS_PER_CALL", 2)
     write_shards(PAIRS * 20, CodePointTokenizer(), tmp_path / "train", "train", ORIGIN)
     assert sixteen_cores.text == ""
@@ -65,7 +65,7 @@ def test_many_threads_encode_without_a_warning(tmp_path, sixteen_cores, monkeypa
     assert pairs.lengths.tolist() == [[4, 2], [6, 4], [2, 8]] * 20
 
 
-def test_the_manifest_counts_everything_and_names_every_file(directory):
+def test_manifest_has_all_counts_and_files(directory):
     manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["pairs"] == 3
     assert manifest["source_tokens"] == 4 + 6 + 2
@@ -90,7 +90,7 @@ def test_the_manifest_counts_everything_and_names_every_file(directory):
 
 
 @pytest.mark.parametrize(("vocab_size", "dtype"), [(65536, "uint16"), (65537, "int32")])
-def test_ids_take_two_bytes_where_the_vocabulary_allows(tmp_path, vocab_size, dtype):
+def test_ids_take_two_bytes_for_a_small_vocabulary(tmp_path, vocab_size, dtype):
     tokenizer = CodePointTokenizer(vocab_size)
     write_shards(PAIRS, tokenizer, tmp_path / "train", "train", ORIGIN)
     tokens = np.load(tmp_path / "train" / "train-00000-of-00001.tokens.npy")
@@ -99,7 +99,7 @@ def test_ids_take_two_bytes_where_the_vocabulary_allows(tmp_path, vocab_size, dt
 
 def test_many_chunks_keep_the_order_of_the_lines(tmp_path):
     lines = [(str(n), str(2 * n)) for n in range(10_000)]
-    seen = []
+    progress = []
     write_shards(
         iter(lines),
         CodePointTokenizer(),
@@ -107,7 +107,7 @@ def test_many_chunks_keep_the_order_of_the_lines(tmp_path):
         "train",
         ORIGIN,
         pairs_per_shard=3000,
-        progress=seen.append,
+        progress=progress.append,
     )
     pairs = load_shards(tmp_path / "train")
     assert len(list((tmp_path / "train").glob("*.tokens.npy"))) == 4
@@ -115,17 +115,17 @@ def test_many_chunks_keep_the_order_of_the_lines(tmp_path):
         batch = pairs.gather(np.array([number]))
         assert batch["inputs"].tolist() == [ids(str(number))]
         assert batch["targets"].tolist() == [ids(str(2 * number))]
-    assert seen == sorted(seen)
-    assert seen[-1] == 10_000
+    assert progress == sorted(progress)
+    assert progress[-1] == 10_000
 
 
-def test_a_second_run_replaces_the_first(directory):
+def test_second_run_replaces_the_first(directory):
     write_shards([("q", "r")], CodePointTokenizer(), directory, "train", ORIGIN)
     assert load_shards(directory).lengths.tolist() == [[2, 2]]
     assert [path.name for path in directory.parent.iterdir()] == ["train"]
 
 
-def test_a_run_that_fails_leaves_the_older_shards_and_nothing_else(directory):
+def test_failed_run_keeps_the_previous_shards_and_leaves_no_other_files(directory):
     def broken():
         yield ("a", "b")
         raise UserError("train.en:2: not UTF-8")
@@ -136,25 +136,25 @@ def test_a_run_that_fails_leaves_the_older_shards_and_nothing_else(directory):
     assert [path.name for path in directory.parent.iterdir()] == ["train"]
 
 
-def test_a_directory_of_other_files_is_not_replaced(tmp_path):
+def test_directory_of_other_files_is_not_replaced(tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(UserError, match="holds files that are no shards"):
+    with pytest.raises(UserError, match="contains files that are not shards"):
         write_shards(PAIRS, CodePointTokenizer(), tmp_path, "train", ORIGIN)
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_split_without_text_is_refused_by_its_description(tmp_path):
+def test_rejects_a_split_without_text(tmp_path):
     with pytest.raises(UserError, match=r"train\.en and train\.de: no pair has text"):
         write_shards([("", "a")], CodePointTokenizer(), tmp_path / "t", "t", ORIGIN)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_vocabulary_is_refused(directory):
+def test_rejects_another_vocabulary(directory):
     with pytest.raises(UserError, match="encoded with another vocabulary"):
         load_shards(directory, vocabulary_fingerprint="vocabulary-2")
 
 
-def test_other_data_is_refused(directory):
+def test_rejects_other_data(directory):
     with pytest.raises(UserError, match="made from other data of problem files"):
         load_shards(directory, problem_fingerprint="data-2")
 
@@ -163,14 +163,14 @@ FILES = ["train-00001-of-00002.tokens.npy", "train-00000-of-00002.lengths.npy"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_shard_is_named(directory, name):
+def test_rejects_a_missing_shard(directory, name):
     (directory / name).unlink()
     with pytest.raises(UserError, match=f"{name} is missing: run datagen again"):
         load_shards(directory)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_truncated_shard_is_named_with_both_sizes(directory, name):
+def test_rejects_a_truncated_shard_with_both_sizes(directory, name):
     data = (directory / name).read_bytes()
     (directory / name).write_bytes(data[:-1])
     expected = f"{name} has {len(data) - 1} bytes instead of {len(data)}"
@@ -180,7 +180,7 @@ def test_a_truncated_shard_is_named_with_both_sizes(directory, name):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("place", [0, -1])
-def test_a_flipped_bit_is_found(directory, name, place):
+def test_detects_a_flipped_bit(directory, name, place):
     data = bytearray((directory / name).read_bytes())
     data[place] ^= 4
     (directory / name).write_bytes(data)
@@ -192,12 +192,12 @@ def test_a_flipped_bit_is_found(directory, name, place):
     "text",
     ["", "{", "[]", '{"format_version": 99}', '{"format_version": 1, "left_out": 3}'],
 )
-def test_a_broken_manifest_is_one_clear_line(directory, text):
+def test_rejects_a_damaged_manifest(directory, text):
     (directory / "manifest.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=r"manifest\.json .*run datagen again"):
         load_shards(directory)
 
 
-def test_a_directory_without_manifest_is_refused(tmp_path):
+def test_rejects_a_directory_without_manifest(tmp_path):
     with pytest.raises(UserError, match=r"manifest\.json is missing: run datagen"):
         load_shards(tmp_path)

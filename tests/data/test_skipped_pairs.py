@@ -1,4 +1,4 @@
-"""Every pair that is left out has a line number and a reason."""
+"""Lists of skipped pairs with line numbers and reasons."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from t2t_repro.data.skipped_pairs import (
 )
 
 ORIGIN = Origin("files", "data-1", "train.en and train.de", "en", "de")
-# Lines 2, 3 and 25 to 54 have an empty side, lines 1 and 5 a long one.
+# Lines 2, 3 and 25 to 54 have an empty side; lines 1 and 5 have a long side.
 PAIRS = [
     *(("a" * 9, "ä"), ("", "x"), ("c", " \u3000"), ("d e", "g h"), ("é", "i" * 8)),
     *[("f", "g")] * 19,
@@ -25,7 +25,7 @@ PAIRS = [
 
 
 class CharacterTokenizer:
-    """A real, tiny tokenizer: Unicode code points + 2, EOS at the end."""
+    """Tokenizer with one token per character: code point + 2; EOS at the end."""
 
     vocab_size = 60_000
     fingerprint = "vocabulary-1"
@@ -37,7 +37,7 @@ class CharacterTokenizer:
 
     @property
     def target(self):
-        """Encodes targets alike."""
+        """Tokenizer of the targets."""
         return self
 
 
@@ -58,41 +58,40 @@ def test_all_pairs_with_an_empty_side_are_listed(directory):
     assert first == ["line\treason", "2\tempty source", "3\tempty target"]
 
 
-def test_the_list_is_read_under_its_former_name(directory):
+def test_list_is_read_under_its_former_name(directory):
     expected = read_skipped_pairs(directory)
     (directory / "skipped_pairs.tsv").rename(directory / "left_out.tsv")
     assert read_skipped_pairs(directory) == expected
 
 
-def test_shards_without_the_list_know_the_first_of_each_reason(directory):
+def test_manifest_replaces_a_missing_list(directory):
     (directory / "skipped_pairs.tsv").unlink()
-    found = read_skipped_pairs(directory)
-    assert found[:2] == [
+    pairs = read_skipped_pairs(directory)
+    assert pairs[:2] == [
         SkippedPair(2, "empty source"),
         SkippedPair(3, "empty target"),
     ]
-    assert len(found) == 20 + 1
+    assert len(pairs) == 20 + 1
 
 
-def test_long_pairs_are_listed_by_their_lines(directory):
+def test_long_pairs_are_listed_with_their_line_numbers(directory):
     pairs = load_shards(directory)
-    found = too_long(pairs.lengths, 8, read_skipped_pairs(directory))
-    words = "source of {} and target of {} subwords, the longest is 8"
-    assert found == [
-        SkippedPair(1, words.format(10, 2)),
-        SkippedPair(5, words.format(2, 9)),
+    reason = "source has {} tokens, target has {}; the maximum is 8"
+    assert too_long(pairs.lengths, 8, read_skipped_pairs(directory)) == [
+        SkippedPair(1, reason.format(10, 2)),
+        SkippedPair(5, reason.format(2, 9)),
     ]
     assert too_long(pairs.lengths, 10, read_skipped_pairs(directory)) == []
 
 
-def test_lines_are_counted_over_the_gaps(directory):
-    # What was encoded: lines 1, 4, 5 to 24, and 55.
+def test_line_numbers_include_skipped_lines(directory):
+    # The encoded lines.
     expected = [1, 4, *range(5, 25), 55]
-    found = line_numbers(np.arange(len(expected)), read_skipped_pairs(directory))
-    assert found.tolist() == expected
+    lines = line_numbers(np.arange(len(expected)), read_skipped_pairs(directory))
+    assert lines.tolist() == expected
     assert line_numbers(np.array([7, 0]), []).tolist() == [8, 1]
 
 
-def test_nothing_left_out_is_an_empty_list(tmp_path):
+def test_no_skipped_pairs_give_an_empty_list(tmp_path):
     write_skipped_pairs(tmp_path, {})
     assert read_skipped_pairs(tmp_path) == []

@@ -1,4 +1,4 @@
-"""The code blocks of README and docs, and the commands in them."""
+"""Code blocks and commands of the README, the pages and the notebooks."""
 
 import re
 import shlex
@@ -23,13 +23,13 @@ _PUNCTUATION = {"|", "||", "&&", ";", "<", ">", ">>"}
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """Fenced code block of a page.
 
     Attributes:
-        page: the file, from the root.
-        line: of the fence.
-        language: what is written behind the fence.
-        text: what is in it.
+        page: Path of the page, relative to the repository.
+        line: Line number of the opening fence.
+        language: Text after the opening fence.
+        text: Contents of the block.
     """
 
     page: str
@@ -38,19 +38,19 @@ class Block:
     text: str
 
     def __str__(self) -> str:
-        """Names the block where a test fails."""
+        """Returns the location of the block, for test ids."""
         return f"{self.page}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Command:
-    """A program with its arguments, as a shell would run it.
+    """A program with its arguments in a shell line.
 
     Attributes:
-        where: the block, or the notebook.
-        words: program and arguments, without variables before them.
-        stdin: the file that is read, or the text that `echo` writes into it.
-        stdout: the file that is written, or "".
+        where: Location of the block, or name of the notebook.
+        words: Program and arguments, without preceding variable assignments.
+        stdin: Name of the input file, or text piped from `echo`.
+        stdout: Name of the output file, or "".
     """
 
     where: str
@@ -59,13 +59,13 @@ class Command:
     stdout: str = ""
 
     def __str__(self) -> str:
-        """Names the command where a test fails."""
+        """Returns the location and the command, for test ids."""
         return f"{self.where} {' '.join(self.words)}"
 
 
 def blocks(*languages: str) -> list[Block]:
-    """Returns the blocks of all pages, or those in some languages."""
-    found = []
+    """Returns the blocks of all pages, optionally only those in some languages."""
+    result = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for match in _FENCE.finditer(text):
@@ -78,31 +78,31 @@ def blocks(*languages: str) -> list[Block]:
                 "\n".join(lines),
             )
             if not languages or block.language in languages:
-                found.append(block)
-    return found
+                result.append(block)
+    return result
 
 
 def commands() -> list[Command]:
-    """Returns the commands of all blocks of bash."""
+    """Returns the commands of all bash blocks."""
     return [c for block in blocks("bash") for c in commands_of(block.text, str(block))]
 
 
 def notebook_commands() -> list[Command]:
-    """Returns the commands of the notebooks that are not made of variables."""
-    found = []
+    """Returns the t2t_repro commands in the notebooks."""
+    result = []
     for path in sorted((ROOT / "colab").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         for line in re.findall(
             r"^#(?: !|     )(python -m t2t_.*)$", text, re.MULTILINE
         ):
-            # A variable stands for one word, but for the flags of the data.
+            # Variables are single words, except for DATA, which contains flags.
             plain = line.replace("{DATA}", "--problem files")
-            found += commands_of(re.sub(r"\{\w+\}", "1", plain), path.name)
-    return found
+            result += commands_of(re.sub(r"\{\w+\}", "1", plain), path.name)
+    return result
 
 
 def commands_of(text: str, where: str) -> Iterator[Command]:
-    """Yields what a shell would run of some lines, one program after the other."""
+    """Yields the commands that a shell would run for some lines."""
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -120,19 +120,19 @@ def commands_of(text: str, where: str) -> Iterator[Command]:
                     words.pop(0)
                 if words:
                     yield Command(where, tuple(words), files["<"] or piped, files[">"])
-                echoed = token == "|" and words[:1] == ["echo"]
-                piped = f"{' '.join(words[1:])}\n".encode() if echoed else ""
+                is_echo = token == "|" and words[:1] == ["echo"]
+                piped = f"{' '.join(words[1:])}\n".encode() if is_echo else ""
                 words, files = [], {"<": "", ">": ""}
 
 
 def spans(path: Path) -> list[str]:
-    """Returns what stands between single backquotes in a page, outside of blocks."""
+    """Returns the inline code of a page."""
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
     return re.findall(r"`([^`\n]+)`", text)
 
 
 def named_files(path: Path) -> list[str]:
-    """Returns the files of the repository that a page names between backquotes."""
+    """Returns the paths of repository files in the inline code of a page."""
     roots = "t2t_repro|tools|docs|tests|configs|colab"
     pattern = re.compile(rf"(?:{roots})/[\w./-]*")
     return [
@@ -145,7 +145,7 @@ def named_files(path: Path) -> list[str]:
 
 
 def links(path: Path) -> list[str]:
-    """Returns the targets of a page's links that lead into the repository."""
+    """Returns the targets of a page's links to files of the repository."""
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
-    found = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
-    return [target for target in found if "://" not in target]
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    return [target for target in targets if "://" not in target]

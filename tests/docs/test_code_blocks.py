@@ -1,7 +1,7 @@
-"""Every command and code block of README, docs and notebooks holds.
+"""Commands and code blocks of the README, the pages and the notebooks are correct.
 
-Flags are parsed by the commands' own parsers, files and links exist, Python runs, and
-what can be run with a small model is run. `NOT_RUN` lists the rest with the reasons.
+Flags can be parsed, files and links exist, Python blocks run, and so do commands that
+work with a small model. `NOT_RUN` lists the other commands with reasons.
 """
 
 import configparser
@@ -30,65 +30,66 @@ from tests.run_command import ROOT
 
 INCLUDED = (
     "{include} ../CHANGELOG.md",
-    # tests/docs/test_jobs.py reads both.
+    # tests/docs/test_jobs.py checks both files.
     "{literalinclude} big.sbatch",
     "{literalinclude} tfjob.yaml",
 )
-# Excerpts of our own files are `py`; tests/docs/test_paper_in_code.py reads them.
+# `py` marks excerpts of the code, which tests/docs/test_paper_in_code.py checks.
 LANGUAGES = {"bash", "py", "python", "yaml", "text", "{toctree}", *INCLUDED}
 
-# Commands that no test runs from the pages, by how they begin, with the reason.
+# Prefixes of commands that these tests do not run, with reasons.
 NOT_RUN = {
-    "bash tools/quickstart.sh": "takes ten minutes and makes an environment; "
-    "tools/check_package.py trains the same",
-    "bash tools/test.sh": "is what runs this test",
-    "python3 -m venv": "makes the environment that runs this test",
-    ". .venv/bin/activate": "the same",
-    "pip install": "needs the network; tools/check_package.py installs",
+    "bash tools/quickstart.sh": "takes ten minutes and creates an environment; "
+    "tools/check_package.py trains the same model",
+    "bash tools/test.sh": "runs this test",
+    "python3 -m venv": "creates the environment of this test",
+    ". .venv/bin/activate": "activates the environment of this test",
+    "pip install": "needs the network; tools/check_package.py installs the package",
     "export TF_CONFIG": "needs several machines",
-    "mkdir sample": "goes before the sample of the treebank",
+    "mkdir sample": "is for the sample of the treebank",
     "head -n 3196 train.clean": "needs the sample of the treebank",
     "tail -n 200 train.clean": "needs the sample of the treebank",
     "cp dev.clean": "needs the sample of the treebank",
     "docker compose": "needs Docker",
-    "curl -X POST": "test_the_client_asks_a_server asks the same by Python",
+    "curl -X POST": "test_clients_send_requests_to_a_server sends the same request",
     "pre-commit install": "changes the repository",
-    "jupytext --update": "tests/colab compares the pairs",
-    "pytest": "is what runs this test",
+    "jupytext --update": "tests/colab compares sources and notebooks",
+    "pytest": "runs this test",
     "qemu-x86_64": "needs QEMU",
-    "mypy": "is a check of tools/test.sh",
-    "python -m sphinx": "is a check of tools/test.sh",
-    "python tools/": "each tool has its tests in tests/tools",
-    "python -m t2t_repro.import_t2t": "tests/colab imports a checkpoint by command",
+    "mypy": "is run by tools/test.sh",
+    "python -m sphinx": "is run by tools/test.sh",
+    "python tools/": "tests/tools tests each tool",
+    "python -m t2t_repro.import_t2t": "tests/colab runs it",
     "python -m t2t_repro.import_marian": "tests/commands/test_import_marian.py runs it",
-    "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py does",
-    "python -m t2t_repro.client": "test_the_client_asks_a_server runs them",
+    "python -m t2t_repro.import_opennmt": "tests/commands/test_import_opennmt.py "
+    "runs it",
+    "python -m t2t_repro.client": "test_clients_send_requests_to_a_server runs it",
 }
-# The same for commands with some arguments.
+# Patterns of arguments of other commands that these tests do not run, with reasons.
 NOT_RUN_WITH = {
     r"--hparams (base|big)": "needs the corpora of WMT14 and GPUs",
     r"parsing|parseval --gold": "needs a treebank; tests/commands/test_parse.py "
     "trains, parses and scores",
-    r"--model_dir imported": "needs the imported model; tests/colab goes on with one",
-    r"--model_dir mine": "needs the imported model; tests/commands/"
-    "test_import_marian.py goes on with some",
+    r"--model_dir imported": "needs an imported model; tests/colab has one",
+    r"--model_dir mine": "needs an imported model; tests/commands/"
+    "test_import_marian.py trains some",
     r"--strategy": "tests/training/test_strategy.py trains on several devices",
-    r"--hparams my/set.yaml": "test_sets_are_read reads it",
-    r"reverse": "test_the_problem_of_the_page_is_trained_and_scored runs both",
+    r"--hparams my/set.yaml": "test_sets_are_valid reads it",
+    r"reverse": "test_problem_of_the_page_is_trained_and_scored runs it",
 }
 
 COMMANDS = commands()
 BASH = sorted({str(command): command for command in COMMANDS}.values(), key=str)
 
 
-def test_there_is_something_to_check():
+def test_pages_contain_blocks_and_commands():
     assert len(PAGES) > 15
     assert len(COMMANDS) > 40
     assert len(blocks("python")) >= 4
     assert len(notebook_commands()) >= 10
 
 
-def test_every_block_names_its_language():
+def test_every_block_has_a_language():
     assert {block.language for block in blocks()} <= LANGUAGES
     assert not [
         str(b) for b in blocks() if not b.text.strip() and "{" not in b.language
@@ -113,9 +114,9 @@ def test_flags_exist_and_values_are_allowed(command, capsys):
         assert problem in {None, "1", "reverse:Reverse", *problems.names()}
     elif words[0] in ("python", "bash") and words[1].startswith("tools/"):
         assert (ROOT / words[1]).is_file()
-        known = help_of(*words[:2])
+        help_text = help_of(*words[:2])
         for flag in (word for word in words if word.startswith("--")):
-            assert re.search(rf"{flag}\b", known), flag
+            assert re.search(rf"{flag}\b", help_text), flag
 
 
 def help_of(program, tool):
@@ -128,25 +129,25 @@ def help_of(program, tool):
 
 
 @pytest.mark.parametrize("command", BASH, ids=str)
-def test_what_is_installed_is_an_extra(command):
+def test_extras_in_pip_commands_exist(command):
     if "pip" in command.words and "install" in command.words:
         parsed = configparser.ConfigParser()
         parsed.read(ROOT / "setup.cfg", encoding="utf-8")
         extras = re.findall(r"^(?:\.|t2t_repro)\[([\w,]+)\]", "\n".join(command.words))
-        named = {name for found in extras for name in found.split(",")}
-        assert named <= set(parsed["options.extras_require"])
+        names = {name for names in extras for name in names.split(",")}
+        assert names <= set(parsed["options.extras_require"])
 
 
 @pytest.mark.parametrize("command", BASH, ids=str)
-def test_a_command_is_run_or_has_a_reason_not_to_be(command):
+def test_every_command_is_run_or_has_a_reason(command):
     words = " ".join(command.words)
     begins = any(words.startswith(start) for start in NOT_RUN)
     has = any(re.search(part, words) for part in NOT_RUN_WITH)
     ours = words.startswith("python -m t2t_repro.") or command.words[0] == "echo"
-    assert begins or has or ours, f"{command}: nothing says why it is not run"
+    assert begins or has or ours, f"{command}: add the reason to NOT_RUN"
 
 
-def test_reasons_are_of_commands_that_are_there():
+def test_every_reason_applies_to_a_command():
     lines = [" ".join(command.words) for command in COMMANDS]
     unused = [s for s in NOT_RUN if not any(line.startswith(s) for line in lines)]
     unused += [p for p in NOT_RUN_WITH if not any(re.search(p, x) for x in lines)]
@@ -154,13 +155,13 @@ def test_reasons_are_of_commands_that_are_there():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_flags_in_the_text_exist(page):
+def test_flags_in_inline_code_exist(page):
     for span in spans(page):
         words = span.split()
         if match := re.fullmatch(r"python -m t2t_repro\.([a-z]\w*)( .*)?", span):
             parser = importlib.import_module(f"t2t_repro.{match[1]}")._parser()
-            known = parser._option_string_actions
-            assert {w for w in words if w.startswith("--")} <= set(known), span
+            flags = parser._option_string_actions
+            assert {w for w in words if w.startswith("--")} <= set(flags), span
         if "--hparams" in words[:-1]:
             spec = words[words.index("--hparams") + 1]
             if ".yaml" not in spec and spec.islower():
@@ -168,25 +169,25 @@ def test_flags_in_the_text_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_files_that_are_named_exist(page):
+def test_files_in_inline_code_exist(page):
     missing = [name for name in named_files(page) if not (ROOT / name).exists()]
     assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_lead_somewhere(page):
+def test_link_targets_exist(page):
     missing = [to for to in links(page) if not (page.parent / to).resolve().exists()]
     assert missing == []
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
-def test_sets_are_read(block, tmp_path):
+def test_sets_are_valid(block, tmp_path):
     path = tmp_path / "set.yaml"
     path.write_text(block.text, encoding="utf-8")
     assert hparams.load(str(path)) != hparams.load("base")
 
 
-def test_a_shell_line_is_taken_apart_as_a_shell_does():
+def test_shell_lines_are_parsed():
     line = "A=1 python -m x --to 'a b' < in > out && cd there\necho one two | cat -"
     first, cd, echo, cat = commands_of(line, "here")
     assert first.words == ("python", "-m", "x", "--to", "a b")
@@ -197,7 +198,7 @@ def test_a_shell_line_is_taken_apart_as_a_shell_does():
 
 @pytest.fixture(scope="module")
 def folder(trained, tmp_path_factory):
-    """What the pages speak of: `mytext`, `mymodel`, `exported` and a text."""
+    """Folder with the files used in the pages: text, corpus, model and export."""
     path = tmp_path_factory.mktemp("pages")
     tiny.write_corpus(path / "mytext")
     tiny.write_hparams(path)
@@ -212,7 +213,7 @@ def folder(trained, tmp_path_factory):
 
 
 def execute(command, folder, monkeypatch):
-    """Runs a command of this package in a folder, a small set in place of others."""
+    """Runs a command of this package in a folder, with a tiny hyper-parameter set."""
     monkeypatch.chdir(folder)
     words = [
         re.sub(r"^(small|tiny)\b", "tiny_files.yaml", word) for word in command.words
@@ -242,35 +243,34 @@ RUN = sorted({c.words: c for c in COMMANDS if is_run(c)}.values(), key=str)
 @pytest.mark.parametrize(
     "command", [c for c in RUN if "t2t_repro.train" not in c.words], ids=str
 )
-def test_a_command_runs(command, folder, tmp_path, monkeypatch):
+def test_command_runs(command, folder, tmp_path, monkeypatch):
     work = tmp_path / "copy"
     shutil.copytree(folder, work)
     if "exported" in command.words:
         shutil.rmtree(work / "exported")
     done = execute(command, work, monkeypatch)
     if "t2t_repro.translate" in command.words and "--nbest" not in command.words:
-        made = done.out or (work / "text.de").read_text(encoding="utf-8")
+        output = done.out or (work / "text.de").read_text(encoding="utf-8")
         lines = 1 if isinstance(command.stdin, bytes) else 2
-        assert made.count("\n") == lines
+        assert output.count("\n") == lines
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
     "command", [c for c in RUN if "t2t_repro.train" in c.words], ids=str
 )
-def test_a_training_runs_with_a_small_set(command, folder, tmp_path, monkeypatch):
+def test_training_command_runs_with_a_tiny_set(command, folder, tmp_path, monkeypatch):
     work = tmp_path / "copy"
     shutil.copytree(folder, work)
     shutil.rmtree(work / "mymodel")
     words = [*command.words, "--train_steps", "2", "--data_dir", "mytext"]
     execute(type(command)(command.where, tuple(words)), work, monkeypatch)
-    made = [path.parent for path in work.rglob("model.json")]
-    assert len(made) == 1
-    assert (made[0] / "checkpoints" / "step-00000002").is_dir()
+    (model_dir,) = [path.parent for path in work.rglob("model.json")]
+    assert (model_dir / "checkpoints" / "step-00000002").is_dir()
 
 
 @pytest.mark.medium
-def test_the_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
+def test_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
     (block,) = (b for b in blocks("python") if b.text.startswith("# reverse.py\n"))
     (tmp_path / "reverse.py").write_text(block.text, encoding="utf-8")
     tiny.write_hparams(tmp_path)
@@ -283,15 +283,15 @@ def test_the_problem_of_the_page_is_trained_and_scored(tmp_path, monkeypatch):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_runs(block, folder):
-    # Without the download of gigabytes: the corpus and its arguments still exist.
+def test_python_block_runs(block, folder):
+    # Skips the download of gigabytes, but creates the corpus.
     text = block.text.replace(".download_and_prepare()", "")
     if "8501" not in text:
         run_python(text, folder)
         return
     with serving(folder / "exported", "mymodel") as running:
-        said = run_python(text.replace("8501", str(running.rest_port)), folder)
-    assert said.count("\n") == 2
+        output = run_python(text.replace("8501", str(running.rest_port)), folder)
+    assert output.count("\n") == 2
 
 
 def run_python(text, folder):
@@ -308,14 +308,14 @@ def run_python(text, folder):
 
 
 @pytest.mark.medium
-def test_the_client_asks_a_server(folder, monkeypatch):
-    asked = [c for c in COMMANDS if "t2t_repro.client" in c.words]
-    assert asked
+def test_clients_send_requests_to_a_server(folder, monkeypatch):
+    clients = [c for c in COMMANDS if "t2t_repro.client" in c.words]
+    assert clients
     with serving(folder / "exported", "mymodel") as running:
-        for command in asked:
+        for command in clients:
             rest = "rest" in command.words
             port = running.rest_port if rest else running.grpc_port
             words = (*command.words, "--port", str(port))
-            one = type(command)(command.where, words, "text.en", "asked.de")
-            execute(one, folder, monkeypatch)
-            assert (folder / "asked.de").read_text().count("\n") == 2
+            client = type(command)(command.where, words, "text.en", "output.de")
+            execute(client, folder, monkeypatch)
+            assert (folder / "output.de").read_text().count("\n") == 2

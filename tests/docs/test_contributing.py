@@ -1,4 +1,4 @@
-"""What CONTRIBUTING and the release checklist lean on is there."""
+"""Files that CONTRIBUTING and the release checklist refer to."""
 
 import configparser
 
@@ -20,23 +20,23 @@ def ruff_options(section):
 def hooks():
     text = (DOCS / "pre-commit-config.yaml").read_text(encoding="utf-8")
     (repository,) = yaml.safe_load(text)["repos"]
-    assert repository["repo"] == "local"  # Nothing is downloaded.
+    assert repository["repo"] == "local"  # No hook is downloaded.
     return {hook["id"]: hook for hook in repository["hooks"]}
 
 
-def test_a_commit_is_formatted_and_linted_as_the_test_command_does():
-    found = hooks()
-    assert found["format"]["args"] == ruff_options("common")
+def test_hooks_use_the_options_of_the_test_command():
+    by_id = hooks()
+    assert by_id["format"]["args"] == ruff_options("common")
     options = [*ruff_options("common"), *ruff_options("check")]
-    assert found["lint"]["args"] == options
+    assert by_id["lint"]["args"] == options
 
 
-def test_the_hooks_name_tests_that_exist():
+def test_tests_of_the_hooks_exist():
     for path in hooks()["tree"]["args"]:
         assert (ROOT / path).exists()
 
 
-def test_the_api_reference_holds_what_people_use_and_nothing_internal():
+def test_api_reference_contains_exactly_the_public_names():
     lines = read_lines(DOCS / "reference" / "api" / "index.rst")
-    named = [line.removeprefix(".. offered:: ") for line in lines if "::" in line]
-    assert sorted(named) == sorted(t2t_repro.__all__)
+    names = [line.removeprefix(".. public_name:: ") for line in lines if "::" in line]
+    assert sorted(names) == sorted(t2t_repro.__all__)

@@ -1,7 +1,7 @@
-"""Sentences that pages and notebooks give to the quick start's model.
+"""Example sentences for the quick start's model in pages and notebooks.
 
-`EXAMPLES` holds the right translation of each, written by hand. The quick tests compare
-it with the pages, the slow one with a model that is trained as the quick start trains.
+`EXAMPLES` has their translations, written by hand. The quick tests compare the pages
+with it; the slow test trains a model like the quick start and compares its output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EXAMPLES = {
     ),
     "on the eighteenth of June the match ended": "am achtzehnten Juni endete das Spiel",
 }
-# Words of the corpus that are not an input: a gloss of German word order, and tables.
+# Quoted words of the corpus that are not example inputs.
 NOT_INPUTS = {"one-and-twenty", "one"}
 SHOWN_IN = [
     *(page for page in PAGES if page.name != "CHANGELOG.md"),
@@ -72,7 +72,7 @@ def vocabulary(side: int) -> set[str]:
 
 
 def quoted(pages: list[Path], side: int) -> set[str]:
-    """Returns what pages quote or emphasize in words of the corpus, with a number.
+    """Returns quoted or emphasized text that contains a number and only corpus words.
 
     `side` is 0 for English and 1 for German.
     """
@@ -90,26 +90,26 @@ def quoted(pages: list[Path], side: int) -> set[str]:
     }
 
 
-def test_every_english_sentence_on_a_page_is_an_example() -> None:
+def test_english_sentences_in_pages_are_examples() -> None:
     assert quoted(SHOWN_IN, 0) - NOT_INPUTS == set(EXAMPLES)
 
 
-def test_every_german_sentence_on_a_page_is_the_translation_of_an_example() -> None:
+def test_german_sentences_in_pages_are_translations_of_examples() -> None:
     sentences = quoted(SHOWN_IN, 1)
     assert sentences
     assert sentences <= set(EXAMPLES.values())
 
 
-def test_the_report_checks_the_sentences_of_the_first_pages() -> None:
-    shown = quoted([ROOT / "README.md", ROOT / "docs" / "index.md"], 0)
-    assert shown
-    assert shown <= set(quickstart_report.PAIRS)
+def test_quickstart_report_includes_the_sentences_of_the_first_pages() -> None:
+    sentences = quoted([ROOT / "README.md", ROOT / "docs" / "index.md"], 0)
+    assert sentences
+    assert sentences <= set(quickstart_report.PAIRS)
     assert quickstart_report.PAIRS.items() <= EXAMPLES.items()
 
 
 @pytest.mark.slow
-def test_the_quick_starts_model_translates_the_examples_and_visitors_inputs(tmp_path):
-    """Trains as tools/quickstart.sh does: about five minutes on two cores."""
+def test_quick_start_model_translates_examples_and_visitor_inputs(tmp_path):
+    """Trains like tools/quickstart.sh, which takes five minutes on two cores."""
     model = str(tmp_path / "model")
     flags = ("--hparams", "tiny", "--problem", "translate_ende_numbers")
     folders = ("--model_dir", model, "--data_dir", str(tmp_path / "data"))
@@ -120,9 +120,9 @@ def test_the_quick_starts_model_translates_the_examples_and_visitors_inputs(tmp_
     lines = done.out.splitlines()
     assert dict(zip(EXAMPLES, lines, strict=False)) == EXAMPLES
     answers = lines[len(EXAMPLES) :]
-    right = sum(
+    correct = sum(
         answer in accepted[en] for en, answer in zip(accepted, answers, strict=True)
     )
-    assert right >= 0.95 * len(accepted) >= 0.95 * 60
+    assert correct >= 0.95 * len(accepted) >= 0.95 * 60
     result = json.loads((tmp_path / "model" / "result.json").read_text("utf-8"))
     assert result["bleu"] >= 99

@@ -1,4 +1,4 @@
-"""The worked examples for clusters start the real command with flags that it has."""
+"""Job files for clusters use existing flags of the train command."""
 
 import shlex
 
@@ -12,28 +12,28 @@ HOW_TO = ROOT / "docs" / "how_to"
 
 
 def flags_of(words):
-    """Returns what `python -m t2t_repro.train` makes of its words."""
+    """Parses the flags of `python -m t2t_repro.train` in a list of words."""
     start = words.index("t2t_repro.train")
     assert words[start - 2 : start] == ["python", "-m"]
     return train._parser().parse_args(words[start + 1 :])
 
 
-def test_the_kubernetes_job_starts_workers_of_one_training():
+def test_kubernetes_job_starts_workers_of_one_training_run():
     job = yaml.safe_load((HOW_TO / "tfjob.yaml").read_text(encoding="utf-8"))
     worker = job["spec"]["tfReplicaSpecs"]["Worker"]
     (container,) = worker["template"]["spec"]["containers"]
-    # The operator looks for this name.
+    # The operator requires this container name.
     assert (job["kind"], container["name"]) == ("TFJob", "tensorflow")
     args = flags_of(container["command"])
     assert args.strategy == "multi_worker"
-    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
-    volumes = [each["name"] for each in worker["template"]["spec"]["volumes"]]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    volumes = [volume["name"] for volume in worker["template"]["spec"]["volumes"]]
     assert sorted(mounts) == sorted(volumes)
     for folder in (args.model_dir, args.data_dir):
         assert folder.startswith(mounts["shared"] + "/")
 
 
-def test_the_slurm_script_starts_one_worker_for_each_task():
+def test_slurm_script_starts_one_worker_per_task():
     lines = (HOW_TO / "big.sbatch").read_text(encoding="utf-8").splitlines()
     options = [line.removeprefix("#SBATCH ") for line in lines if "#SBATCH" in line]
     assert {"--nodes=2", "--ntasks-per-node=8", "--gpus-per-node=8"} <= set(options)
@@ -42,6 +42,6 @@ def test_the_slurm_script_starts_one_worker_for_each_task():
 
 
 @pytest.mark.parametrize("name", ["tfjob.yaml", "big.sbatch"])
-def test_the_page_shows_it(name):
+def test_page_includes_the_job_file(name):
     page = (HOW_TO / "devices.md").read_text(encoding="utf-8")
     assert f"{{literalinclude}} {name}" in page

@@ -1,4 +1,4 @@
-"""What *The paper, read in the code* shows is what the files hold."""
+"""Code excerpts in docs/explanation/paper_in_code.md match the files."""
 
 import re
 
@@ -10,8 +10,8 @@ PAGE = ROOT / "docs" / "explanation" / "paper_in_code.md"
 
 
 def excerpts():
-    """Returns each block of code with the file that was named last before it."""
-    found, file = [], ""
+    """Returns (file, code) for each excerpt; the file is the last one before it."""
+    result, file = [], ""
     for name, code in re.findall(
         r"^From `([^`]+)`|^```py\n(.*?)^```$",
         PAGE.read_text(encoding="utf-8").replace("From `", "\nFrom `"),
@@ -19,19 +19,19 @@ def excerpts():
     ):
         file = name or file
         if code:
-            found.append((file, code))
-    return found
+            result.append((file, code))
+    return result
 
 
-def test_there_are_excerpts_of_every_part():
+def test_excerpts_are_from_all_parts():
     assert len({file for file, _ in excerpts()}) >= 9
 
 
 def unspaced(code):
-    """Returns code as if lines were endless: a formatter breaks them by indentation."""
+    """Removes white space and trailing commas, which depend on the line length."""
     return re.sub(r",(?=[)\]}])", "", "".join(code.split()))
 
 
 @pytest.mark.parametrize(("file", "code"), excerpts())
-def test_an_excerpt_stands_in_its_file(file, code):
+def test_excerpt_is_in_its_file(file, code):
     assert unspaced(code) in unspaced((ROOT / file).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The site is built without a warning, from what is there, and fetches nothing."""
+"""Build of the documentation site: complete, without warnings and downloads."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from tests.run_command import ROOT
 
 
 def build(folder, output, *options):
-    """Builds the site; what has been read stays in `folder` for the next."""
+    """Builds the site; `folder` caches parsed pages for the next build."""
     built = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options]
     return subprocess.run(
         [*built, "-d", folder / "doctrees", ROOT / "docs", folder / output],
@@ -32,7 +32,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.medium
-def test_every_page_is_there(site):
+def test_all_pages_are_built(site):
     pages = {
         path.relative_to(ROOT / "docs").with_suffix(".html")
         for pattern in ("*.md", "*.rst")
@@ -42,7 +42,7 @@ def test_every_page_is_there(site):
 
 
 @pytest.mark.medium
-def test_the_reference_is_written_from_the_code(site):
+def test_reference_is_generated_from_the_code(site):
     commands = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     for flag in ("--hparams", "--no_repeat_ngram", "--hparams_json", "--concurrency"):
         assert flag in commands
@@ -52,16 +52,16 @@ def test_the_reference_is_written_from_the_code(site):
     sets = (site / "reference" / "configs.html").read_text(encoding="utf-8")
     for name in hparams.names():
         assert f'id="{name.replace("_", "-")}"' in sets
-    offered = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
+    api = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
     for name in ("layers.MultiHeadAttention", "models.transformer.Transformer"):
-        assert f'id="t2t_repro.{name}"' in offered
+        assert f'id="t2t_repro.{name}"' in api
 
 
 @pytest.mark.medium
-def test_a_reader_fetches_nothing_from_elsewhere(site):
-    fetched = re.compile(r"<(?:script|img|link)\b[^>]*\b(?:src|href)=\"(?:https?:)?//")
+def test_pages_load_nothing_from_other_sites(site):
+    remote = re.compile(r"<(?:script|img|link)\b[^>]*\b(?:src|href)=\"(?:https?:)?//")
     for page in site.rglob("*.html"):
-        assert not fetched.search(page.read_text(encoding="utf-8")), page
+        assert not remote.search(page.read_text(encoding="utf-8")), page
     for style in site.rglob("*.css"):
         text = style.read_text(encoding="utf-8")
         assert not re.search(r"url\([\"']?(?:https?:)?//|@import", text), style
@@ -71,7 +71,7 @@ LINK = '<a href="live.html">'
 
 
 @pytest.mark.medium
-def test_a_site_with_a_model_has_its_page_and_links_it(site, trained):
+def test_site_with_a_model_has_a_live_page_and_a_link_to_it(site, trained):
     done = build(site.parent, "live", "-D", f"live_model={trained.model_dir}")
     assert done.returncode == 0, done.stderr
     live = site.parent / "live"
@@ -82,14 +82,14 @@ def test_a_site_with_a_model_has_its_page_and_links_it(site, trained):
 
 
 @pytest.mark.medium
-def test_a_site_without_a_model_has_no_dead_link(site):
+def test_site_without_a_model_has_no_link_to_a_live_page(site):
     assert not (site / "live.html").exists()
     for page in site.rglob("*.html"):
         assert "live.html" not in re.findall(r'href="([^"#]*)', page.read_text("utf-8"))
 
 
 @pytest.mark.medium
-def test_a_folder_without_a_model_ends_the_build(site):
+def test_build_fails_if_the_model_does_not_exist(site):
     done = build(site.parent, "bad", "-D", "live_model=nothing")
     assert done.returncode != 0
     assert "live_model: " in done.stderr

@@ -1,9 +1,9 @@
-"""Writes every named set of hyper-parameters as it is resolved, value by value.
+"""Writes all values of all named hyper-parameter sets to `resolved_sets.yaml`.
 
     python -m tests.hparams.resolve_sets
 
-writes `resolved_sets.yaml` beside this file, which belongs into the commit that changes
-a default or a set: the review shows every set that is concerned.
+Commit the file together with the change of a default or a set, so that the diff shows
+every affected set.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ RESOLVED = Path(__file__).with_name("resolved_sets.yaml")
 
 
 def resolved() -> str:
-    """Returns a YAML mapping of every set's name to all its values, sets sorted."""
+    """Returns a YAML mapping of the sorted names of sets to all of their values."""
     sets = {name: hparams.load(name).to_dict() for name in hparams.names()}
     return yaml.safe_dump(sets, sort_keys=False)
 

@@ -1,4 +1,4 @@
-"""The hyper-parameters themselves: frozen, typed, within their limits."""
+"""Hyper-parameters are immutable, typed and within their limits."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from t2t_repro.hparams.settings import rule_of
 from t2t_repro.system.errors import UserError
 
 
-def test_a_set_cannot_be_changed_in_place():
+def test_set_is_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         HParams().d_model = 256  # type: ignore[misc]
 
 
-def test_every_field_says_what_it_means_and_where_it_comes_from():
+def test_every_field_has_a_description_and_a_source():
     for field in dataclasses.fields(HParams):
         rule = rule_of(field)
         assert rule.doc.endswith("."), field.name
         assert rule.source, field.name
 
 
-def test_a_whole_number_is_welcome_where_a_float_is_wanted():
+def test_int_is_converted_for_a_float_field():
     assert repr(HParams(dropout=0).dropout) == "0.0"
 
 
@@ -41,13 +41,13 @@ def test_a_whole_number_is_welcome_where_a_float_is_wanted():
         ({"position": "sine"}, "must be one of sinusoid, sinusoid_paper"),
         ({"problem": " "}, "problem=' ' must not be empty"),
         ({"d_modle": 512}, "'d_modle'; did you mean 'd_model'?"),
-        ({"average_last": 21}, "average_last=21 needs keep_checkpoints"),
-        ({"tokens_per_batch": 255}, "holds no sentence of max_length=256"),
-        ({"max_tokens_per_device": 255}, "holds no sentence of max_length=256"),
+        ({"average_last": 21}, "average_last=21 exceeds keep_checkpoints=20"),
+        ({"tokens_per_batch": 255}, "=255 is less than max_length=256"),
+        ({"max_tokens_per_device": 255}, "=255 is less than max_length=256"),
         ({"max_tokens_per_device": "all"}, "a whole number or auto, not 'all' (str)"),
         ({"xla": "yes"}, "xla must be true or false or auto, not 'yes' (str)"),
         ({"d_model": "auto"}, "d_model must be a whole number, not 'auto' (str)"),
-        ({"checkpoint_minutes": 0.0}, "nothing would ever be saved"),
+        ({"checkpoint_minutes": 0.0}, "no checkpoint would be saved"),
         (
             {"decode_length_factor": 0.0, "decode_extra_length": 0},
             "every output would be empty",
@@ -59,11 +59,11 @@ def test_a_whole_number_is_welcome_where_a_float_is_wanted():
         ),
     ],
 )
-def test_a_bad_value_is_refused_by_name(changes, words):
-    with pytest.raises(UserError) as refused:
+def test_rejects_an_invalid_value_by_name(changes, words):
+    with pytest.raises(UserError) as raised:
         HParams().replace(**changes)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_a_bad_value_is_refused_by_name(changes, words):
         {"decode_length_factor": 0.0, "search": "transformers"},
     ],
 )
-def test_an_unusual_value_is_allowed(changes):
-    found = HParams().replace(**changes)
-    assert {key: getattr(found, key) for key in changes} == changes
+def test_accepts_unusual_values(changes):
+    hparams = HParams().replace(**changes)
+    assert {key: getattr(hparams, key) for key in changes} == changes
 
 
-def test_what_is_auto_is_settled_once_and_what_is_given_stays():
-    asked = HParams(xla=True)
-    assert asked.auto_fields().keys() == {
+def test_auto_is_resolved_once_and_explicit_values_are_kept():
+    hparams = HParams(xla=True)
+    assert hparams.auto_fields().keys() == {
         "max_tokens_per_device",
         "rows_multiple",
         "precision",
     }
-    settled = asked.resolve_auto(
+    resolved = hparams.resolve_auto(
         precision="bfloat16", max_tokens_per_device=3125, xla=False
     )
-    assert settled == HParams(
+    assert resolved == HParams(
         max_tokens_per_device=3125, rows_multiple=1, precision="bfloat16", xla=True
     )
-    assert settled.resolve_auto(precision="float16") == settled
-    # Until then batches are a CPU's: seven parts of 25,000 / 7.
-    assert asked.tokens_per_part == 3571
+    assert resolved.resolve_auto(precision="float16") == resolved
+    # Unresolved, the CPU default applies: seven micro-batches of 25,000 / 7 positions.
+    assert hparams.tokens_per_part == 3571

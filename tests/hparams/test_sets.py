@@ -1,4 +1,4 @@
-"""The named sets: what they say, how they are asked for, what is refused."""
+"""Named sets: values, overrides, files and rejected input."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ ENFR = {
     "tokenizer": "wordpiece",
     "vocab_size": 32_000,
 }
-# What the paper changes of base for parsing; the size of the feed-forward layers and
-# the number of heads "remained unchanged".
+# Changes to base for parsing in the paper. The size of the feed-forward layers and the
+# number of heads "remained unchanged".
 PARSING = {
     "d_model": 1024,
     "d_ff": 2048,
@@ -92,7 +92,7 @@ EXPECTED = {
     "big_enfr": PAPER_BIG | ENFR | {"dropout": 0.1},
     "t2t_base": T2T_BASE,
     "t2t_big": T2T_BASE | {"d_model": 1024, "d_ff": 4096, "dropout": 0.3},
-    # The comparison that the README reports.
+    # Used in the README's comparison with tensor2tensor.
     "multi30k": {
         "problem": "files",
         "d_model": 256,
@@ -108,8 +108,8 @@ EXPECTED = {
         "checkpoint_steps": 250,
         "average_last": 5,
     },
-    # "Attention Is All You Need", section 6.3; dropout and learning rate, which it does
-    # not give, are tensor2tensor's transformer_parsing_base and _big.
+    # "Attention Is All You Need", section 6.3. Dropout and learning rate, which it does
+    # not state, are from tensor2tensor's transformer_parsing_base and _big.
     "parsing": PARSING
     | {
         "problem": "parse_wsj",
@@ -129,11 +129,11 @@ EXPECTED = {
     "parsing_small": {"problem": "parse_wsj"},
     "tiny": {"problem": "translate_ende_numbers"},
     "small": {"problem": "files"},
-    # Base but for its decoder.
+    # Like base except for the decoder.
     "student": PAPER_BASE | {"decoder_layers": 1},
 }
 
-# "Attention Is All You Need", table 3; what a row leaves blank is base's.
+# "Attention Is All You Need", table 3. Blank cells have the value of base.
 TABLE_3 = {
     "a_h1": {"num_heads": 1, "key_size": 512, "value_size": 512},
     "a_h4": {"num_heads": 4, "key_size": 128, "value_size": 128},
@@ -158,36 +158,37 @@ EXPECTED |= {f"table3_{row}": PAPER_BASE | own for row, own in TABLE_3.items()}
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_named_set_has_the_values_of_its_source(name):
-    found = hparams.load(name)
+def test_named_set_has_the_values_of_its_source(name):
+    values = hparams.load(name)
     expected = EXPECTED[name]
-    assert {key: getattr(found, key) for key in expected} == expected
+    assert {key: getattr(values, key) for key in expected} == expected
 
 
-def test_every_file_in_configs_is_a_set_and_every_set_is_tested():
+def test_every_file_in_configs_is_a_tested_set():
     assert hparams.names() == sorted(EXPECTED)
     assert sorted(path.stem for path in CONFIGS.iterdir()) == sorted(EXPECTED)
 
 
-def test_every_set_is_resolved_to_the_values_that_were_reviewed():
+def test_resolved_sets_match_the_reviewed_values():
     reviewed = yaml.safe_load(resolve_sets.RESOLVED.read_text(encoding="utf-8"))
-    found = yaml.safe_load(resolve_sets.resolved())
-    assert found == reviewed, (
-        "if the change is meant, commit it: python -m tests.hparams.resolve_sets"
+    current = yaml.safe_load(resolve_sets.resolved())
+    assert current == reviewed, (
+        "if the change is intended, run python -m tests.hparams.resolve_sets and "
+        "commit the result"
     )
 
 
-def test_the_defaults_are_the_base_set():
+def test_defaults_are_the_base_set():
     assert hparams.HParams() == hparams.load("base")
 
 
-def test_overrides_change_what_they_name_and_nothing_else():
-    found = hparams.load("big, warmup_steps=8000 ,dropout=0,d_k=96,num_layers=2")
+def test_overrides_change_only_their_fields():
+    values = hparams.load("big, warmup_steps=8000 ,dropout=0,d_k=96,num_layers=2")
     expected = hparams.load("big").replace(
         warmup_steps=8000, dropout=0.0, d_k=96, num_layers=2
     )
-    assert found == expected
-    assert (found.key_size, found.value_size, found.decoder_layers) == (96, 64, 2)
+    assert values == expected
+    assert (values.key_size, values.value_size, values.decoder_layers) == (96, 64, 2)
     assert hparams.load("big,d_k=96,share_embeddings=false").share_embeddings is False
     assert hparams.load("multi30k,d_k=none").d_k is None
 
@@ -196,7 +197,7 @@ def test_overrides_change_what_they_name_and_nothing_else():
     ("spec", "words"),
     [
         ("bgi", "no hyper-parameter set is called 'bgi'; did you mean 'big'?"),
-        ("", "there are base, base_enfr, big"),
+        ("", "choose from base, base_enfr, big"),
         ("big,warmup_step=1", "'warmup_step'; did you mean 'warmup_steps'?"),
         ("big,hidden_size=1", "unknown hyper-parameter 'hidden_size'"),
         ("big,warmup_steps", "'warmup_steps' is not of the form key=value"),
@@ -208,11 +209,11 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ("missing/set.yaml", "missing/set.yaml does not exist"),
     ],
 )
-def test_a_bad_specification_is_refused_by_name(spec, words):
-    with pytest.raises(UserError) as refused:
+def test_rejects_an_invalid_specification(spec, words):
+    with pytest.raises(UserError) as raised:
         hparams.load(spec)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def write(path: Path, text: str) -> str:
@@ -220,10 +221,10 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_file_of_ones_own_can_build_on_a_root_set(tmp_path):
+def test_user_file_can_extend_a_named_set(tmp_path):
     path = write(tmp_path / "a, b.yaml", "base: base\nadam_epsilon: 1e-8\nd_k: 32\n")
-    found = hparams.load(f"{path},seed=7")
-    assert found == hparams.load("base").replace(adam_epsilon=1e-8, d_k=32, seed=7)
+    values = hparams.load(f"{path},seed=7")
+    assert values == hparams.load("base").replace(adam_epsilon=1e-8, d_k=32, seed=7)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_a_file_of_ones_own_can_build_on_a_root_set(tmp_path):
     [
         ("base: big\n", "only one level is allowed"),
         ("base: bsae\n", "did you mean 'base'?"),
-        ("base: 3\n", "base must name a set"),
+        ("base: 3\n", "base must be the name of a set"),
         ("d_modle: 512\n", "'d_modle'; did you mean 'd_model'?"),
         ("d_model: '512'\n", "d_model must be a whole number, not '512' (str)"),
         ("d_model: true\n", "d_model must be a whole number, not True (bool)"),
@@ -243,43 +244,44 @@ def test_a_file_of_ones_own_can_build_on_a_root_set(tmp_path):
         ("norm: both\n", "norm='both' must be one of post, pre"),
         ("seed: 1\nseed: 2\n", ":2: not valid YAML: seed is given twice"),
         ("seed: [\n", "not valid YAML"),
-        ("just words\n", "must hold lines of the form 'key: value'"),
+        ("just words\n", "must contain lines of the form 'key: value'"),
     ],
 )
-def test_a_bad_file_is_refused_by_name(text, words, tmp_path):
+def test_rejects_an_invalid_file_by_path(text, words, tmp_path):
     path = write(tmp_path / "mine.yaml", text)
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as raised:
         hparams.load(path)
-    assert words in str(refused.value)
-    assert str(refused.value).startswith(path)
-    assert "\n" not in str(refused.value)
+    assert words in str(raised.value)
+    assert str(raised.value).startswith(path)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_saved_set_is_read_back_as_it_was(name, tmp_path):
+def test_saved_set_is_read_back_unchanged(name, tmp_path):
     saved = hparams.load(f"{name},seed=11")
     saved.save(tmp_path / "hparams.yaml")
     assert hparams.read(tmp_path / "hparams.yaml") == saved
     assert hparams.load(str(tmp_path / "hparams.yaml")) == saved
 
 
-def test_a_saved_set_is_plain_yaml_with_every_value_and_its_meaning(tmp_path):
+def test_saved_set_is_plain_yaml_with_descriptions(tmp_path):
     text = hparams.load("big").to_yaml()
     assert yaml.safe_load(text) == hparams.load("big").to_dict()
-    assert "# Attention heads. (paper table 3, base)\nnum_heads: 16\n" in text
+    comment = "# Number of attention heads. (paper table 3, base)\n"
+    assert f"{comment}num_heads: 16\n" in text
 
 
-def test_a_set_saved_before_a_key_existed_keeps_its_default(tmp_path):
+def test_set_saved_before_a_key_existed_gets_its_default(tmp_path):
     path = write(tmp_path / "hparams.yaml", "d_model: 256\n")
     before = hparams.load("base").replace(d_model=256)
-    # What was no "auto" then is what it was.
+    # The CPU defaults applied before "auto" existed.
     assert hparams.read(path) == before.replace(
         max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
     )
     assert hparams.load(path) == before
 
 
-def test_an_installed_package_prefers_its_own_sets(tmp_path, monkeypatch):
+def test_installed_package_uses_its_own_sets(tmp_path, monkeypatch):
     package = tmp_path / "t2t_repro"
     (package / "configs").mkdir(parents=True)
     (package / "configs" / "mine.yaml").write_text("seed: 5\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whatever stands in a set of hyper-parameters, it is read or refused in a line."""
+"""Property tests: any file is read as a set or rejected with one line."""
 
 import dataclasses
 import math
@@ -16,23 +16,23 @@ from tests import properties
 
 
 def values_of(field):
-    """Returns a strategy of the values that a field's own rule allows."""
+    """Returns a strategy for the values that the rule of a field allows."""
     kind, optional, _ = field_types(HParams)[field.name]
     rule = rule_of(field)
     low, below = rule.minimum, rule.below
     if rule.choices:
-        found = st.sampled_from(rule.choices)
+        values = st.sampled_from(rule.choices)
     elif kind is str:
-        found = st.text(min_size=1).filter(str.strip)
+        values = st.text(min_size=1).filter(str.strip)
     elif kind is bool:
-        found = st.booleans()
+        values = st.booleans()
     elif kind is int:
-        found = st.integers(math.ceil(low or 0), math.ceil(below or 2**40) - 1)
+        values = st.integers(math.ceil(low or 0), math.ceil(below or 2**40) - 1)
     else:
-        found = st.floats(low or 0, below, exclude_max=below is not None)
+        values = st.floats(low or 0, below, exclude_max=below is not None)
     if rule.plain is not None:
-        found |= st.just("auto")
-    return found | st.none() if optional else found
+        values |= st.just("auto")
+    return values | st.none() if optional else values
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
@@ -58,7 +58,7 @@ def path(tmp_path_factory):
 
 @properties.checked
 @given(changes=CHANGES)
-def test_a_set_that_is_valid_comes_back_as_it_was(path, changes):
+def test_valid_set_is_saved_and_read_back_unchanged(path, changes):
     try:
         saved = HParams().replace(**changes)
     except UserError:  # Two values contradict each other.
@@ -68,7 +68,7 @@ def test_a_set_that_is_valid_comes_back_as_it_was(path, changes):
     assert hparams.load(str(path)) == saved
 
 
-def read_or_refused(path):
+def read_or_rejected(path):
     try:
         assert isinstance(hparams.load(str(path)), HParams)
     except UserError as error:
@@ -79,9 +79,9 @@ def read_or_refused(path):
 
 @properties.checked
 @given(document=DOCUMENTS)
-def test_any_mapping_is_read_or_refused_in_one_line(path, document):
+def test_any_mapping_is_read_or_rejected_in_one_line(path, document):
     path.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
-    read_or_refused(path)
+    read_or_rejected(path)
 
 
 @properties.checked
@@ -113,13 +113,13 @@ def test_any_mapping_is_read_or_refused_in_one_line(path, document):
         max_size=12,
     )
 )
-def test_any_text_is_read_or_refused_in_one_line(path, pieces):
+def test_any_text_is_read_or_rejected_in_one_line(path, pieces):
     path.write_text("".join(pieces), encoding="utf-8")
-    read_or_refused(path)
+    read_or_rejected(path)
 
 
 @properties.checked
 @given(contents=st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused_in_one_line(path, contents):
+def test_any_bytes_are_read_or_rejected_in_one_line(path, contents):
     path.write_bytes(contents)
-    read_or_refused(path)
+    read_or_rejected(path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.hparams import HParams
-from t2t_repro.hparams.fields import that_change
+from t2t_repro.hparams.fields import fields_that_change
 from t2t_repro.models.variables import named_variables
 from t2t_repro.runs.model_dir import build_model
 from t2t_repro.runs.run_metadata import check_accepted
@@ -65,7 +65,7 @@ def test_function_hyper_parameters_change_the_function(change, where):
 
 
 def test_other_hyper_parameters_do_not_change_the_function():
-    of_function = that_change("function")
+    of_function = fields_that_change("function")
     changed = {name for change, _ in FUNCTION_CHANGES for name in change}
     # These two determine the vocabulary, not the model.
     assert of_function == changed | {"tokenizer", "vocab_size"}

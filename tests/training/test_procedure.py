@@ -225,8 +225,8 @@ def test_lists_skipped_pairs(trained_copy):
     assert f"skipped 2 pairs, listed in {path}" in lines
     head, first, second, end = path.read_text("utf-8").split("\n")
     assert (head, first, end) == ("split\tline\treason", "train\t3\tempty source", "")
-    assert second.startswith("train\t5\tsource of ")
-    assert second.endswith("subwords, the longest is 32")
+    assert second.startswith("train\t5\tsource has ")
+    assert second.endswith("; the maximum is 32")
 
 
 @pytest.mark.medium
