@@ -74,7 +74,10 @@ def test_a_resumed_run_keeps_its_precision_on_another_device(tmp_path):
     completed = run_command.run("train", *arguments, "--train_steps", "2")
     assert completed.status == 0, completed.err
     settings = "max_tokens_per_device 64, rows_multiple 2, precision bfloat16, xla true"
-    assert completed.err.splitlines()[0] == f"{settings}: kept from the start of this training"
+    assert (
+        completed.err.splitlines()[0]
+        == f"{settings}: kept from the start of this training"
+    )
     assert "resuming from step 1 in" in completed.err
     again = (run.model_dir / "hparams.yaml").read_text(encoding="utf-8")
     assert again == written.replace("train_steps: 1\n", "train_steps: 2\n")
