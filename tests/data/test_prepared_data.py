@@ -91,7 +91,7 @@ def test_second_run_reuses_everything(run):
     assert reused == [
         f"reusing {run.folder / name}" for name in ("vocab.model", "train", "val")
     ]
-    assert warning.startswith("warning: 1 of 5 val pairs (20.0%) are in the training")
+    assert warning.startswith("warning: 1 of 5 val pairs (20.0%) are also in the")
     assert run.bytes() == before
 
 
@@ -245,7 +245,7 @@ def test_warnings_are_repeated_until_a_split_changes(run):
         lines = (run.data_dir / f"train.{lang}").read_text(encoding="utf-8")
         first = lines.partition("\n")[0] + "\n"
         (run.data_dir / f"test.{lang}").write_text(first * 3, encoding="utf-8")
-    warning = "warning: 3 of 3 test pairs (100.0%) are in the training data"
+    warning = "warning: 3 of 3 test pairs (100.0%) are also in the"
     for _ in range(2):
         run()
         assert run.log[-1].startswith(warning)
