@@ -1,4 +1,4 @@
-"""A model that is small enough for thousands of requests."""
+"""Random model, small enough for thousands of requests, and its input texts."""
 
 from __future__ import annotations
 

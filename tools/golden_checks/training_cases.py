@@ -53,7 +53,7 @@ class Training:
         self._sheet = sheet
         model, hparams = build(sheet, *vocab_sizes(sheet.names("var/")))
         self.model = model
-        # The reference steps ran without dropout, in spite of the hyper-parameters.
+        # The reference steps ran without dropout, regardless of the hyper-parameters.
         self.hparams = hparams.replace(
             dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
         )
