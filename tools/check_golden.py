@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError(f"--golden_dir {args.golden_dir}: no reference data found")
     failed = [finding for finding in findings if not finding.passed]
     compared = sum(finding.difference is not None for finding in findings)
-    inputs = sum(finding.difference is None and finding.seen for finding in findings)
+    inputs = sum(finding.difference is None and finding.used for finding in findings)
     text = (
         f"{len(findings):,} arrays: {compared:,} compared, {inputs:,} inputs, "
         f"{len(failed):,} failed"

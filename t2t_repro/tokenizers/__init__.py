@@ -1,1 +1,1 @@
-"""Text to ids and back, in the graph."""
+"""Tokenizers as TensorFlow operations, and vocabulary files."""

@@ -1,4 +1,4 @@
-"""Every kind of tokenizer, by the name of its vocabulary file."""
+"""Loading of tokenizers; the suffix of the vocabulary file selects the class."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from t2t_repro.tokenizers.tokenizer import (
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
-    """Returns the tokenizer of a vocabulary file.
+    """Loads the tokenizer of a vocabulary file.
 
     Args:
-        path: a file `*.model` (SentencePiece), `*.subwords` (tensor2tensor's word
+        path: A file `*.model` (SentencePiece), `*.subwords` (tensor2tensor's word
             pieces) or `*.marian` (both sides of an imported Marian model), or a
-            directory that holds one such file.
+            directory that contains exactly one such file.
 
     Raises:
-        UserError: there is no such file, or more than one, or it is damaged.
+        UserError: The file is missing or damaged, or a directory has several.
     """
     path = _vocabulary_file(os.fspath(path))
     try:
@@ -33,7 +33,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         raise UserError(f"{path}: cannot read the vocabulary: {reason}") from error
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
-    # Imported here: each brings a library that the others do not need.
+    # Each module imports a library that the other ones do not need.
     if path.endswith(MARIAN_SUFFIX):
         from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 
@@ -48,7 +48,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
 
 def _vocabulary_file(path: str) -> str:
-    """The vocabulary file that `path`, a file or its directory, stands for."""
+    """Returns `path`, or the only vocabulary file in it if it is a directory."""
     suffixes = (SENTENCEPIECE_SUFFIX, WORD_PIECE_SUFFIX, MARIAN_SUFFIX)
     kinds = " or ".join(f"*{suffix}" for suffix in suffixes)
     if os.path.isdir(path):
@@ -58,14 +58,14 @@ def _vocabulary_file(path: str) -> str:
             if name.endswith(suffixes) and not name.startswith(".")
         )
         if len(names) != 1:
-            found = ", ".join(names) or "none"
+            listing = ", ".join(names) or "none"
             raise UserError(
                 f"{path}: expected exactly one vocabulary file ({kinds}), "
-                f"found {found}; name the file itself"
+                f"found {listing}; give the path of the file"
             )
         return os.path.join(path, names[0])
     if not os.path.exists(path):
-        raise UserError(f"{path}: no such vocabulary file")
+        raise UserError(f"{path}: no such vocabulary file; check the path")
     if not path.endswith(suffixes):
-        raise UserError(f"{path}: a vocabulary file is named {kinds}")
+        raise UserError(f"{path}: the name of a vocabulary file must be {kinds}")
     return path

@@ -1,4 +1,4 @@
-"""The text of Marian's models: a SentencePiece model a side, and a vocabulary apart."""
+"""Tokenizer of Marian models: SentencePiece pieces numbered by a vocabulary."""
 
 from __future__ import annotations
 
@@ -18,21 +18,29 @@ from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, Tokenizer
 
 UNKNOWN_PIECE = "<unk>"
 SPECIAL_PIECES = ("<pad>", "</s>")
-"""The first two pieces of every vocabulary: padding, and the end of a sentence."""
+"""The first two pieces of every vocabulary: padding and end of sentence."""
 
 _FORMAT = "t2t_repro Marian vocabulary 1"
 _FIELDS = {"source_pieces", "target_pieces", "source_model", "target_model"}
 _DEFAULTS = {"labels": True, "source_start": None}
-# The language to translate into, as multilingual models are told it.
+# Label that selects the target language of a multilingual model, such as `>>deu<<`.
 _LABEL = r"^>>[^<>\s]+<<"
 _WORD_START = "\u2581"
 
 
 class MarianSide(Tokenizer):
-    """One side: a SentencePiece model, which knows strings, and what numbers them.
+    """Tokenizer of one side: a SentencePiece model and its vocabulary.
 
-    `has_labels` says whether a text may begin with one; `start` is the id before every
-    text, if there is one.
+    Args:
+        contents: Bytes of the vocabulary file of both sides.
+        path: Path of the file; its base name becomes `file_name`.
+        encoded_model: The SentencePiece model in base64.
+        pieces: The piece of each id.
+        has_labels: Whether a text may begin with a language label.
+        start: Id to insert before every text; None: no id.
+
+    Raises:
+        UserError: The SentencePiece model is damaged.
     """
 
     def __init__(
@@ -46,7 +54,7 @@ class MarianSide(Tokenizer):
     ) -> None:
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
-        import tensorflow_text  # as late as keras-nlp, which brings it along
+        import tensorflow_text  # slow to import
 
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
         self._has_labels = has_labels
@@ -57,7 +65,7 @@ class MarianSide(Tokenizer):
         name = hashlib.sha256(model).hexdigest()
         self._sentencepiece._model_resource = SharedModel(model, name)
         self._pieces = tf.constant(pieces)
-        # Text never spells a special piece.
+        # The table lacks the special pieces, because no text may become one.
         numbers = range(len(SPECIAL_PIECES), len(pieces))
         self._ids = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
@@ -72,16 +80,18 @@ class MarianSide(Tokenizer):
         return [piece.decode() for piece in self._pieces.numpy()]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
-        cut = self._labelled if self._has_labels else self._sentencepiece.tokenize
-        pieces = cut(text)
+        if self._has_labels:
+            pieces = self._tokenize_labelled(text)
+        else:
+            pieces = self._sentencepiece.tokenize(text)
         ids = pieces.with_values(self._ids.lookup(pieces.values))
         if self._start is None:
             return ids
         start = tf.fill([ids.nrows(), 1], tf.constant(self._start, tf.int32))
         return tf.concat([tf.RaggedTensor.from_tensor(start), ids], axis=1)
 
-    def _labelled(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Cuts string (batch,) into pieces, a label being one."""
+    def _tokenize_labelled(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Splits string (batch,) into pieces; a language label is a single piece."""
         rest = tf.strings.regex_replace(text, _LABEL, "", replace_global=False)
         label_bytes = tf.strings.length(text) - tf.strings.length(rest)
         has_label = label_bytes > 0
@@ -99,50 +109,52 @@ class MarianSide(Tokenizer):
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         spelled = pieces.with_values(tf.gather(self._pieces, pieces.values))
         text = self._sentencepiece.detokenize(spelled)
-        # Pieces of the other side's model are left as they are by this one.
+        # Detokenizing does not replace the word mark in pieces of the other model.
         return tf.strings.strip(tf.strings.regex_replace(text, _WORD_START, " "))
 
 
 class MarianTokenizer(MarianSide):
-    """Cuts text by SentencePiece, and numbers the pieces by a vocabulary of its own.
+    """Tokenizer with a separate vocabulary for the pieces of SentencePiece.
 
-    A piece that the vocabulary lacks is `<unk>`; a label such as `>>deu<<` at the very
-    beginning is one piece, as it stands, unless the file's `labels` is false. The
-    object itself is the source's side, `target` the target's, with another
-    SentencePiece model and perhaps another vocabulary. Its file, `*.marian`, is JSON
-    that holds all of both sides. Models of OpenNMT-tf have the same kind of text; with
-    `source_start` in the file this piece stands before every source.
+    A piece that is not in the vocabulary becomes `<unk>`. A language label such as
+    `>>deu<<` at the beginning of a text is a single piece, unless the file's `labels`
+    is false. The object encodes the source; `target` has its own SentencePiece model
+    and may have its own vocabulary. The `*.marian` file is JSON and contains both
+    sides. Imported models of OpenNMT-tf use the same format; if the file has
+    `source_start`, this piece is inserted before every source.
 
     Source: Marian's data/default_vocab.cpp and Transformers'
     models/marian/tokenization_marian.py.
 
     Args:
-        contents: the bytes of the vocabulary file.
-        path: where they come from; its base name becomes `file_name`.
+        contents: Bytes of the vocabulary file.
+        path: Path of the file; its base name becomes `file_name`.
 
     Raises:
-        UserError: the file is damaged, or no vocabulary of this kind.
+        UserError: The file is damaged or has another format.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
         path = os.fspath(path)
-        found = _parsed(contents, path)
-        source = _checked_pieces(found["source_pieces"], f"{path}: source_pieces")
-        has_labels, start = bool(found["labels"]), found["source_start"]
+        fields = _parsed(contents, path)
+        source = _checked_pieces(fields["source_pieces"], f"{path}: source_pieces")
+        has_labels, start = bool(fields["labels"]), fields["source_start"]
         if start not in (None, *source):
-            raise UserError(f"{path}: source_start is no piece; import the model again")
+            raise UserError(
+                f"{path}: source_start is not in source_pieces; import the model again"
+            )
         super().__init__(
             contents,
             path,
-            found["source_model"],
+            fields["source_model"],
             source,
             has_labels,
             None if start is None else source.index(start),
         )
-        target, self._is_shared = source, found["target_pieces"] is None
+        target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
-            target = _checked_pieces(found["target_pieces"], f"{path}: target_pieces")
-        model = found["target_model"]
+            target = _checked_pieces(fields["target_pieces"], f"{path}: target_pieces")
+        model = fields["target_model"]
         self._target = MarianSide(contents, path, model, target, has_labels)
 
     @classmethod
@@ -155,71 +167,78 @@ class MarianTokenizer(MarianSide):
         labels: bool = True,
         source_start: str | None = None,
     ) -> MarianTokenizer:
-        """Makes a tokenizer of its parts.
+        """Creates a tokenizer from SentencePiece models and vocabularies.
 
         Args:
-            source_model: a SentencePiece model, which cuts the text to translate.
-            target_model: another, which cuts translations and joins their pieces.
-            source_pieces: the piece of each id, the first two `SPECIAL_PIECES`.
-            target_pieces: those of the target; None: both sides share a vocabulary.
-            labels: whether a text may begin with a label.
-            source_start: the piece before every source; None: there is none.
+            source_model: Bytes of the source's SentencePiece model.
+            target_model: Bytes of the target's SentencePiece model.
+            source_pieces: The piece of each source id, beginning with
+                `SPECIAL_PIECES`.
+            target_pieces: The piece of each target id; None: both sides share
+                `source_pieces`.
+            labels: Whether a text may begin with a language label.
+            source_start: Piece to insert before every source; None: no piece.
 
         Raises:
-            UserError: a model is damaged, or pieces are wrong, repeated or missing.
+            UserError: A model is damaged, or pieces are invalid, repeated or missing.
         """
-        found: dict[str, object] = {
+        fields: dict[str, object] = {
             "format": _FORMAT,
             "source_pieces": list(source_pieces),
             "target_pieces": None if target_pieces is None else list(target_pieces),
             "source_model": base64.b64encode(source_model).decode("ascii"),
             "target_model": base64.b64encode(target_model).decode("ascii"),
         }
-        found |= {} if labels else {"labels": False}
-        found |= {} if source_start is None else {"source_start": source_start}
-        text = json.dumps(found, ensure_ascii=False, indent=0) + "\n"
+        fields |= {} if labels else {"labels": False}
+        fields |= {} if source_start is None else {"source_start": source_start}
+        text = json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
         return cls(text.encode(), f"vocab{MARIAN_SUFFIX}")
 
     @property
     def target(self) -> Tokenizer:
-        """The target's side."""
+        """The tokenizer of the target side."""
         return self._target
 
     @property
     def target_vocab_size(self) -> int | None:
-        """Ids of the target's own vocabulary; None: both sides share one."""
+        """Size of the target vocabulary; None: both sides share a vocabulary."""
         return None if self._is_shared else self._target.vocab_size
 
 
 def _parsed(contents: bytes, path: str) -> dict[str, Any]:
-    """Reads the file's object."""
+    """Parses the vocabulary file and checks its format."""
     try:
-        found: dict[str, Any] = _DEFAULTS | json.loads(contents)
-        if found["format"] != _FORMAT or not found.keys() >= _FIELDS:
+        fields: dict[str, Any] = _DEFAULTS | json.loads(contents)
+        if fields["format"] != _FORMAT or not fields.keys() >= _FIELDS:
             raise ValueError("another format")
-        return found
+        return fields
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{path}: not a Marian vocabulary, or a damaged one; import the model again"
+            f"{path}: not a Marian vocabulary, or damaged; import the model again"
         ) from error
 
 
 def _checked_pieces(pieces: object, where: str) -> list[str]:
-    """Returns the pieces; UserError unless they are a vocabulary."""
+    """Returns the pieces; raises UserError unless they form a valid vocabulary."""
     if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
-        raise UserError(f"{where} is no list of pieces; import the model again")
+        raise UserError(f"{where} is not a list of pieces; import the model again")
     if tuple(pieces[: len(SPECIAL_PIECES)]) != SPECIAL_PIECES:
-        raise UserError(f"{where} does not begin with {' and '.join(SPECIAL_PIECES)}")
+        raise UserError(
+            f"{where} does not begin with {' and '.join(SPECIAL_PIECES)}; "
+            "import the model again"
+        )
     if UNKNOWN_PIECE not in pieces:
-        raise UserError(f"{where} has no {UNKNOWN_PIECE}")
+        raise UserError(f"{where} lacks {UNKNOWN_PIECE}; import the model again")
     if len(set(pieces)) != len(pieces):
-        twice = next(piece for piece in pieces if pieces.count(piece) > 1)
-        raise UserError(f"{where} has the piece {twice!r} twice")
+        duplicate = next(piece for piece in pieces if pieces.count(piece) > 1)
+        raise UserError(
+            f"{where} has the piece {duplicate!r} twice; import the model again"
+        )
     return pieces
 
 
 def _checked_model(encoded: object, path: str) -> bytes:
-    """Returns the bytes of a SentencePiece model; UserError unless it is one."""
+    """Decodes a SentencePiece model from base64; raises UserError if it is damaged."""
     try:
         model = base64.b64decode(str(encoded), validate=True)
     except binascii.Error:
@@ -229,11 +248,11 @@ def _checked_model(encoded: object, path: str) -> bytes:
 
 
 def model_pieces(model: bytes, path: str) -> list[str]:
-    """Returns the pieces of text that a SentencePiece model gives.
+    """Returns the normal pieces of a SentencePiece model, without special pieces.
 
-    UserError that names `path`: it is damaged, or none.
+    Raises UserError with `path` in the message if the model is damaged.
     """
     _, proto = read_model(
-        model, f"{path}: a SentencePiece model is damaged, or none; get the model again"
+        model, f"{path}: a SentencePiece model is damaged; get the model again"
     )
     return [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL]

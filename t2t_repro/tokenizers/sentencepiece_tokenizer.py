@@ -1,4 +1,4 @@
-"""SentencePiece byte-pair encoding in the graph, the paper's English-German scheme."""
+"""SentencePiece byte-pair encoding in the graph (paper: English-German)."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ import tensorflow as tf
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
-# The byte "A", used as a mark that decoding puts before a row and takes off again.
+# Decoding inserts the byte piece of "A" before each row and removes the "A" again.
 _MARK_PIECE, _MARK = "<0x41>", "A"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """A SentencePiece model as a tokenizer, through keras-nlp (paper section 5.1).
+    """Tokenizer of a SentencePiece model, based on keras-nlp (paper section 5.1).
 
-    The ids are those of the sentencepiece library. A text comes back as it was from
-    the models of `build_vocabulary`, not from one with SentencePiece's default
-    normalisation.
+    The ids equal those of the sentencepiece library. Models of `build_vocabulary`
+    restore every text exactly. Models with SentencePiece's default normalization do
+    not.
 
     Args:
-        contents: the bytes of the model file.
-        path: where they come from; its base name becomes `file_name`.
+        contents: Bytes of the model file.
+        path: Path of the file; its base name becomes `file_name`.
 
     Raises:
-        UserError: the model is damaged, or its pad id is not 0 or its eos id not 1.
+        UserError: The model is damaged, its pad id is not 0, or its eos id is not 1.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
-        """Reads the model, and the library that runs it in the graph."""
+        """Parses the model and creates its operations."""
         path = os.fspath(path)
-        complaint = "not a SentencePiece model, or a damaged one; build it again"
-        processor, proto = read_model(contents, f"{path}: {complaint}")
-        # A special symbol that a text could write has -1 here, so it is refused, too.
+        processor, proto = read_model(
+            contents, f"{path}: not a SentencePiece model, or damaged; build it again"
+        )
+        # The library gives user-defined symbols, which text could contain, the id -1.
         pad_id, eos_id = processor.pad_id(), processor.eos_id()
         if (pad_id, eos_id) != (PAD_ID, EOS_ID):
             raise UserError(
@@ -44,23 +45,23 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(contents, os.path.basename(path), processor.vocab_size())
         self.unknown_id = processor.unk_id()
 
-        import keras_nlp  # 3 seconds, paid only by those who use it
+        import keras_nlp  # takes 3 seconds
 
         self._tokenizer = keras_nlp.tokenizers.SentencePieceTokenizer(
             proto=contents, dtype="int32"
         )
         in_graph = self._tokenizer._sentence_piece
         in_graph._model_resource = SharedModel(contents, self.fingerprint)
-        # Decoding in tensorflow_text drops all leading spaces, the library just the
-        # one that encoding has added. A mark in front makes both the same.
+        # tensorflow_text's decoding strips all leading spaces; the library strips only
+        # the one that encoding added. A mark before the text makes both equal.
         mark = processor.piece_to_id(_MARK_PIECE)
-        settings = proto.normalizer_spec
-        adds_space = settings.add_dummy_prefix and not settings.remove_extra_whitespaces
+        spec = proto.normalizer_spec
+        adds_space = spec.add_dummy_prefix and not spec.remove_extra_whitespaces
         self._mark_id = mark if processor.is_byte(mark) and adds_space else None
 
     @property
     def pieces(self) -> list[str]:
-        """The piece of each id, as in the model file."""
+        """The piece of each id, as spelled in the model file."""
         return [piece.piece for piece in model_proto(self._contents).pieces]
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
@@ -76,16 +77,16 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 class SharedModel(tf.saved_model.experimental.TrackableResource):
-    """A model that TensorFlow holds by name, one for all tokenizers that are alike.
+    """Named resource with a model, shared by all tokenizers of the same model.
 
-    That of tensorflow_text belongs to a kernel, and `keras.utils.set_random_seed`
-    empties the cache of kernels: a tokenizer made before it could not be used after.
+    The resource of tensorflow_text belongs to a kernel. `keras.utils.set_random_seed`
+    clears the kernel cache, which would break tokenizers created before the call.
     """
 
     def __init__(self, contents: bytes, name: str) -> None:
         super().__init__()
         self._contents, self._shared_name = contents, name
-        _ = self.resource_handle  # made here: the first call may trace a graph
+        _ = self.resource_handle  # create it eagerly, not in a traced graph
 
     def _create_resource(self) -> tf.Tensor:
         from tensorflow_text.python.ops import sentencepiece_tokenizer
@@ -96,29 +97,29 @@ class SharedModel(tf.saved_model.experimental.TrackableResource):
         )
 
 
-def read_model(contents: bytes, complaint: str) -> tuple[Any, Any]:
-    """Returns the sentencepiece library's processor of a model, and its `ModelProto`.
+def read_model(contents: bytes, error_message: str) -> tuple[Any, Any]:
+    """Returns a model's `SentencePieceProcessor` and `ModelProto`.
 
     Raises:
-        UserError: the model is damaged; `complaint` is the message.
+        UserError: The model is damaged; `error_message` is the message.
     """
     import sentencepiece
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
         proto = model_proto(contents)
-        # Both stand after the pieces, so a file that was cut short lacks them.
+        # Both fields follow the pieces, so a truncated file lacks them.
         if not (proto.HasField("trainer_spec") and proto.HasField("normalizer_spec")):
-            raise ValueError("the model lacks its settings")
+            raise ValueError("trainer_spec or normalizer_spec is missing")
         return sentencepiece.SentencePieceProcessor(model_proto=contents), proto
     except (DecodeError, RuntimeError, ValueError) as error:
-        raise UserError(complaint) from error
+        raise UserError(error_message) from error
 
 
 def model_proto(contents: bytes) -> Any:
     """Parses a model file into a `sentencepiece.ModelProto`."""
     from sentencepiece import sentencepiece_model_pb2
 
-    # The class is made at import from a description, where type checkers miss it.
+    # The module creates the class at import, where type checkers cannot see it.
     message: Any = sentencepiece_model_pb2
     return message.ModelProto.FromString(contents)

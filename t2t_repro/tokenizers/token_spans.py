@@ -1,7 +1,8 @@
-"""Which part of a text each subword spells.
+"""Character spans of the tokens of a text.
 
-It is what decoding gives more with the subword than without it. That holds for any
-vocabulary, however it marks words, bytes and escapes.
+A token's span is the text that decoding appends when the token is added to the
+preceding ones. This definition works for every vocabulary, regardless of how it marks
+words, bytes and escapes.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _SPACE = -1
 
 
 class TokenSpan(NamedTuple):
-    """Where a token stands in the decoded text, in characters.
+    """Span of a token in the decoded text, in characters.
 
     Attributes:
-        start: the first character that the token completes.
-        end: the character after the last; the next token's start.
-        pending: whether it also begins a character that a later token completes (the
-            bytes of a character, or the parts of an escape).
+        start: Index of the first character that the token completes.
+        end: Index after the last such character, which is the next token's start.
+        pending: Whether the token also begins a character that a later token completes
+            (if a character is encoded as several bytes or as an escape).
     """
 
     start: int
@@ -35,87 +36,92 @@ class TokenSpan(NamedTuple):
 
 
 class SpelledText(NamedTuple):
-    """A decoded text and what each of its tokens spells.
+    """Decoded text and the spans of its tokens.
 
     Attributes:
-        text: what the ids decode to.
-        spans: one per id; they cover the text once, in order.
+        text: The decoded text.
+        spans: The span of each token; consecutive spans cover the text exactly once.
     """
 
     text: str
     spans: list[TokenSpan]
 
     def pieces(self) -> list[str]:
-        """Returns what each token adds to the text; joined they are the text."""
+        """Returns the part of the text in each token's span."""
         return [self.text[span.start : span.end] for span in self.spans]
 
 
 def spell_tokens(
     tokenizer: Tokenizer, rows: Sequence[Sequence[int]]
 ) -> list[SpelledText]:
-    """Finds what each token of some sentences spells.
+    """Decodes sentences and computes the spans of their tokens.
 
-    Every beginning of every row, ids without EOS, is decoded: the work grows with the
-    square of a row's length.
+    Decodes every prefix of every row, so the cost is quadratic in a row's length.
+
+    Args:
+        tokenizer: Tokenizer of the ids.
+        rows: The ids of each sentence, without EOS.
     """
-    beginnings = [
+    prefixes = [
         np.asarray(row[:k], np.int32) for row in rows for k in range(1, len(row) + 1)
     ]
-    if not beginnings:
+    if not prefixes:
         return [SpelledText("", []) for _ in rows]
-    lengths = [len(ids) for ids in beginnings]
-    ids = tf.RaggedTensor.from_row_lengths(np.concatenate(beginnings), lengths)
+    lengths = [len(ids) for ids in prefixes]
+    ids = tf.RaggedTensor.from_row_lengths(np.concatenate(prefixes), lengths)
     texts = (text.decode() for text in tokenizer.decode(ids).numpy())
     return [_spelled(list(islice(texts, len(row)))) for row in rows]
 
 
 def words_of_tokens(spelled: SpelledText, text: str) -> list[tuple[int, ...]]:
-    """Finds the words of a text that each token belongs to.
+    """Returns the words of a text that each token belongs to.
 
-    A token of spaces alone, or of the beginning of a character, belongs to the word
-    that follows; one that only ends a word belongs to that word. tensor2tensor's
-    pieces can reach from one word into the next (`," `), and then belong to both.
+    A token of only spaces, or of only the first bytes of a character, belongs to the
+    next word. A token that only marks the end of a word belongs to that word.
+    tensor2tensor's pieces can extend into the next word (`," `); such a piece belongs
+    to both words.
 
     Args:
-        spelled: the tokens of the text.
-        text: as it was given, in case the vocabulary normalises it; words are what
-            `str.split` finds in it, counted from 0.
+        spelled: The decoded text with its spans.
+        text: The original text, which differs from the decoded one if the vocabulary
+            normalizes text.
 
     Returns:
-        The numbers of each token's words, ascending; none for spaces at the end.
+        For each token the ascending indices of its words in `text.split()`; empty for
+        trailing spaces.
     """
     word_at = _words_of_characters(spelled.text, text)
-    belongs: list[tuple[int, ...]] = []
+    words_by_token: list[tuple[int, ...]] = []
     for start, end, pending in spelled.spans:
         words = {word for word in word_at[start:end] if word != _SPACE}
         if words:
-            belongs.append(tuple(sorted(words)))
+            words_by_token.append(tuple(sorted(words)))
         elif start == end and start > 0 and not pending:
-            belongs.append(belongs[-1])
+            words_by_token.append(words_by_token[-1])
         else:
             following = (word for word in word_at[start:] if word != _SPACE)
-            belongs.append(tuple(islice(following, 1)))
-    return belongs
+            words_by_token.append(tuple(islice(following, 1)))
+    return words_by_token
 
 
-def _spelled(beginnings: list[str]) -> SpelledText:
-    """Compares the texts of a row's beginnings; the last one is the whole."""
-    text = beginnings[-1] if beginnings else ""
+def _spelled(prefixes: list[str]) -> SpelledText:
+    """Computes the spans of a row from the decoded text of each of its prefixes."""
+    text = prefixes[-1] if prefixes else ""
     spans, start = [], 0
-    for beginning in beginnings:
+    for prefix in prefixes:
         end = start
-        if beginning.startswith(text[:start]):
-            shorter = min(len(beginning), len(text))
-            while end < shorter and beginning[end] == text[end]:
+        if prefix.startswith(text[:start]):
+            shorter = min(len(prefix), len(text))
+            while end < shorter and prefix[end] == text[end]:
                 end += 1
-        # What is not of the text yet stands for a character that is not whole.
-        spans.append(TokenSpan(start, end, pending=beginning != text[:end]))
+        # Incomplete characters and escapes decode to text that later tokens replace.
+        spans.append(TokenSpan(start, end, pending=prefix != text[:end]))
         start = end
     return SpelledText(text, spans)
 
 
 def _words_of_characters(decoded: str, text: str) -> list[int]:
-    """Returns for each character of the decoded text its word in the given one."""
+    """Returns the index in `text.split()` of the word of each decoded character."""
     words, number, inside = [], -1, False
     for character in text:
         number += not inside and not character.isspace()
@@ -123,12 +129,12 @@ def _words_of_characters(decoded: str, text: str) -> list[int]:
         words.append(number if inside else _SPACE)
     if decoded == text:
         return words
-    words.append(_SPACE)  # What the decoded text has behind the end of the given one.
+    words.append(_SPACE)  # for decoded characters after the end of `text`
     matcher = difflib.SequenceMatcher(None, text, decoded, autojunk=False)
-    found = []
+    decoded_words = []
     for _, start, end, begin, stop in matcher.get_opcodes():
-        # Where the two differ, the characters are spread evenly over one another.
+        # Map the characters of differing passages proportionally.
         for place in range(begin, stop):
             word = words[start + (place - begin) * (end - start) // (stop - begin)]
-            found.append(_SPACE if decoded[place].isspace() else word)
-    return found
+            decoded_words.append(_SPACE if decoded[place].isspace() else word)
+    return decoded_words

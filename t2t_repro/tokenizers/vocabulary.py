@@ -1,4 +1,4 @@
-"""Building a vocabulary from text: the paper's two schemes, both without loss."""
+"""Vocabularies built from text by the paper's two schemes, both lossless."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ from t2t_repro.tokenizers.tokenizer import (
 
 SUFFIXES = {"sentencepiece": SENTENCEPIECE_SUFFIX, "wordpiece": WORD_PIECE_SUFFIX}
 
-# Lines that SentencePiece keeps, drawn evenly from all it is given: about a
-# quarter of a gigabyte of text, whatever the corpus.
+# SentencePiece trains on a random sample of at most this many lines (about 250 MB).
 MAX_LINES = 2_000_000
-# Longer lines are left out of the training, not of the encoding: the time that the
-# choice of word pieces takes is quadratic in a word that fills a line.
+# Longer lines are skipped when building a vocabulary, because the time to choose word
+# pieces is quadratic in the length of a word. Encoding accepts lines of any length.
 _MAX_LINE_BYTES = 16_384
-# Rarer characters (1 in 10,000 together) are spelled in bytes: web text has
-# thousands of them, each of which would cost a place in the vocabulary.
+# The rarest characters, together 1 in 10,000 of the text, are spelled as bytes. Web
+# text has thousands of them, which would fill the vocabulary.
 _CHARACTER_COVERAGE = 0.9999
 _UNK_ID = 2
 
-# SentencePiece writes a space as U+2581, so a U+2581 of the text would come back
-# as a space. These rules, part of the model, write it with an escape instead:
-# U+E000 (for private use) starts one, U+E001 says "E000", U+E002 says "2581".
+# SentencePiece represents a space as U+2581 and would decode a U+2581 of the text as
+# a space. Therefore the model's normalization rules escape two characters: U+2581
+# becomes U+E000 U+E002, and U+E000 (private use) becomes U+E000 U+E001.
 _ESCAPE_RULES = "2581\tE000 E002\nE000\tE000 E001\n"
 _UNESCAPE_RULES = "E000 E002\t2581\nE000 E001\tE000\n"
 
 
 class VocabularyTooLargeError(UserError):
-    """The text holds fewer subwords than were asked for: `largest` at most."""
+    """The text yields fewer than `vocab_size` subwords, at most `largest`."""
 
     def __init__(self, vocab_size: int, largest: int) -> None:
-        """Names both sizes."""
+        """Composes the message from both sizes."""
         super().__init__(
             f"vocab_size {vocab_size} is too large for this text: "
             f"the largest possible is {largest}"
@@ -58,25 +57,26 @@ def build_vocabulary(
     path: str | os.PathLike[str],
     whole_tags: bool = False,
 ) -> None:
-    """Builds a vocabulary from text and writes its file, whole or not at all.
+    """Builds a vocabulary from text and writes its file atomically.
 
-    The same lines in the same order give the same bytes. Of a large corpus an even
-    sample is used (`MAX_LINES` lines for `sentencepiece`,
+    The same lines in the same order produce an identical file. A large corpus is
+    sampled uniformly (`MAX_LINES` lines for `sentencepiece`,
     `word_piece_vocabulary.MAX_BYTES` bytes for `wordpiece`).
 
     Args:
         kind: `sentencepiece` (byte-pair encoding, the paper's English-German) or
             `wordpiece` (tensor2tensor's subwords, the paper's English-French).
-        lines: text, one sentence each, both languages together.
-        vocab_size: how many ids; `wordpiece` comes within about one percent.
-        path: the file, named `*.model` or `*.subwords` after the kind.
-        whole_tags: whether a subword may mix letters with other characters, as tags
-            such as `/NP` and `PRP$` do; `sentencepiece` alone heeds it.
+        lines: Sentences of both languages.
+        vocab_size: Number of ids; approximate (about 1%) for `wordpiece`.
+        path: Output file, `*.model` for `sentencepiece` or `*.subwords` for
+            `wordpiece`.
+        whole_tags: Whether a subword may mix letters with other characters, as in the
+            tags `/NP` and `PRP$`; only for `sentencepiece`.
 
     Raises:
-        UserError: the kind is unknown, the file's name does not suit it, there is no
-            text, or `vocab_size` does not suit the text (`VocabularyTooLargeError`
-            where a smaller one would).
+        UserError: The kind is unknown, the file has the wrong suffix, there is no
+            text, or `vocab_size` is too small for the text.
+        VocabularyTooLargeError: `vocab_size` is too large for the text.
     """
     path = os.fspath(path)
     if kind not in SUFFIXES:
@@ -84,7 +84,9 @@ def build_vocabulary(
             f"unknown kind of vocabulary {kind!r}; choose one of {', '.join(SUFFIXES)}"
         )
     if not path.endswith(SUFFIXES[kind]):
-        raise UserError(f"{path}: a {kind} vocabulary is named *{SUFFIXES[kind]}")
+        raise UserError(
+            f"{path}: the suffix of a {kind} vocabulary must be {SUFFIXES[kind]}"
+        )
     if kind == "sentencepiece":
         contents = _sentencepiece_model(lines, vocab_size, whole_tags)
     else:
@@ -98,12 +100,12 @@ def build_vocabulary(
 def _sentencepiece_model(
     lines: Iterable[str], vocab_size: int, whole_tags: bool
 ) -> bytes:
-    """Trains byte-pair encoding that gives back exactly the text it was given."""
+    """Trains lossless byte-pair encoding and returns the bytes of the model file."""
     import sentencepiece
 
     model = io.BytesIO()
     failures: list[BaseException] = []
-    text = _watched(_text_lines(lines), failures)
+    text = _record_exceptions(_text_lines(lines), failures)
     with tempfile.TemporaryDirectory() as directory:
         escape, unescape = Path(directory, "escape"), Path(directory, "unescape")
         escape.write_text(_ESCAPE_RULES, encoding="ascii")
@@ -123,7 +125,7 @@ def _sentencepiece_model(
                 remove_extra_whitespaces=False,
                 split_by_unicode_script=not whole_tags,
                 input_sentence_size=MAX_LINES,
-                shuffle_input_sentence=True,  # an even sample, from a fixed seed
+                shuffle_input_sentence=True,  # sample uniformly, with a fixed seed
                 max_sentence_length=_MAX_LINE_BYTES,
                 num_threads=1,
                 minloglevel=2,
@@ -133,34 +135,36 @@ def _sentencepiece_model(
         except RuntimeError as error:
             if failures:
                 raise failures[0] from None
-            raise _reason(str(error), vocab_size) from error
+            raise _user_error(str(error), vocab_size) from error
     return _without_paths(model.getvalue())
 
 
 def _without_paths(model: bytes) -> bytes:
-    """Removes the names of the rules' files; the rules themselves are compiled in."""
+    """Removes the temporary paths of the rules, which the model contains compiled."""
     proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     proto.denormalizer_spec.ClearField("normalization_rule_tsv")
     return proto.SerializeToString(deterministic=True)
 
 
-def _reason(message: str, vocab_size: int) -> UserError:
-    """Says what SentencePiece's error means for whoever chose `vocab_size`."""
-    if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
-        return VocabularyTooLargeError(vocab_size, int(found[1]))
-    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+def _user_error(message: str, vocab_size: int) -> UserError:
+    """Converts SentencePiece's error message to a UserError about `vocab_size`."""
+    if match := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
+        return VocabularyTooLargeError(vocab_size, int(match[1]))
+    if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(
-            f"vocab_size {vocab_size} is too small for this text: it has to hold 256 "
-            f"bytes and every common character, {found[1]} entries in all"
+            f"vocab_size {vocab_size} is too small for this text: the vocabulary must "
+            f"contain 256 bytes and every common character, {match[1]} entries in all"
         )
     return UserError(
-        f"SentencePiece could not build a vocabulary of {vocab_size}: {message}"
+        f"SentencePiece failed to build a vocabulary of {vocab_size} ids: {message}"
     )
 
 
-def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[str]:
-    """Notes the exception of a line, which SentencePiece turns into one of its own."""
+def _record_exceptions(
+    lines: Iterable[str], failures: list[BaseException]
+) -> Iterator[str]:
+    """Records exceptions of the iterator, which SentencePiece hides behind its own."""
     try:
         yield from lines
     except (Exception, KeyboardInterrupt) as error:
@@ -169,7 +173,7 @@ def _watched(lines: Iterable[str], failures: list[BaseException]) -> Iterator[st
 
 
 def _text_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Leaves out blank lines and those of more than `_MAX_LINE_BYTES` characters."""
+    """Skips blank lines and lines of more than `_MAX_LINE_BYTES` characters."""
     empty = True
     for line in lines:
         if line.strip() and len(line) <= _MAX_LINE_BYTES:
@@ -177,6 +181,6 @@ def _text_lines(lines: Iterable[str]) -> Iterator[str]:
             yield line
     if empty:
         raise UserError(
-            "there is no text to build a vocabulary from: every line is empty or of "
+            "there is no text to build a vocabulary from: every line is empty or has "
             f"more than {_MAX_LINE_BYTES:,} characters"
         )

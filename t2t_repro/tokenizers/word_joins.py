@@ -1,4 +1,4 @@
-"""Which pieces stop, or start, in the middle of a word."""
+"""Pieces that end or begin in the middle of a word."""
 
 import re
 
@@ -8,10 +8,15 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]:
-    """Returns for every row of a table whether it joins the next, and the last piece.
+    """Returns which ids join the next piece, and which join the previous piece.
 
-    tensor2tensor's pieces end a word with `_`, SentencePiece's begin one with U+2581;
-    its punctuation stands by itself, its bytes are of a word.
+    Joined pieces belong to one word. tensor2tensor marks the end of a word with `_`;
+    SentencePiece marks the beginning with U+2581. SentencePiece's punctuation never
+    joins the previous piece; its bytes always do.
+
+    Args:
+        tokenizer: Tokenizer of the ids.
+        rows: Length of the returned lists; ids outside the vocabulary join nothing.
     """
     names = tokenizer.pieces[2:]
     if tokenizer.file_name.endswith(WORD_PIECE_SUFFIX):
@@ -20,6 +25,6 @@ def word_joins(tokenizer: Tokenizer, rows: int) -> tuple[list[bool], list[bool]]
     else:
         joins_next = [False] * len(names)
         joins_last = [bool(name[:1].isalnum() or _BYTE.match(name)) for name in names]
-    filling = [False] * (rows - len(names) - 2)
-    special = [False, False]  # Padding and the end join nothing.
-    return special + joins_next + filling, special + joins_last + filling
+    padding = [False] * (rows - len(names) - 2)
+    special = [False, False]  # padding and EOS
+    return special + joins_next + padding, special + joins_last + padding

@@ -13,45 +13,45 @@ from t2t_repro.tokenizers.word_pieces import (
     spell_character,
 )
 
-# What a damaged escape (a code that is no character) becomes, as in tensor2tensor.
+# Code point that replaces an escape of an invalid code point, as in tensor2tensor.
 _UNDEFINED_CODE = 0x3013
-# A word of any length is cut into pieces (the operation's default gives up at 100).
+# Splits words of any length; the operation's default limit is 100 bytes.
 _MAX_BYTES_PER_WORD = 2**30
 
 
 class WordPieceTokenizer(Tokenizer):
-    """A vocabulary of word pieces as a tokenizer: `decode(encode(x))` is `x`.
+    """Lossless tokenizer of tensor2tensor's word pieces.
 
-    The rules of word_pieces.py as TensorFlow operations. keras-nlp's WordPieceTokenizer
-    loses spaces ("running ."), so only the search for the longest piece is taken from
-    tensorflow_text.
+    Implements the rules of word_pieces.py with TensorFlow operations. Uses
+    tensorflow_text only for the longest-match search, because keras-nlp's
+    WordPieceTokenizer loses spaces ("running .").
 
     Source: paper section 5.1 (32,000 word pieces); tensor2tensor
     text_encoder.py:SubwordTextEncoder.
 
     Args:
-        contents: the bytes of the vocabulary file.
-        path: where they come from; its base name becomes `file_name`.
+        contents: Bytes of the vocabulary file.
+        path: Path of the file; its base name becomes `file_name`.
 
     Raises:
-        UserError: the file is damaged or no vocabulary of this kind.
+        UserError: The file is damaged or has another format.
     """
 
     def __init__(self, contents: bytes, path: str | os.PathLike[str]) -> None:
-        """Reads the pieces and lays out the tables that the graph looks them up in."""
+        """Parses the pieces and creates the lookup tables of the graph."""
         path = os.fspath(path)
         pieces = from_file(contents, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
-        import tensorflow_text  # as late as keras-nlp, which brings it along
+        import tensorflow_text  # slow to import
 
-        # A piece that stands twice has the later id, as in tensor2tensor.
+        # A duplicate piece has the higher id, as in tensor2tensor.
         ids = {piece: number for number, piece in enumerate(pieces) if number >= 2}
         self._ids = tf.constant(list(ids.values()), tf.int32)
         self._pieces = tf.constant(["", "", *pieces[2:]])
         self._longest_pieces = tensorflow_text.FastWordpieceTokenizer(
             vocab=list(ids),
-            suffix_indicator="",  # a piece is written alike wherever it stands
-            unknown_token="_",  # never used: every character can be spelled
+            suffix_indicator="",  # no marker on pieces inside of a word
+            unknown_token="_",  # required but unused: every text can be spelled
             max_bytes_per_word=_MAX_BYTES_PER_WORD,
             token_out_type=tf.int32,
             no_pretokenization=True,
@@ -65,12 +65,12 @@ class WordPieceTokenizer(Tokenizer):
 
     @property
     def pieces(self) -> list[str]:
-        """The line of each id in the vocabulary file, without its quotes."""
+        """The piece of each id, as spelled in the vocabulary file, without quotes."""
         return from_file(self._contents, self.file_name)
 
     def _to_pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
         decoded = tf.strings.unicode_decode(text, "UTF-8")
-        # All characters of the batch in one row, (characters,), and their texts.
+        # Concatenate the characters of the batch: codes and rows are (characters,).
         codes, rows = decoded.values, row_numbers(decoded)
         alphanumeric = self._is_alphanumeric(codes)
         starts = _differs_from_previous(rows) | (
@@ -82,10 +82,10 @@ class WordPieceTokenizer(Tokenizer):
             tf.math.count_nonzero(starts),
         )
         rows = tf.boolean_mask(rows, starts)
-        # A single space is left out, except at either end of its text.
+        # Drop single spaces, except at the beginning or end of a text.
         last = tf.reverse(_differs_from_previous(tf.reverse(rows, [0])), [0])
-        kept = tf.not_equal(words, " ") | _differs_from_previous(rows) | last
-        words, rows = tf.boolean_mask(words, kept), tf.boolean_mask(rows, kept)
+        keep = tf.not_equal(words, " ") | _differs_from_previous(rows) | last
+        words, rows = tf.boolean_mask(words, keep), tf.boolean_mask(rows, keep)
         pieces = self._longest_pieces.tokenize(tf.strings.join([words, "_"]))
         return tf.RaggedTensor.from_value_rowids(
             tf.gather(self._ids, pieces.values),
@@ -98,34 +98,34 @@ class WordPieceTokenizer(Tokenizer):
         spelled = tf.strings.unsorted_segment_join(
             tf.gather(self._pieces, pieces.values), row_numbers(pieces), pieces.nrows()
         )
-        # All words of the batch in one row, (words,), and their texts.
+        # Concatenate the words of the batch: words and rows are (words,).
         split = tf.strings.split(spelled, "_")
-        some = tf.not_equal(split.values, "")
-        rows = tf.boolean_mask(row_numbers(split), some)
-        words = _unescape(tf.boolean_mask(split.values, some))
+        is_nonempty = tf.not_equal(split.values, "")
+        rows = tf.boolean_mask(row_numbers(split), is_nonempty)
+        words = _unescape(tf.boolean_mask(split.values, is_nonempty))
         first = tf.strings.unicode_decode(
             tf.strings.substr(words, 0, 1, unit="UTF8_CHAR"), "UTF-8"
         )
         alphanumeric = self._is_alphanumeric(first.to_tensor(shape=[None, 1])[:, 0])
-        # Two words of letters in turn: the space between them had been left out.
-        spaced = (
+        # Restore the space that encoding dropped between two alphanumeric words.
+        needs_space = (
             alphanumeric
             & tf.concat([[False], alphanumeric], 0)[:-1]
             & ~_differs_from_previous(rows)
         )
-        words = tf.strings.join([tf.where(spaced, " ", ""), words])
+        words = tf.strings.join([tf.where(needs_space, " ", ""), words])
         return tf.strings.unsorted_segment_join(words, rows, pieces.nrows())
 
     def _is_alphanumeric(self, codes: tf.Tensor) -> tf.Tensor:
-        """Code points, int32 `(n,)` -> bool `(n,)`."""
+        """Returns whether code points int32 `(n,)` are alphanumeric, bool `(n,)`."""
         return tf.searchsorted(self._class_boundaries, codes, side="right") % 2 == 1
 
     def _spell(self, codes: tf.Tensor) -> tf.Tensor:
-        """Code points, int32 `(n,)` -> their spellings, string `(n,)`."""
-        place = tf.searchsorted(self._alphabet, codes)
-        place = tf.minimum(place, tf.size(self._alphabet) - 1)
-        spelled = tf.gather(self._spellings, place)
-        unknown = tf.where(tf.gather(self._alphabet, place) != codes)
+        """Returns the spellings, string `(n,)`, of code points, int32 `(n,)`."""
+        index = tf.searchsorted(self._alphabet, codes)
+        index = tf.minimum(index, tf.size(self._alphabet) - 1)
+        spelled = tf.gather(self._spellings, index)
+        unknown = tf.where(tf.gather(self._alphabet, index) != codes)
         numbers = tf.strings.as_string(tf.gather_nd(codes, unknown))
         return tf.tensor_scatter_nd_update(
             spelled, unknown, tf.strings.join(["\\", numbers, ";"])
@@ -133,15 +133,16 @@ class WordPieceTokenizer(Tokenizer):
 
 
 def _differs_from_previous(rows: tf.Tensor) -> tf.Tensor:
-    """Row numbers, int64 `(n,)` -> bool `(n,)`: whether another row begins here."""
+    """Returns where a new row begins, bool `(n,)`, from row numbers int64 `(n,)`."""
     return rows != tf.concat([[-1], rows], 0)[:-1]
 
 
 def _unescape(words: tf.Tensor) -> tf.Tensor:
-    r"""Takes back the escapes of words without their final `_`, string `(n,)`.
+    r"""Replaces the escapes in words, string `(n,)`, without their final `_`.
 
-    The words hold neither `_` nor a line end, so that in between a line end stands for
-    `\\`, and `_` for a cut. In a run of backslashes the pairs count from the left.
+    The words contain neither `_` nor a line end, so these serve as temporary marks: a
+    line end replaces `\\`, and `_` separates numeric escapes. Backslashes in a run are
+    paired from the left.
     """
     words = tf.strings.regex_replace(words, r"\\\\", "\n")
     words = tf.strings.regex_replace(words, r"(\\[0-9]+;)", r"_\1_")

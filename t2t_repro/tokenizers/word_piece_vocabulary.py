@@ -1,4 +1,4 @@
-"""Choosing word pieces from text, by tensor2tensor's algorithm."""
+"""Vocabulary of word pieces, built from text by tensor2tensor's algorithm."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from t2t_repro.tokenizers.word_pieces import (
     split_words,
 )
 
-# Text the pieces are counted in: tensor2tensor reads about 1e6 bytes of each
-# language's file (generator_utils.py:get_or_generate_vocab_inner).
+# Size of the text in which pieces are counted. tensor2tensor reads about 1e6 bytes of
+# each language's file (generator_utils.py:get_or_generate_vocab_inner).
 MAX_BYTES = 2_000_000
-# In characters; the work on a word is quadratic in it
+# In characters; limits the work per word, which is otherwise quadratic in its length
 # (text_problems.py:Text2TextProblem.max_subtoken_length).
 MAX_PIECE_LENGTH = 200
 _ITERATIONS = 4
@@ -27,27 +27,27 @@ _SEED = 20170612
 def build_word_pieces(
     lines: Iterable[str], target_size: int, max_bytes: int = MAX_BYTES
 ) -> list[str]:
-    """Returns a vocabulary of about `target_size` pieces, special ones first.
+    """Builds a vocabulary of about `target_size` pieces, special ones first.
 
-    How often a piece must occur is found by bisection between 1 and 1000, until the
-    size is within 1% of the target, or else is the nearest that was met.
+    Bisects the minimum count of a piece between 1 and 1000 until the vocabulary size is
+    within 1% of the target. If no size is, returns the closest vocabulary.
 
     Source: tensor2tensor text_encoder.py:SubwordTextEncoder.build_to_target_size.
 
     Args:
-        lines: text, one sentence each.
-        target_size: how many pieces are wanted.
-        max_bytes: of UTF-8; longer text is sampled evenly.
+        lines: Sentences.
+        target_size: Desired number of pieces.
+        max_bytes: Maximum size of the text in UTF-8; longer text is sampled.
     """
     counts: Counter[str] = Counter()
     for line in sample_lines(lines, max_bytes):
         counts.update(split_words(line))
     low, high = 1, _LARGEST_MIN_COUNT
-    sizes_tried: list[list[str]] = []
+    vocabularies: list[list[str]] = []
     while True:
         min_count = (low + high) // 2
         pieces = _pieces_of(counts, min_count)
-        sizes_tried.append(pieces)
+        vocabularies.append(pieces)
         close_enough = abs(len(pieces) - target_size) * 100 < target_size
         if close_enough or low >= high or min_count < 2:
             break
@@ -55,43 +55,45 @@ def build_word_pieces(
             low = min_count + 1
         else:
             high = min_count - 1
-    # Of two that are equally near, the one met first.
-    return min(sizes_tried, key=lambda pieces: abs(len(pieces) - target_size))
+    # min() breaks ties in favor of the earlier vocabulary, like tensor2tensor.
+    return min(vocabularies, key=lambda pieces: abs(len(pieces) - target_size))
 
 
 def sample_lines(lines: Iterable[str], max_bytes: int) -> Iterator[str]:
-    """Returns an even sample of the lines, at most `max_bytes` of UTF-8 in all.
+    """Returns a uniform sample of the lines, at most `max_bytes` in UTF-8, in order.
 
-    Each line draws a number, and those below a threshold stay, which is halved whenever
-    too much has gathered. (Every n-th line would not do: the languages take turns.)
+    Draws a random number for each line and keeps the lines below a threshold, which is
+    halved whenever the sample is too large. Taking every n-th line would be wrong,
+    because the languages alternate.
     """
     generator = random.Random(_SEED)
     threshold = 1.0
-    kept: list[tuple[float, str, int]] = []
+    sample: list[tuple[float, str, int]] = []
     total = 0
     for line in lines:
         draw = generator.random()
         if draw >= threshold:
             continue
-        kept.append((draw, line, len(line.encode())))
-        total += kept[-1][2]
+        sample.append((draw, line, len(line.encode())))
+        total += sample[-1][2]
         while total > max_bytes:
             threshold /= 2
-            kept = [entry for entry in kept if entry[0] < threshold]
-            total = sum(size for _, _, size in kept)
-    return (line for _, line, _ in kept)
+            sample = [entry for entry in sample if entry[0] < threshold]
+            total = sum(size for _, _, size in sample)
+    return (line for _, line, _ in sample)
 
 
 def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
     """Returns the vocabulary whose pieces occur at least `min_count` times.
 
-    Starting from single characters, the words are cut into the pieces so far; every
-    string that begins where such a piece begins is a candidate for the next round.
+    The first vocabulary contains the single characters. Each iteration splits the words
+    into pieces of the current vocabulary; every substring that begins at the start of
+    a piece is a candidate for the next vocabulary.
 
     Source: tensor2tensor text_encoder.py:SubwordTextEncoder.build_from_token_counts.
     """
     words = [*counts, *(piece.removesuffix("_") for piece in RESERVED_PIECES)]
-    # A line end could not stand in the file, which has one piece per line.
+    # The file has one piece per line, so no piece may contain a line end.
     alphabet = ESCAPE_CHARACTERS.union(*words) - {"\n"}
     spelled = [(spell_word(word, alphabet), count) for word, count in counts.items()]
     pieces = set(alphabet)
@@ -110,7 +112,7 @@ def _pieces_of(counts: Mapping[str, int], min_count: int) -> list[str]:
 
 
 def _piece_starts(word: str, pieces: set[str], longest: int) -> Iterator[int]:
-    """Yields where the pieces of a spelled word begin, each the longest possible."""
+    """Yields the start of each piece of a spelled word, by longest match."""
     start = 0
     while start < len(word):
         yield start
@@ -123,9 +125,10 @@ def _piece_starts(word: str, pieces: set[str], longest: int) -> Iterator[int]:
 def _frequent(
     candidates: Counter[str], alphabet: frozenset[str], min_count: int
 ) -> list[str]:
-    """Returns the alphabet and the frequent candidates, most frequent first.
+    """Returns the alphabet and the frequent candidates, in descending order of count.
 
-    The longest are chosen first, and take their occurrences from their own beginnings.
+    Chooses candidates from longest to shortest and subtracts the count of each chosen
+    one from the counts of its prefixes.
     """
     by_length: dict[int, list[str]] = {}
     for string, count in candidates.items():

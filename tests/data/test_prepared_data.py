@@ -172,7 +172,7 @@ def test_invalid_vocabulary_file_leaves_no_files(run):
     for name, words in (
         ("absent.model", "no such vocabulary file"),
         ("bad.model", "bad.model"),
-        ("train.en", "is named"),
+        ("train.en", "the name of a vocabulary file must be"),
         (".", "is a folder"),
     ):
         with pytest.raises(UserError, match=words):

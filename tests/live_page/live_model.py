@@ -16,7 +16,7 @@ SIZES = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 2, "seed": 1}
 SEARCH = DecodingConfig(3, extra_length=6)
 
 
-def ask(page, method, *values):
+def call(page, method, *values):
     """Calls a method of the page's model and returns the result."""
     answer = page.execute_async_script(
         "const [method, values, done] = arguments;"
@@ -75,13 +75,13 @@ class Live:
     def assert_translations(self, texts, expected, changes=None):
         """Asserts that the page's translations equal those of Python."""
         results = [
-            ask(self.page, "translate", text, {"changes": changes}) for text in texts
+            call(self.page, "translate", text, {"changes": changes}) for text in texts
         ]
         for name, attribute in (("translation", "text"), ("tokens", "tokens")):
             assert [each[name] for each in results] == [
                 getattr(each, attribute) for each in expected
             ]
-        # Random weights have scores of tens of nats, in float32 in Python.
+        # Scores with random weights are tens of nats; Python computes them in float32.
         np.testing.assert_allclose(
             [each["score"] for each in results],
             [each.score for each in expected],

@@ -10,7 +10,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.translation.translator import Translator
 from tests import tiny
-from tests.live_page.live_model import SEARCH, Live, ask
+from tests.live_page.live_model import SEARCH, Live, call
 
 pytestmark = pytest.mark.medium
 
@@ -23,7 +23,7 @@ TEXTS = [source for source, _ in tiny.pairs("train")[:20]] + ODD
 
 
 def test_translations_tokens_and_scores_equal_those_of_python(live):
-    assert [ask(live.page, "encode", text) for text in TEXTS] == [
+    assert [call(live.page, "encode", text) for text in TEXTS] == [
         live.ids(text) for text in TEXTS
     ]
     expected = live.translations(TEXTS)
@@ -79,7 +79,7 @@ def test_translations_with_other_options(browser, tmp_path, kind, settings):
 def test_beam_size_and_alpha_can_be_changed(live, search):
     options = {"beamSize": search.beam_size, "alpha": search.alpha}
     for text, each in zip(TEXTS, live.translations(TEXTS, search=search), strict=True):
-        result = ask(live.page, "translate", text, options)
+        result = call(live.page, "translate", text, options)
         assert result["translation"] == each.text
         assert result["score"] == pytest.approx(each.score, rel=2e-5)
 
@@ -88,14 +88,14 @@ def test_translations_begin_with_the_prefix(live):
     translator = Translator(live.model, live.tokenizer, SEARCH)
     prefix = live.ids("drei vier")[:-1]
     (each,) = translator.translate_window(["one two"], prefixes=["drei vier"])
-    result = ask(live.page, "translate", "one two", {"prefix": prefix})
+    result = call(live.page, "translate", "one two", {"prefix": prefix})
     assert result["translation"] == each.text
     assert result["score"] == pytest.approx(each.score, rel=2e-5)
 
 
 def test_attention_and_logits_equal_those_of_python(live):
     source, target = live.ids("one two three"), live.ids("eins zwei")
-    tensors = ask(live.page, "inspect", source, target)
+    tensors = call(live.page, "inspect", source, target)
     inputs = {"inputs": tf.constant([source]), "targets": tf.constant([target])}
     np.testing.assert_allclose(
         rows(tensors["logits"]), live.model(inputs)[0], atol=1e-4

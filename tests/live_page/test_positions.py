@@ -1,4 +1,4 @@
-"""Tests of the live page's positional encodings, which rotate (section 3.5)."""
+"""Tests of positional encodings as rotations in the live page (section 3.5)."""
 
 import math
 import re
@@ -49,7 +49,7 @@ def test_later_position_is_a_rotation_of_the_earlier_one(browser, tmp_path, posi
         "return [...document.querySelectorAll('.circles + .scroll tbody tr')]"
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
-    # Six of the eight pairs, from the fastest to the slowest.
+    # The page shows six of the eight pairs, from the fastest to the slowest.
     assert [int(row[0]) for row in cells] == [0, 1, 3, 4, 6, 7]
     drawn = live.page.execute_script(
         "return [...document.querySelectorAll('.circles svg')].map((svg) => "

@@ -54,7 +54,7 @@ ODD = [
 ]
 
 
-def trained(**options):
+def train_model(**options):
     """Trains a SentencePiece model and returns its bytes."""
     model = io.BytesIO()
     ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
@@ -106,7 +106,7 @@ def test_sentencepiece_with_every_rule(
     browser, tmp_path, rule, bytes_, prefix, removes
 ):
     path = tmp_path / "vocab.model"
-    contents = trained(
+    contents = train_model(
         normalization_rule_name=rule,
         byte_fallback=bytes_,
         add_dummy_prefix=prefix,
@@ -132,7 +132,7 @@ def test_sentencepiece_with_every_rule(
 def test_other_options_of_sentencepiece(browser, tmp_path, options):
     path = tmp_path / "vocab.model"
     is_unused = options.pop("unused", False)
-    contents = trained(**options)
+    contents = train_model(**options)
     path.write_bytes(with_unused_pieces(contents) if is_unused else contents)
     assert_equal(browser, path, ODD + LINES, [])
 
@@ -146,17 +146,17 @@ def unescaped(contents):
 @pytest.mark.parametrize(
     ("contents", "name"),
     [
-        (lambda: trained(model_type="unigram"), "model_type unigram"),
-        (lambda: trained(model_type="word"), "model_type word"),
+        (lambda: train_model(model_type="unigram"), "model_type unigram"),
+        (lambda: train_model(model_type="word"), "model_type word"),
         (
-            lambda: trained(treat_whitespace_as_suffix=True),
+            lambda: train_model(treat_whitespace_as_suffix=True),
             "treat_whitespace_as_suffix",
         ),
         (
-            lambda: trained(user_defined_symbols="<x>,Hund"),
+            lambda: train_model(user_defined_symbols="<x>,Hund"),
             r"user_defined_symbols \(<x>, Hund\)",
         ),
-        (lambda: unescaped(trained()), "escape_whitespaces off"),
+        (lambda: unescaped(train_model()), "escape_whitespaces off"),
     ],
 )
 def test_rejects_unsupported_options_of_sentencepiece(contents, name):

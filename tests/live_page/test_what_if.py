@@ -7,7 +7,7 @@ import tensorflow as tf
 pytest.importorskip("selenium.webdriver", reason="selenium is absent")
 
 from tests import tiny
-from tests.live_page.live_model import ask
+from tests.live_page.live_model import call
 
 pytestmark = pytest.mark.medium
 
@@ -80,7 +80,7 @@ def test_what_if_equals_the_same_change_in_python(live, change, changes):
         expected = log_probs[range(len(pair[1])), pair[1]]
         changed, unchanged = (
             np.array(
-                [each["logProb"] for each in ask(live.page, "score", *pair, *options)]
+                [each["logProb"] for each in call(live.page, "score", *pair, *options)]
             )
             for options in ([changes], [])
         )

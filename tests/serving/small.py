@@ -1,4 +1,4 @@
-"""A model that is small enough for thousands of requests."""
+"""Random model, small enough for thousands of requests, and its input texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEAM_SIZE = 3
 EXTRA_LENGTH = 3
 MAX_INPUT_LENGTH = 24
 
-# Texts of attackers and of broken clients.
+# Texts that attackers or faulty clients could send.
 HOSTILE = {
     "empty": b"",
     "blank": b"  \t \xc2\xa0 ",

@@ -80,8 +80,8 @@ def test_both_protocols_return_attention_maps(server, module):
 
 def test_no_lines_send_no_request():
     """A request would fail because no server listens on the port."""
-    nobody = Server("127.0.0.1", free_port(), small.NAME, "rest", retries=0)
-    with Client(nobody) as client:
+    unreachable = Server("127.0.0.1", free_port(), small.NAME, "rest", retries=0)
+    with Client(unreachable) as client:
         assert list(client.translate([])) == []
 
 
@@ -133,11 +133,11 @@ def free_port():
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "rest"])
-def test_an_unreachable_server_is_named(protocol):
-    nobody = Server("127.0.0.1", free_port(), small.NAME, protocol, retries=1)
+def test_error_names_an_unreachable_server(protocol):
+    unreachable = Server("127.0.0.1", free_port(), small.NAME, protocol, retries=1)
     with (
-        Client(nobody) as client,
-        pytest.raises(UserError, match=rf"no response from {nobody.host}:"),
+        Client(unreachable) as client,
+        pytest.raises(UserError, match=rf"no response from {unreachable.host}:"),
     ):
         list(client.translate(["one"]))
 
@@ -177,7 +177,7 @@ class Flaky(Transport):
         return {name: [0.0] * len(inputs["text"]) for name in outputs}
 
 
-def test_waits_double_up_to_the_longest(monkeypatch):
+def test_delay_doubles_up_to_the_maximum(monkeypatch):
     waits = []
     transport = Flaky(failures=7, retries=7)
     monkeypatch.setattr("random.uniform", lambda low, high: high)
@@ -203,8 +203,8 @@ def test_closing_ends_the_retries():
 
 
 @pytest.fixture
-def strange():
-    """Starts a web server with a configurable response, or none."""
+def web_server():
+    """Starts a web server whose response, if any, is configurable."""
 
     class Handler(BaseHTTPRequestHandler):
         answer = (200, b"hello")
@@ -241,8 +241,8 @@ def strange():
         ((None, b""), r"did not respond within 0\.2 s"),
     ],
 )
-def test_unexpected_responses_are_one_line_errors(strange, answer, message):
-    handler, port = strange
+def test_unexpected_responses_are_one_line_errors(web_server, answer, message):
+    handler, port = web_server
     handler.answer = answer
     server = Server("127.0.0.1", port, "m", "rest", timeout=0.2, retries=0)
     with Client(server) as client, pytest.raises(UserError, match=message) as caught:

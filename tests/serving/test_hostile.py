@@ -49,7 +49,7 @@ def served(request, tmp_path_factory):
     return ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH), tokenizer
 
 
-def ask(module, signature, texts):
+def call(module, signature, texts):
     inputs = module.functions[signature].input_signature
     outputs = module.functions[signature](
         *[tf.constant(texts, tf.string)] * len(inputs)
@@ -64,7 +64,7 @@ def ask(module, signature, texts):
 def test_hostile_texts_get_valid_answers_and_do_not_change_others(served, signature):
     module, _ = served
     hostile = list(small.HOSTILE.values())
-    outputs = ask(module, signature, [*hostile, *NEIGHBOURS])
+    outputs = call(module, signature, [*hostile, *NEIGHBOURS])
     for value in outputs.values():
         assert len(value) == len(hostile) + len(NEIGHBOURS)
         if value.dtype == object:
@@ -72,7 +72,7 @@ def test_hostile_texts_get_valid_answers_and_do_not_change_others(served, signat
                 assert not set(text.decode("utf-8")) & {"\n", "\r"}
         else:
             assert np.isfinite(value).all()
-    separate = ask(module, signature, NEIGHBOURS)
+    separate = call(module, signature, NEIGHBOURS)
     for name, value in separate.items():
         together = outputs[name][len(hostile) :]
         if value.dtype != object and value.ndim <= 2:
@@ -84,7 +84,7 @@ def test_hostile_texts_get_valid_answers_and_do_not_change_others(served, signat
 def test_blank_texts_have_empty_translations(served):
     module, _ = served
     blank = [small.HOSTILE["empty"], small.HOSTILE["blank"]]
-    outputs = ask(module, "serving_default", blank)
+    outputs = call(module, "serving_default", blank)
     assert outputs["translations"].tolist() == [b"", b""]
     assert outputs["scores"].tolist() == [0, 0]
 

@@ -29,7 +29,7 @@ def expected(translator):
     return translator.translate_window(TEXTS)
 
 
-def ask(module, signature, *texts):
+def call(module, signature, *texts):
     outputs = module.functions[signature](*map(tf.constant, texts))
     return {name: value.numpy() for name, value in outputs.items()}
 
@@ -39,7 +39,7 @@ def decoded(texts):
 
 
 def test_serving_default_translates_like_a_translator(module, expected):
-    outputs = ask(module, "serving_default", TEXTS)
+    outputs = call(module, "serving_default", TEXTS)
     assert outputs.keys() == {"translations", "scores"}
     assert decoded(outputs["translations"]) == [each.text for each in expected]
     scores = [each.score for each in expected]
@@ -47,7 +47,7 @@ def test_serving_default_translates_like_a_translator(module, expected):
 
 
 def test_nbest_returns_all_hypotheses_of_the_beam(module, expected):
-    outputs = ask(module, "nbest", TEXTS)
+    outputs = call(module, "nbest", TEXTS)
     assert outputs["scores"].shape == (len(TEXTS), small.BEAM_SIZE)
     for texts, scores, each in zip(
         outputs["translations"], outputs["scores"], expected, strict=True
@@ -61,7 +61,7 @@ def test_nbest_returns_all_hypotheses_of_the_beam(module, expected):
 
 def test_score_equals_the_pair_scorer(module, model, tokenizer):
     pairs = [(text, "eins zwei drei" * (n % 2)) for n, text in enumerate(TEXTS)]
-    outputs = ask(module, "score", *map(list, zip(*pairs, strict=True)))
+    outputs = call(module, "score", *map(list, zip(*pairs, strict=True)))
     assert outputs.keys() == {"log_probability"}
     scorer = PairScorer(model, tokenizer, small.MAX_INPUT_LENGTH)
     expected = [score.log_prob for score in scorer.score_pairs(pairs)]
@@ -74,8 +74,8 @@ def test_translations_contain_their_terms(model, tokenizer):
     module = ServingModule([model], tokenizer, search, 24, with_terms=True)
     texts = ["one two", "three", "", "four five six"]
     terms = [["acht", ""], ["zwei", "neun"], ["acht", ""], ["", ""]]
-    outputs = ask(module, "terms", texts, terms)
-    plain = ask(module, "serving_default", texts)
+    outputs = call(module, "terms", texts, terms)
+    plain = call(module, "serving_default", texts)
     lines = [text.decode().split() for text in outputs["translations"]]
     assert "acht" in lines[0]
     assert {"zwei", "neun"} <= {*lines[1]}
@@ -84,7 +84,7 @@ def test_translations_contain_their_terms(model, tokenizer):
     # Without terms the constrained search may find a better translation.
     assert outputs["scores"][3] >= plain["scores"][3] - 1e-4
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
-        ask(module, "terms", ["one"], [["zwei"] * 65])
+        call(module, "terms", ["one"], [["zwei"] * 65])
     assert "terms" not in ServingModule([model], tokenizer, search, 24).functions
 
 
@@ -96,7 +96,10 @@ def test_micro_batches_do_not_change_the_results(model, tokenizer, module, monke
     parts = ServingModule([model], tokenizer, search, small.MAX_INPUT_LENGTH)
     for signature in ("serving_default", "nbest", "score"):
         inputs = [TEXTS] * len(parts.functions[signature].input_signature)
-        partial, whole = ask(parts, signature, *inputs), ask(module, signature, *inputs)
+        partial, whole = (
+            call(parts, signature, *inputs),
+            call(module, signature, *inputs),
+        )
         for name, value in whole.items():
             if value.dtype == object:
                 assert partial[name].tolist() == value.tolist()
@@ -111,19 +114,19 @@ def test_an_empty_batch_has_empty_outputs(module, signature):
     assert all(value.shape[0] == 0 for value in outputs.values())
 
 
-def test_long_texts_are_cut(module, tokenizer):
+def test_long_texts_are_truncated(module, tokenizer):
     text = " ".join(small.sentences(20))
     longest = small.MAX_INPUT_LENGTH
     ids = tokenizer.encode(tf.constant([text]))[0, : longest - 1]
     beginning = tokenizer.decode(ids[None])[0].numpy().decode()
     assert len(tokenizer.encode(tf.constant([beginning]))[0]) <= longest
-    long, cut = ask(module, "serving_default", [text, beginning])["translations"]
+    long, cut = call(module, "serving_default", [text, beginning])["translations"]
     assert long == cut
-    # Translations are cut to the maximum output length.
+    # Translations are truncated to the maximum output length.
     most = longest + small.EXTRA_LENGTH
     ids = tokenizer.encode(tf.constant([text]))[0, : most - 1]
     beginning = tokenizer.decode(ids[None])[0].numpy().decode()
-    scores = ask(module, "score", ["one", "one"], [text, beginning])
+    scores = call(module, "score", ["one", "one"], [text, beginning])
     long, cut = scores["log_probability"]
     assert long == pytest.approx(cut, abs=1e-3)
 
@@ -131,12 +134,12 @@ def test_long_texts_are_cut(module, tokenizer):
 def test_rejects_different_numbers_of_texts_and_translations(module):
     for signature in ("score", "attention"):
         with pytest.raises(tf.errors.InvalidArgumentError, match="same number"):
-            ask(module, signature, ["one", "two"], ["eins"])
+            call(module, signature, ["one", "two"], ["eins"])
 
 
 def test_attention_equals_that_of_the_model(module, model, tokenizer):
     texts, translations = ["one two", "three"], ["eins", "drei vier fünf"]
-    outputs = ask(module, "attention", texts, translations)
+    outputs = call(module, "attention", texts, translations)
     inputs, targets = (
         tokenizer.encode(tf.constant(side)).to_tensor()
         for side in (texts, translations)
@@ -164,9 +167,9 @@ def test_attention_equals_that_of_the_model(module, model, tokenizer):
 
 def test_a_missing_translation_is_replaced_by_the_models(module, expected):
     texts = [TEXTS[0], TEXTS[1], ""]
-    outputs = ask(module, "attention", texts, ["", "eins", ""])
+    outputs = call(module, "attention", texts, ["", "eins", ""])
     assert decoded(outputs["translations"]) == [expected[0].text, "eins", ""]
-    single = ask(module, "attention", texts[:1], [" "])
+    single = call(module, "attention", texts[:1], [" "])
     length = int(single["target_lengths"][0])
     assert outputs["target_lengths"][0] == length
     np.testing.assert_allclose(
@@ -180,12 +183,12 @@ def test_a_missing_translation_is_replaced_by_the_models(module, expected):
 
 def test_attention_maps_are_bounded(module):
     text = "one two three " * 100
-    outputs = ask(module, "attention", [text], [text])
+    outputs = call(module, "attention", [text], [text])
     shape = (1, 1, 2, MAX_LENGTH, small.MAX_INPUT_LENGTH)
     assert outputs["cross_attention"].shape == shape
     texts = ["one"] * (MAX_PAIRS + 1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 texts"):
-        ask(module, "attention", texts, texts)
+        call(module, "attention", texts, texts)
 
 
 @pytest.mark.medium
@@ -195,7 +198,7 @@ def test_several_models_translate_and_score_as_an_ensemble(model, tokenizer):
     module = ServingModule([model, other], tokenizer, search)
     assert module.functions.keys() == {"serving_default", "nbest", "score"}
     expected = Translator([model, other], tokenizer, search).translate_window(TEXTS)
-    outputs = ask(module, "serving_default", TEXTS)
+    outputs = call(module, "serving_default", TEXTS)
     assert decoded(outputs["translations"]) == [each.text for each in expected]
     inputs, targets = (
         tokenizer.encode(tf.constant([text])).to_tensor() for text in ("one", "eins")
@@ -203,5 +206,5 @@ def test_several_models_translate_and_score_as_an_ensemble(model, tokenizer):
     pair = {"inputs": inputs, "targets": targets}
     mean = np.mean([tf.nn.softmax(each(pair)) for each in (model, other)], axis=0)
     log_probs = np.log(np.take_along_axis(mean[0], targets.numpy().T, axis=1))
-    outputs = ask(module, "score", ["one"], ["eins"])["log_probability"]
+    outputs = call(module, "score", ["one"], ["eins"])["log_probability"]
     np.testing.assert_allclose(outputs, [log_probs.sum()], atol=1e-4)

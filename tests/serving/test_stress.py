@@ -80,7 +80,7 @@ def test_batched_answers_equal_unbatched_answers(
     with serving(export_dir, small.NAME, parameters) as running:
         threads = []
         for n in range(CLIENTS):
-            # Both protocols at the same time.
+            # Half of the clients use each protocol.
             protocol, port = (
                 ("grpc", running.grpc_port) if n % 2 else ("rest", running.rest_port)
             )
@@ -94,6 +94,6 @@ def test_batched_answers_equal_unbatched_answers(
             thread.join()
         merged = running.service.batcher.sizes
     assert failures == []
-    # Most requests shared a batch with others.
+    # The server merged most requests into batches.
     assert sum(merged) == requests
     assert len(merged) < requests / 2

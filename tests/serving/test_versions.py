@@ -75,7 +75,7 @@ def test_removes_incomplete_versions_of_killed_processes(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["1"]
 
 
-def test_names_a_folder_that_cannot_be_written(tmp_path):
+def test_error_names_a_folder_that_is_not_writable(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"--export_dir .*/file/e: Not a directory"):
         write_version(tmp_path / "file" / "e", fill)

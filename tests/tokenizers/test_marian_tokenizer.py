@@ -1,4 +1,4 @@
-"""Marian's text: pieces by SentencePiece, numbers by a vocabulary of its own."""
+"""Tokenizer of Marian models."""
 
 import io
 import json
@@ -16,8 +16,8 @@ CASES = ("a_opus", "b_relu_labels", "c_gelu_separate", "d_prenorm_untied")
 SPECIAL = ["<pad>", "</s>"]
 
 
-def trained(lines) -> bytes:
-    """A SentencePiece model as OPUS-MT trains them, of few lines."""
+def train_model(lines) -> bytes:
+    """Trains a small SentencePiece model with the settings of OPUS-MT."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines * 5),
@@ -30,42 +30,42 @@ def trained(lines) -> bytes:
     return model.getvalue()
 
 
-ENGLISH = trained(["the dog sees a cat", "a cat sees the dog"])
-GERMAN = trained(["der Hund sieht eine Katze", "eine Katze sieht den Hund"])
+ENGLISH = train_model(["the dog sees a cat", "a cat sees the dog"])
+GERMAN = train_model(["der Hund sieht eine Katze", "eine Katze sieht den Hund"])
 
 
 def pieces_of(model: bytes) -> list[str]:
-    """Pieces of a model in an order of ours: backwards, special ones first."""
+    """Returns the special pieces, then the model's pieces in descending order."""
     library = sentencepiece.SentencePieceProcessor(model_proto=model)
     names = [library.id_to_piece(n) for n in range(library.vocab_size())]
     return [*SPECIAL, *sorted((n for n in names if n != "</s>"), reverse=True)]
 
 
-def separate() -> MarianTokenizer:
-    """Two vocabularies; the source's has a label."""
+def two_vocabularies() -> MarianTokenizer:
+    """Creates a tokenizer with two vocabularies and a label in the source's."""
     source = [*pieces_of(ENGLISH), ">>deu<<"]
     return MarianTokenizer.from_pieces(ENGLISH, GERMAN, source, pieces_of(GERMAN))
 
 
-def spelled(tokenizer, text: str) -> list[str]:
-    """The pieces of a text."""
+def encode_as_pieces(tokenizer, text: str) -> list[str]:
+    """Encodes a text and returns its pieces, with EOS."""
     names = tokenizer.pieces
     (ids,) = tokenizer.encode(tf.constant([text])).to_list()
     return [names[n] for n in ids]
 
 
-def vocabulary(path) -> dict[str, int]:
-    """A vocabulary of Marian; BaseLoader takes `no` and `1` for text."""
+def read_vocabulary(path) -> dict[str, int]:
+    """Reads a Marian vocabulary; BaseLoader keeps `no` and `1` as strings."""
     entries = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)
     return {piece: int(number) for piece, number in entries.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_ids_and_texts_are_those_of_marian(shared_dir, case):
+def test_ids_and_texts_match_marian(shared_dir, case):
     folder = shared_dir / "marian" / case
     expected = json.loads((folder / "marian.json").read_text(encoding="utf-8"))
     files = sorted((folder / "marian").glob("*vocab.yml"))
-    tables = [vocabulary(file) for file in files]
+    tables = [read_vocabulary(file) for file in files]
     orders = [
         [*SPECIAL, *(p for p in sorted(table, key=table.get) if p != "</s>")]
         for table in tables
@@ -80,13 +80,15 @@ def test_ids_and_texts_are_those_of_marian(shared_dir, case):
         ("target", tokenizer.target, tables[-1], orders[-1]),
     ):
         ids = side.encode(tf.constant(expected[f"{name}s"])).to_list()
-        theirs = [[table[order[n]] for n in row] for row in ids]
-        assert theirs == expected[f"{name}_ids"]
+        marian_ids = [[table[order[n]] for n in row] for row in ids]
+        assert marian_ids == expected[f"{name}_ids"]
 
-    ours = {table[piece]: n for n, piece in enumerate(orders[-1]) if piece in table}
+    id_of_marian_id = {
+        table[piece]: n for n, piece in enumerate(orders[-1]) if piece in table
+    }
     for search in ("greedy", "beam4_normalize_0", "beam6_as_decoder_yml"):
         for line in expected.get(search, ()):
-            rows = [[ours[n] for n in row] for row in line["ids"]]
+            rows = [[id_of_marian_id[n] for n in row] for row in line["ids"]]
             texts = tokenizer.target.decode(tf.ragged.constant(rows, dtype=tf.int32))
             assert [text.decode() for text in texts.numpy()] == line["text"]
 
@@ -94,14 +96,17 @@ def test_ids_and_texts_are_those_of_marian(shared_dir, case):
 SIDES = ("source", "target")
 
 
-def test_each_side_cuts_by_its_own_model():
-    tokenizer = separate()
+def test_each_side_uses_its_own_model():
+    tokenizer = two_vocabularies()
     for model, side, text in (
         (ENGLISH, tokenizer, "the dog sees"),
         (GERMAN, tokenizer.target, "der Hund sieht"),
     ):
         library = sentencepiece.SentencePieceProcessor(model_proto=model)
-        assert spelled(side, text) == [*library.encode(text, out_type=str), "</s>"]
+        assert encode_as_pieces(side, text) == [
+            *library.encode(text, out_type=str),
+            "</s>",
+        ]
         decoded = side.decode(side.encode(tf.constant([text])))
         assert decoded.numpy().tolist() == [text.encode()]
     assert tokenizer.vocab_size == len(pieces_of(ENGLISH)) + 1
@@ -109,60 +114,60 @@ def test_each_side_cuts_by_its_own_model():
     assert tokenizer.target.vocab_size == tokenizer.target_vocab_size
 
 
-def test_a_piece_that_the_vocabulary_lacks_is_unknown():
-    lacking = [piece for piece in pieces_of(ENGLISH) if piece != "\u2581dog"]
-    tokenizer = MarianTokenizer.from_pieces(ENGLISH, ENGLISH, lacking)
-    unknown = lacking.index("<unk>")
+def test_missing_piece_becomes_unknown():
+    incomplete = [piece for piece in pieces_of(ENGLISH) if piece != "\u2581dog"]
+    tokenizer = MarianTokenizer.from_pieces(ENGLISH, ENGLISH, incomplete)
+    unknown = incomplete.index("<unk>")
     assert tokenizer.unknown_id == tokenizer.target.unknown_id == unknown
     assert tokenizer.target_vocab_size is None
-    found = spelled(tokenizer, "the dog")
-    assert "\u2581dog" not in found and "<unk>" in found
+    pieces = encode_as_pieces(tokenizer, "the dog")
+    assert "\u2581dog" not in pieces and "<unk>" in pieces
 
 
-def test_a_label_at_the_beginning_is_one_piece_and_an_unknown_one_is_unknown():
-    tokenizer = separate()
-    plain = spelled(tokenizer, "the dog")
-    assert spelled(tokenizer, ">>deu<< the dog") == [">>deu<<", *plain]
-    assert spelled(tokenizer, ">>deu<<the dog") == [">>deu<<", *plain]
-    assert spelled(tokenizer, ">>fra<< the dog") == ["<unk>", *plain]
-    assert ">>deu<<" not in spelled(tokenizer, "the >>deu<< dog")
-    assert spelled(tokenizer, ">>deu<<") == [">>deu<<", "</s>"]
+def test_label_at_the_beginning_is_a_single_piece():
+    tokenizer = two_vocabularies()
+    plain = encode_as_pieces(tokenizer, "the dog")
+    assert encode_as_pieces(tokenizer, ">>deu<< the dog") == [">>deu<<", *plain]
+    assert encode_as_pieces(tokenizer, ">>deu<<the dog") == [">>deu<<", *plain]
+    assert encode_as_pieces(tokenizer, ">>fra<< the dog") == ["<unk>", *plain]
+    assert ">>deu<<" not in encode_as_pieces(tokenizer, "the >>deu<< dog")
+    assert encode_as_pieces(tokenizer, ">>deu<<") == [">>deu<<", "</s>"]
 
 
 @pytest.mark.parametrize("text", ["</s>", "<pad>", "the </s> dog", ""])
-def test_what_looks_like_a_special_symbol_is_text(text):
-    pieces = spelled(separate(), text)
+def test_special_piece_in_a_text_is_plain_text(text):
+    pieces = encode_as_pieces(two_vocabularies(), text)
     assert pieces[-1] == "</s>"
     assert "</s>" not in pieces[:-1] and "<pad>" not in pieces
 
 
-def test_bytes_that_are_no_text_are_encoded_and_decoded():
-    tokenizer = separate()
+def test_invalid_utf8_is_encoded_and_decoded():
+    tokenizer = two_vocabularies()
     ids = tokenizer.encode(tf.constant([b"\xff\xfe", b">>\xff<< the", b"\x00"]))
     for text in tokenizer.decode(ids).numpy():
         text.decode()
 
 
-def test_pieces_of_the_other_model_are_joined_too():
+def test_pieces_of_the_other_model_are_joined():
     both = [*pieces_of(GERMAN), *set(pieces_of(ENGLISH)) - set(pieces_of(GERMAN))]
     tokenizer = MarianTokenizer.from_pieces(ENGLISH, GERMAN, both)
     ids = tokenizer.encode(tf.constant(["the dog sees a cat"]))
     assert tokenizer.target.decode(ids).numpy().tolist() == [b"the dog sees a cat"]
 
 
-def test_its_file_is_found_again_and_is_all_there_is(tmp_path):
-    tokenizer = separate()
+def test_saved_file_contains_both_sides(tmp_path):
+    tokenizer = two_vocabularies()
     tokenizer.save(tmp_path)
-    again = load_tokenizer(tmp_path)
+    reloaded = load_tokenizer(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["vocab.marian"]
-    assert again.fingerprint == again.target.fingerprint == tokenizer.fingerprint
-    assert again.pieces == tokenizer.pieces
-    assert again.target.pieces == tokenizer.target.pieces
+    assert reloaded.fingerprint == reloaded.target.fingerprint == tokenizer.fingerprint
+    assert reloaded.pieces == tokenizer.pieces
+    assert reloaded.target.pieces == tokenizer.target.pieces
 
 
-def changed(**fields) -> bytes:
-    """The file with some fields changed."""
-    contents = json.loads(separate()._contents)
+def file_with(**fields) -> bytes:
+    """Returns a vocabulary file in which `fields` are replaced."""
+    contents = json.loads(two_vocabularies()._contents)
     return json.dumps(contents | fields).encode()
 
 
@@ -172,16 +177,16 @@ def changed(**fields) -> bytes:
         (b"{}", "not a Marian vocabulary"),
         (b"\xff", "not a Marian vocabulary"),
         (b"[" * 100_000, "not a Marian vocabulary"),
-        (changed(format="other"), "not a Marian vocabulary"),
-        (changed(source_model="AAAA"), "SentencePiece model is damaged"),
-        (changed(target_model="?"), "SentencePiece model is damaged"),
-        (changed(source_pieces=3), "source_pieces is no list"),
-        (changed(source_pieces=["</s>", "<pad>", "<unk>"]), "does not begin with"),
-        (changed(source_pieces=[*SPECIAL, "a"]), "has no <unk>"),
-        (changed(target_pieces=[*SPECIAL, "<unk>", "a", "a"]), "the piece 'a' twice"),
+        (file_with(format="other"), "not a Marian vocabulary"),
+        (file_with(source_model="AAAA"), "SentencePiece model is damaged"),
+        (file_with(target_model="?"), "SentencePiece model is damaged"),
+        (file_with(source_pieces=3), "source_pieces is not a list"),
+        (file_with(source_pieces=["</s>", "<pad>", "<unk>"]), "does not begin with"),
+        (file_with(source_pieces=[*SPECIAL, "a"]), "lacks <unk>"),
+        (file_with(target_pieces=[*SPECIAL, "<unk>", "a", "a"]), "the piece 'a' twice"),
     ],
 )
-def test_a_damaged_file_is_refused_by_name(contents, message, tmp_path):
+def test_rejects_a_damaged_file(contents, message, tmp_path):
     path = tmp_path / "vocab.marian"
     path.write_bytes(contents)
     with pytest.raises(UserError, match=message) as raised:

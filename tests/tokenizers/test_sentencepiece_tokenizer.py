@@ -1,4 +1,4 @@
-"""SentencePiece in the graph against the sentencepiece library itself."""
+"""SentencePiece tokenizer, compared with the sentencepiece library."""
 
 import io
 
@@ -15,21 +15,21 @@ from t2t_repro.tokenizers.sentencepiece_tokenizer import SentencePieceTokenizer
 LINES = ["the dog sees a cat", "a cat sees the dog", "</s> the dog <pad>"] * 5
 
 
-def trained(**settings) -> bytes:
+def train_model(**settings) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(LINES),
         model_writer=model,
         model_type="bpe",
         hard_vocab_limit=False,
-        vocab_size=400,  # more than these lines give; the limit is soft
+        vocab_size=400,  # soft limit, larger than these lines yield
         minloglevel=2,
         **settings,
     )
     return model.getvalue()
 
 
-def test_a_model_with_default_normalisation_gives_the_ids_of_the_library(shared_dir):
+def test_ids_and_texts_match_the_sentencepiece_library(shared_dir):
     path = shared_dir / "t2t/multi30k_reference/spm6k.model"
     lines = read_lines(shared_dir / "corpora/multi30k/val.de")
     lines += read_lines(shared_dir / "corpora/multi30k/val.en")
@@ -47,8 +47,8 @@ def test_a_model_with_default_normalisation_gives_the_ids_of_the_library(shared_
 
 
 @pytest.mark.parametrize("dummy_prefix", [True, False])
-def test_a_foreign_model_with_bytes_decodes_as_the_library_does(dummy_prefix):
-    model = trained(
+def test_byte_fallback_model_restores_leading_spaces(dummy_prefix):
+    model = train_model(
         pad_id=0,
         eos_id=1,
         unk_id=2,
@@ -65,13 +65,13 @@ def test_a_foreign_model_with_bytes_decodes_as_the_library_does(dummy_prefix):
     assert [text.decode() for text in tokenizer.decode(ids).numpy()] == texts
 
 
-def test_a_model_without_pad_and_eos_where_we_need_them_is_refused():
+def test_rejects_a_model_with_other_special_ids():
     with pytest.raises(UserError, match="has pad id -1 and eos id 2; train it with"):
-        SentencePieceTokenizer(trained(), "foreign.model")
+        SentencePieceTokenizer(train_model(), "foreign.model")
 
 
-def test_a_model_in_which_a_text_can_write_eos_is_refused():
-    model = trained(
+def test_rejects_a_model_with_user_defined_eos():
+    model = train_model(
         pad_id=0, eos_id=1, unk_id=2, bos_id=-1, user_defined_symbols="</s>"
     )
     with pytest.raises(UserError, match="has pad id 0 and eos id -1"):
@@ -79,16 +79,18 @@ def test_a_model_in_which_a_text_can_write_eos_is_refused():
 
 
 @pytest.mark.parametrize("contents", [b"hello", b"\x00" * 50, b"\n\x00"])
-def test_what_is_no_model_is_refused(contents):
+def test_rejects_a_file_that_is_not_a_model(contents):
     with pytest.raises(UserError, match=r"foreign\.model: not a SentencePiece model"):
         SentencePieceTokenizer(contents, "foreign.model")
 
 
-def test_a_new_random_seed_leaves_the_tokenizer_and_its_export_usable(tmp_path):
+def test_setting_a_random_seed_keeps_tokenizer_and_export_usable(tmp_path):
     tokenizer = SentencePieceTokenizer(
-        trained(pad_id=0, eos_id=1, unk_id=2, bos_id=-1), "any.model"
+        train_model(pad_id=0, eos_id=1, unk_id=2, bos_id=-1), "any.model"
     )
-    tf.saved_model.save(tokenizer, tmp_path, signatures={"ids": ids_of(tokenizer)})
+    tf.saved_model.save(
+        tokenizer, tmp_path, signatures={"ids": encode_function(tokenizer)}
+    )
     loaded = tf.saved_model.load(tmp_path).signatures["ids"]
     text = tf.constant(["the dog", "a cat"])
     before = tokenizer.encode(text)
@@ -98,7 +100,7 @@ def test_a_new_random_seed_leaves_the_tokenizer_and_its_export_usable(tmp_path):
     assert tokenizer.decode(before).numpy().tolist() == text.numpy().tolist()
 
 
-def ids_of(tokenizer):
+def encode_function(tokenizer):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def ids(text):
         return {"ids": tokenizer.encode(text).to_tensor()}

@@ -1,4 +1,4 @@
-"""What each token spells, for both kinds of vocabularies, and its words."""
+"""Spans and words of tokens, for both kinds of vocabularies."""
 
 import itertools
 
@@ -23,7 +23,7 @@ SMALL += ["a", "b", "ab", "ab_", " ", ",", '"', ', "_', "1_"]
 
 @pytest.fixture(scope="module")
 def small():
-    """Word pieces by hand; what they spell is known."""
+    """Creates a tokenizer of a few word pieces."""
     return WordPieceTokenizer(to_file(SMALL), "small.subwords")
 
 
@@ -37,8 +37,8 @@ def sentencepiece(tmp_path_factory):
 
 def spelled_text(tokenizer, text):
     (ids,) = tokenizer.encode(tf.constant([text])).to_list()
-    (found,) = spell_tokens(tokenizer, [ids[:-1]])
-    return found
+    (spelled,) = spell_tokens(tokenizer, [ids[:-1]])
+    return spelled
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def spelled_text(tokenizer, text):
         ("aba", ["ab", "a", ""], [(0,), (0,), (0,)]),
         ("aba ab", ["ab", "a", "", " ab"], [(0,), (0,), (0,), (1,)]),
         ('ab, "ab', ["ab", ', "', "ab"], [(0,), (0, 1), (1,)]),
-        # The space of its own is spelled ` ` and `_`.
+        # The pieces of the trailing space are ` ` and `_`.
         ("ab ", ["ab", " ", ""], [(0,), (), ()]),
-        # An escape: `\`, `2`, `3`, `3`, `;` and `_`.
+        # The pieces of the escape are `\`, `2`, `3`, `3`, `;` and `_`.
         (
             "ab é",
             ["ab", "", "", "", "", " é", ""],
@@ -61,20 +61,20 @@ def spelled_text(tokenizer, text):
         ("", [], []),
     ],
 )
-def test_word_pieces_spell_what_the_rules_say(small, text, pieces, words):
-    found = spelled_text(small, text)
-    assert found.text == text
-    assert found.pieces() == pieces
-    assert words_of_tokens(found, text) == words
+def test_pieces_and_words_of_word_pieces(small, text, pieces, words):
+    spelled = spelled_text(small, text)
+    assert spelled.text == text
+    assert spelled.pieces() == pieces
+    assert words_of_tokens(spelled, text) == words
 
 
-def test_the_bytes_of_a_character_belong_to_its_word(sentencepiece):
-    # U+2581, then the three bytes of U+20AC, which the vocabulary does not hold.
-    found = spelled_text(sentencepiece, "one €")
-    assert found.text == "one €"
-    assert found.pieces()[-4:] == [" ", "", "", "€"]
-    assert [span.pending for span in found.spans[-4:]] == [False, True, True, False]
-    assert words_of_tokens(found, "one €")[-4:] == [(1,)] * 4
+def test_bytes_of_a_character_belong_to_its_word(sentencepiece):
+    # U+20AC is not in the vocabulary: the tokens are U+2581 and its three bytes.
+    spelled = spelled_text(sentencepiece, "one €")
+    assert spelled.text == "one €"
+    assert spelled.pieces()[-4:] == [" ", "", "", "€"]
+    assert [span.pending for span in spelled.spans[-4:]] == [False, True, True, False]
+    assert words_of_tokens(spelled, "one €")[-4:] == [(1,)] * 4
     first = spelled_text(sentencepiece, "€ one")
     assert first.pieces()[:4] == ["", "", "", "€"]
     assert words_of_tokens(first, "€ one")[:4] == [(0,)] * 4
@@ -91,34 +91,36 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("kind", ["sentencepiece", "small"])
-def test_the_spans_cover_every_text_once_and_every_word_has_a_token(kind, request):
+def test_spans_cover_the_text_once_and_every_word_has_a_token(kind, request):
     tokenizer = request.getfixturevalue(kind)
     rows = [row[:-1] for row in tokenizer.encode(tf.constant(TEXTS)).to_list()]
-    for text, row, found in zip(
+    for text, row, spelled in zip(
         TEXTS, rows, spell_tokens(tokenizer, rows), strict=True
     ):
-        assert "".join(found.pieces()) == found.text == text
-        assert len(found.spans) == len(row)
-        words = words_of_tokens(found, text)
-        assert {n for some in words for n in some} == set(range(len(text.split())))
-        flat = [n for some in words for n in some]
+        assert "".join(spelled.pieces()) == spelled.text == text
+        assert len(spelled.spans) == len(row)
+        words = words_of_tokens(spelled, text)
+        assert {n for numbers in words for n in numbers} == set(
+            range(len(text.split()))
+        )
+        flat = [n for numbers in words for n in numbers]
         assert flat == sorted(flat)
 
 
 @pytest.mark.parametrize(
-    ("given", "decoded", "tokens", "words"),
+    ("text", "decoded", "tokens", "words"),
     [
-        # A vocabulary that drops spaces, and one that takes a letter apart.
+        # The vocabulary drops spaces, or decomposes a character.
         ("a  b ", "a b", ["a", " b"], [(0,), (1,)]),
         ("½ c", "1/2 c", ["1", "/2", " c"], [(0,), (0,), (1,)]),
-        # One that puts a space where there was none: the words are the given ones.
+        # The vocabulary inserts a space, which does not separate words.
         ("x¨y z", "x ¨y z", ["x", " ¨", "y", " z"], [(0,), (0,), (0,), (1,)]),
     ],
 )
-def test_words_are_those_of_the_text_that_was_given(given, decoded, tokens, words):
+def test_words_are_counted_in_the_original_text(text, decoded, tokens, words):
     ends = list(itertools.accumulate(map(len, tokens)))
     spans = [
         TokenSpan(end - len(token), end, False)
         for end, token in zip(ends, tokens, strict=True)
     ]
-    assert words_of_tokens(SpelledText(decoded, spans), given) == words
+    assert words_of_tokens(SpelledText(decoded, spans), text) == words

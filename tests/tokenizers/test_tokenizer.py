@@ -1,4 +1,4 @@
-"""What both kinds of tokenizer promise, and the ways of loading one."""
+"""Behavior common to both kinds of tokenizer, and loading of vocabulary files."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ ODD_TEXTS = [
 
 
 def random_texts(count: int) -> list[str]:
-    """Texts of characters that need care, and of any others."""
+    """Returns random texts; half of their characters are special ones."""
     generator = random.Random(1)
     special = " ▁\ue000\ue001\ue002_\\u;09az\t\n"
 
@@ -76,18 +76,18 @@ def tokenizer(path):
     return load_tokenizer(path)
 
 
-def strings(texts: tf.Tensor) -> list[str]:
+def to_strings(texts: tf.Tensor) -> list[str]:
     return [text.decode("utf-8") for text in texts.numpy()]
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_every_text_comes_back_exactly(tokenizer, dense):
+def test_decoding_restores_every_text(tokenizer, dense):
     texts = LINES + ODD_TEXTS + random_texts(1000)
     ids = tokenizer.encode(tf.constant(texts))
-    assert strings(tokenizer.decode(ids.to_tensor() if dense else ids)) == texts
+    assert to_strings(tokenizer.decode(ids.to_tensor() if dense else ids)) == texts
 
 
-def test_every_row_ends_with_the_only_eos_and_holds_no_padding(tokenizer):
+def test_rows_have_eos_only_at_the_end_and_no_padding(tokenizer):
     ids = tokenizer.encode(tf.constant(ODD_TEXTS + random_texts(200)))
     assert ids.dtype == tf.int32
     for row in ids.to_list():
@@ -95,56 +95,56 @@ def test_every_row_ends_with_the_only_eos_and_holds_no_padding(tokenizer):
         assert all(2 <= number < tokenizer.vocab_size for number in row[:-1])
 
 
-def test_an_empty_text_is_eos_alone(tokenizer):
+def test_empty_text_is_encoded_as_only_eos(tokenizer):
     assert tokenizer.encode(tf.constant(["", ""])).to_list() == [[1], [1]]
 
 
-def test_rows_are_cut_before_the_last_symbol_that_ends_them():
+def test_cut_rows_keeps_eos():
     rows = tf.ragged.constant([[7, 8, 9, 1], [7, 8, 1], [1]], dtype=tf.int32)
     assert cut_rows(rows, 3).to_list() == [[7, 8, 1], [7, 8, 1], [1]]
     assert cut_rows(rows, 1).to_list() == [[1], [1], [1]]
     assert cut_rows(rows[:0], 3).to_list() == []
 
 
-def test_an_empty_batch_is_possible_both_ways(tokenizer):
+def test_encodes_and_decodes_an_empty_batch(tokenizer):
     assert tokenizer.encode(tf.constant([], tf.string)).shape == (0, None)
     assert tokenizer.decode(tf.zeros([0, 3], tf.int32)).shape == (0,)
-    assert strings(tokenizer.decode(tf.zeros([2, 0], tf.int32))) == ["", ""]
+    assert to_strings(tokenizer.decode(tf.zeros([2, 0], tf.int32))) == ["", ""]
 
 
-def test_decoding_stops_at_the_first_eos_and_passes_over_padding(tokenizer):
+def test_decoding_stops_at_the_first_eos_and_ignores_padding(tokenizer):
     dog, man = tokenizer.encode(tf.constant(["the dog", "a man"])).to_list()
     ids = tf.ragged.constant(
         [[0, 0, *dog, *man], [1, *dog], [dog[0], 0, *dog[1:]], [0, 0, 0]],
         dtype=tf.int32,
     )
-    assert strings(tokenizer.decode(ids)) == ["the dog", "", "the dog", ""]
+    assert to_strings(tokenizer.decode(ids)) == ["the dog", "", "the dog", ""]
 
 
-def test_one_very_long_text_costs_its_own_length_only(tokenizer):
-    # Were the batch padded to its longest row, this would take gigabytes.
+def test_a_very_long_text_does_not_pad_the_batch(tokenizer):
+    # A batch padded to its longest row would take gigabytes.
     texts = ["the dog"] * 10_000 + ["日" * 20_000]
-    assert strings(tokenizer.decode(tokenizer.encode(tf.constant(texts)))) == texts
+    assert to_strings(tokenizer.decode(tokenizer.encode(tf.constant(texts)))) == texts
 
 
-def test_ids_outside_the_vocabulary_are_passed_over(tokenizer):
+def test_decoding_ignores_ids_outside_the_vocabulary(tokenizer):
     (dog,) = tokenizer.encode(tf.constant(["the dog"])).to_list()
     ids = tf.constant([[-1, *dog[:-1], tokenizer.vocab_size, 2**31 - 1]])
-    assert strings(tokenizer.decode(ids)) == ["the dog"]
+    assert to_strings(tokenizer.decode(ids)) == ["the dog"]
 
 
-def test_decoding_any_ids_gives_valid_utf8(tokenizer):
+def test_decoding_random_ids_returns_valid_utf8(tokenizer):
     generator = random.Random(2)
     rows = [
         [generator.randrange(tokenizer.vocab_size) for _ in range(20)]
         for _ in range(300)
     ]
-    assert len(strings(tokenizer.decode(tf.constant(rows)))) == 300
+    assert len(to_strings(tokenizer.decode(tf.constant(rows)))) == 300
 
 
-def test_invalid_utf8_is_read_as_replacement_characters(tokenizer):
+def test_invalid_utf8_becomes_replacement_characters(tokenizer):
     ids = tokenizer.encode(tf.constant([b"dog \xff cat"]))
-    assert strings(tokenizer.decode(ids)) == ["dog \ufffd cat"]
+    assert to_strings(tokenizer.decode(ids)) == ["dog \ufffd cat"]
 
 
 def test_encoding_works_inside_a_dataset(tokenizer):
@@ -153,17 +153,17 @@ def test_encoding_works_inside_a_dataset(tokenizer):
     assert rows == tokenizer.encode(tf.constant(LINES)).to_list()
 
 
-def test_a_saved_tokenizer_is_the_same_one(tokenizer, path, tmp_path):
+def test_saved_tokenizer_equals_the_original(tokenizer, path, tmp_path):
     tokenizer.save(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
     assert (tmp_path / path.name).read_bytes() == path.read_bytes()
-    again = load_tokenizer(tmp_path)
-    assert again.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert again.vocab_size == tokenizer.vocab_size
+    reloaded = load_tokenizer(tmp_path)
+    assert reloaded.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert reloaded.vocab_size == tokenizer.vocab_size
 
 
 @pytest.mark.medium
-def test_an_exported_tokenizer_runs_without_this_package(tokenizer, tmp_path):
+def test_exported_tokenizer_runs_without_this_package(tokenizer, tmp_path):
     module = tf.Module()
     module.tokenizer = tokenizer
     text = tf.TensorSpec([None], tf.string, name="text")
@@ -200,24 +200,24 @@ print(json.dumps([ids.numpy().tolist(), [text.decode() for text in back.numpy()]
     assert loaded_texts == texts
 
 
-def test_a_missing_vocabulary_is_named(tmp_path):
+def test_rejects_a_missing_vocabulary(tmp_path):
     with pytest.raises(UserError, match=r"nowhere\.model: no such vocabulary"):
         load_tokenizer(tmp_path / "nowhere.model")
 
 
-def test_an_empty_vocabulary_is_named(tmp_path):
+def test_rejects_an_empty_vocabulary(tmp_path):
     (tmp_path / "a.model").touch()
     with pytest.raises(UserError, match=r"a\.model: the vocabulary file is empty"):
         load_tokenizer(tmp_path)
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_rejects_a_file_with_another_suffix(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(UserError, match=r"a\.txt: a vocabulary file is named \*\.mod"):
+    with pytest.raises(UserError, match=r"a\.txt: the name of .* must be \*\.mod"):
         load_tokenizer(tmp_path / "a.txt")
 
 
-def test_a_directory_must_hold_exactly_one_vocabulary(tmp_path):
+def test_rejects_a_directory_without_exactly_one_vocabulary(tmp_path):
     with pytest.raises(UserError, match="found none"):
         load_tokenizer(tmp_path)
     (tmp_path / "a.model").touch()
@@ -227,7 +227,7 @@ def test_a_directory_must_hold_exactly_one_vocabulary(tmp_path):
 
 
 @pytest.mark.parametrize("length", [100, 1000, 2000])
-def test_a_vocabulary_cut_short_is_named(path, tmp_path, length):
+def test_rejects_a_truncated_vocabulary(path, tmp_path, length):
     damaged = tmp_path / path.name
     contents = path.read_bytes()
     damaged.write_bytes(contents[: len(contents) * length // 4000])

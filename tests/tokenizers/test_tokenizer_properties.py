@@ -1,4 +1,4 @@
-"""Any text at all comes back from either tokenizer."""
+"""Property tests: both kinds of tokenizer restore every text."""
 
 import pytest
 import tensorflow as tf
@@ -10,7 +10,7 @@ from t2t_repro.tokenizers.vocabulary import SUFFIXES, build_vocabulary
 from tests import properties, tiny
 
 SIZES = {"sentencepiece": 300, "wordpiece": 90}
-# Words of the vocabulary, what looks like its special symbols, and anything else.
+# Words of the vocabulary; strings that resemble special pieces; arbitrary text.
 KNOWN = st.sampled_from([word for pair in tiny.NUMBERS for word in pair])
 SPECIAL = st.sampled_from(["</s>", "<pad>", "<EOS>_", "\u2581", "\ue000", "_", "\\92;"])
 TEXTS = st.lists(KNOWN | SPECIAL | st.text() | st.just(" ")).map("".join)
@@ -27,13 +27,13 @@ def tokenizer(request, tmp_path_factory):
 
 @properties.checked
 @given(texts=st.lists(TEXTS, max_size=8))
-def test_any_texts_come_back_whatever_their_neighbours_are(tokenizer, texts):
+def test_decoding_restores_every_text_of_a_batch(tokenizer, texts):
     ids = tokenizer.encode(tf.constant(texts, tf.string))
     for row in ids.to_list():
         assert row[-1] == 1
         assert all(2 <= number < tokenizer.vocab_size for number in row[:-1])
-    for found in (ids, ids.to_tensor()):
-        decoded = [text.decode("utf-8") for text in tokenizer.decode(found).numpy()]
+    for rows in (ids, ids.to_tensor()):
+        decoded = [text.decode("utf-8") for text in tokenizer.decode(rows).numpy()]
         assert decoded == texts
 
 
@@ -49,11 +49,11 @@ def test_any_ids_decode_to_text(tokenizer, ids):
 
 @properties.checked
 @given(raw=st.binary(max_size=40))
-def test_any_bytes_are_encoded(tokenizer, raw):
+def test_any_bytes_can_be_encoded(tokenizer, raw):
     (row,) = tokenizer.encode(tf.constant([raw])).to_list()
     assert row[-1] == 1
     (text,) = tokenizer.decode(tf.constant([row])).numpy()
     assert text.decode("utf-8") == raw.decode("utf-8", errors="replace") or (
-        # How many marks stand for a broken character differs between libraries.
+        # Libraries insert different numbers of U+FFFD for an invalid character.
         "\ufffd" in text.decode("utf-8")
     )

@@ -1,4 +1,4 @@
-"""Pieces that are not the end, or the beginning, of a word."""
+"""Pieces that end or begin in the middle of a word."""
 
 from t2t_repro.tokenizers.load import load_tokenizer
 from t2t_repro.tokenizers.vocabulary import build_vocabulary
@@ -7,7 +7,7 @@ from t2t_repro.tokenizers.word_joins import word_joins
 LINES = ["the dog, the dogs: and a doghouse!", "a (small) hotdog"] * 20
 
 
-def test_word_pieces_end_in_an_underscore(tmp_path):
+def test_word_pieces_without_underscore_join_the_next(tmp_path):
     path = tmp_path / "v.subwords"
     build_vocabulary("wordpiece", LINES, 60, path)
     tokenizer = load_tokenizer(path)
@@ -21,7 +21,7 @@ def test_word_pieces_end_in_an_underscore(tmp_path):
     assert "d" in {name for n, name in enumerate(names) if joins_next[n]}
 
 
-def test_sentencepiece_begins_words_with_a_mark(tmp_path):
+def test_sentencepiece_pieces_without_mark_join_the_last(tmp_path):
     path = tmp_path / "v.model"
     build_vocabulary("sentencepiece", LINES, 300, path)
     tokenizer = load_tokenizer(path)

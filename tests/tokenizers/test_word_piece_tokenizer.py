@@ -1,4 +1,4 @@
-"""Word pieces in the graph against what tensor2tensor itself gave."""
+"""Tokenizer of word pieces, compared with tensor2tensor."""
 
 import json
 
@@ -18,17 +18,17 @@ def small():
     return WordPieceTokenizer(to_file(SMALL), "small.subwords")
 
 
-def pieces_of(tokenizer, text: str) -> list[str]:
+def encode_as_pieces(tokenizer, text: str) -> list[str]:
     (ids,) = tokenizer.encode(tf.constant([text])).to_list()
     return [SMALL[number] for number in ids[:-1]]
 
 
-def decoded(tokenizer, pieces: list[str]) -> str:
+def decode_pieces(tokenizer, pieces: list[str]) -> str:
     ids = tf.constant([[SMALL.index(piece) for piece in pieces]])
     return tokenizer.decode(ids).numpy()[0].decode()
 
 
-def test_ids_and_texts_are_tensor2tensors(shared_dir):
+def test_ids_and_texts_match_tensor2tensor(shared_dir):
     golden = json.loads((shared_dir / "t2t/golden/subword_ende8k.json").read_text())
     cases = golden["cases"]
     tokenizer = load_tokenizer(
@@ -55,9 +55,9 @@ def test_ids_and_texts_are_tensor2tensors(shared_dir):
         ("a\n", ["a", "_", "\\", "1", "0", ";", "_"]),
     ],
 )
-def test_a_text_is_spelled_by_the_rules(small, text, pieces):
-    assert pieces_of(small, text) == pieces
-    assert decoded(small, pieces) == text
+def test_pieces_of_a_text(small, text, pieces):
+    assert encode_as_pieces(small, text) == pieces
+    assert decode_pieces(small, pieces) == text
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_text_is_spelled_by_the_rules(small, text, pieces):
         (["_", "_", "ab"], "ab"),
     ],
 )
-def test_pieces_that_no_text_gives_still_decode(small, pieces, text):
-    # tensor2tensor text_encoder.py:_unescape_token; a surrogate is undefined here,
-    # because it cannot be written in UTF-8.
-    assert decoded(small, pieces) == text
+def test_decodes_pieces_that_encoding_never_produces(small, pieces, text):
+    # As in tensor2tensor text_encoder.py:_unescape_token, except for surrogates, which
+    # are not valid in UTF-8.
+    assert decode_pieces(small, pieces) == text
 
 
-def test_a_piece_that_stands_twice_has_the_later_id():
+def test_duplicate_piece_has_the_higher_id():
     pieces = [*SMALL, "ab"]
     tokenizer = WordPieceTokenizer(to_file(pieces), "twice.subwords")
     (ids,) = tokenizer.encode(tf.constant(["aba"])).to_list()
@@ -93,10 +93,10 @@ def test_a_piece_that_stands_twice_has_the_later_id():
     [
         (b"'a'\n'b'\n", "first two lines must be '<pad>_' and '<EOS>_'"),
         (b"'<pad>_'\n'<EOS>_'\n'a'\n", r"pieces 0 1 .* are missing"),
-        (b"'<pad>_'\n''\n", r"v\.subwords:2: an empty piece"),
+        (b"'<pad>_'\n''\n", r"v\.subwords:2: empty piece"),
         (b"'<pad>_'\n\xff\n", "not UTF-8 at byte 9"),
     ],
 )
-def test_what_is_no_vocabulary_is_refused(contents, message):
+def test_rejects_an_invalid_vocabulary(contents, message):
     with pytest.raises(UserError, match=message):
         WordPieceTokenizer(contents, "v.subwords")

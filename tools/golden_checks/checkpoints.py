@@ -11,7 +11,7 @@ from golden_checks.training_cases import Training
 from t2t_repro.runs.averaging import mean
 from t2t_repro.runs.checkpoints import TensorFile
 
-MOMENTS = 1e-5  # Adam's moments after all steps.
+MOMENTS = 1e-5  # tolerance of Adam's moments after all steps
 BETA_POWERS = 1e-6
 _AVERAGED = "averaged.ckpt-0"
 

@@ -53,7 +53,9 @@ def _checked_arrays(path: Path) -> Sheet:
         if is_kind(sheet.arrays):
             check(sheet)
             return sheet
-    raise UserError(f"{path}: its arrays match no known kind of reference data")
+    raise UserError(
+        f"{path}: the arrays match no known kind of reference data; remove the file"
+    )
 
 
 def _checked_values(path: Path) -> Sheet:
@@ -70,7 +72,9 @@ def _checked_values(path: Path) -> Sheet:
     elif parameters.is_parameter_counts(values):
         parameters.check(sheet)
     else:
-        raise UserError(f"{path}: its values match no known kind of reference data")
+        raise UserError(
+            f"{path}: the values match no known kind of reference data; remove the file"
+        )
     return sheet
 
 
@@ -78,7 +82,7 @@ def _checked_checkpoints(folder: Path) -> Iterator[Sheet]:
     prefixes = sorted(path.with_suffix("") for path in folder.glob("*.index"))
     sheets = {p: checkpoints.read(p, f"{folder.name}/{p.name}") for p in prefixes}
     if not sheets:
-        raise UserError(f"{folder}: no checkpoint found")
+        raise UserError(f"{folder}: no checkpoint found; copy the folder again")
     averaged = [prefix for prefix in prefixes if checkpoints.is_averaged(prefix)]
     if averaged:
         parts = [sheets[prefix] for prefix in prefixes if prefix not in averaged]
@@ -121,5 +125,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); copy it again") from None
     if not isinstance(values, dict):
-        raise UserError(f"{path}: its values match no known kind of reference data")
+        raise UserError(
+            f"{path}: the values match no known kind of reference data; remove the file"
+        )
     return values

@@ -100,7 +100,7 @@ def _stages(
 def _packed_stages(
     sheet: Sheet, model: Transformer
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Does the same as `_stages` for rows of several examples, separated by masks.
+    """Computes the stages of packed rows, whose examples are separated by masks.
 
     Source: tensor2tensor common_attention.py:attention_bias_same_segment; positions
     restart at 0 in each example (generator_utils.py:pack_examples).

@@ -25,7 +25,7 @@ class Finding:
             compared.
         tolerance: Largest allowed difference.
         relative: Whether difference and tolerance are relative.
-        seen: Whether the array was compared or used as an input.
+        used: Whether the array was compared or used as an input.
     """
 
     file: str
@@ -33,18 +33,18 @@ class Finding:
     difference: float | None = None
     tolerance: float = 0.0
     relative: bool = False
-    seen: bool = True
+    used: bool = True
 
     @property
     def passed(self) -> bool:
         """Whether the array was used and, if compared, is within the tolerance."""
         if self.difference is None:
-            return self.seen
+            return self.used
         return self.difference <= self.tolerance
 
     def line(self) -> str:
         """Formats the finding as one line of text."""
-        if not self.seen:
+        if not self.used:
             verdict = "NOT USED"
         elif self.difference is None:
             verdict = "input"
@@ -87,7 +87,7 @@ class Sheet:
         return [name.removeprefix(prefix) for name in names]
 
     def group(self, prefix: str) -> dict[str, Any]:
-        """Returns the arrays under a prefix, by the rest of their names."""
+        """Returns the arrays under a prefix, by name without the prefix."""
         return {name: self.take(prefix + name) for name in self.names(prefix)}
 
     def compare(
@@ -137,7 +137,7 @@ class Sheet:
     def findings(self) -> list[Finding]:
         """Returns the findings of all arrays, in the order of the file."""
         return [
-            self._findings.get(name, Finding(self.file, name, seen=False))
+            self._findings.get(name, Finding(self.file, name, used=False))
             for name in self.arrays
         ]
 

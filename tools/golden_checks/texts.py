@@ -24,7 +24,7 @@ from t2t_repro.tokenizers.word_pieces import split_words
 _PACKED = re.compile(r"packed(?:_spacing(\d+))?(?:/|$)")
 _ROOT = Path(__file__).resolve().parents[2]
 
-BLEU = 1e-4  # Points; tensor2tensor rounds to float32.
+BLEU = 1e-4  # BLEU points; tensor2tensor rounds to float32.
 
 
 def columns(values: dict[str, Any]) -> dict[str, Any]:
@@ -143,8 +143,11 @@ def check_built_vocabulary(sheet: Sheet, folder: Path) -> None:
         equal = path.read_bytes() == theirs.read_bytes()
     sheet.compare("vocab_size", tokenizer.vocab_size, 0.0)
     if not equal:
-        raise UserError(f"{theirs}: differs from the vocabulary built by t2t_repro")
-    sheet.take("max_subtoken_length")  # All words of the text are shorter.
+        raise UserError(
+            f"{theirs}: differs from the vocabulary that t2t_repro builds of "
+            "built_from.txt; copy both files again"
+        )
+    sheet.take("max_subtoken_length")  # no effect: all words of the text are shorter
     sheet.compare_equal("cases/ids", _encoded(tokenizer, sheet.take("cases/text")))
 
 

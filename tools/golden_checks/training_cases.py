@@ -16,7 +16,7 @@ from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import loss_sum
 from t2t_repro.training.step import TrainStep
 
-WEIGHTS = 1e-5  # Weights after all steps.
+WEIGHTS = 1e-5  # tolerance of the weights after all steps
 GRADIENTS = 1e-5
 RATES = 1e-6
 NORMS = 1e-4
@@ -53,7 +53,7 @@ class Training:
         self._sheet = sheet
         model, hparams = build(sheet, *vocab_sizes(sheet.names("var/")))
         self.model = model
-        # The reference steps ran without dropout, in spite of the hyper-parameters.
+        # The reference steps ran without dropout, regardless of the hyper-parameters.
         self.hparams = hparams.replace(
             dropout=0.0, attention_dropout=0.0, ffn_dropout=0.0
         )
