@@ -48,7 +48,7 @@ def test_prints_a_report(small, tmp_path):
     )
     assert lines[1].startswith("step 6; ")
     assert lines[1].endswith("; 101 subwords")
-    assert "Adam's moments are imported: training goes on where it was" in lines
+    assert "Adam's moments are imported: training resumes at this step" in lines
     assert lines[-1] == "languages: en to de; every array is used"
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert names == ["checkpoints", "hparams.yaml", "model.json", "vocab.subwords"]

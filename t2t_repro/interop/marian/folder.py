@@ -119,17 +119,17 @@ def _weights_file(
 
 def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tables:
     """Takes the tables and the softmax's bias."""
-    shared = store.take_if_there("Wemb", None, d_model)
+    shared = store.take_optional("Wemb", None, d_model)
 
     def own(name: str) -> np.ndarray:
-        table = store.take_if_there(name, None, d_model)
+        table = store.take_optional(name, None, d_model)
         if table is None:
             table = shared
         return store.take(name) if table is None else table
 
     source, target = own("encoder_Wemb"), own("decoder_Wemb")
-    softmax = store.take_if_there("decoder_ff_logit_out_Wt", None, d_model)
-    turned = store.take_if_there("decoder_ff_logit_out_W", d_model, None)
+    softmax = store.take_optional("decoder_ff_logit_out_Wt", None, d_model)
+    turned = store.take_optional("decoder_ff_logit_out_W", d_model, None)
     if softmax is None:
         softmax = target if turned is None else turned.T
     rows = len(softmax)

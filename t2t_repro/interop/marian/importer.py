@@ -56,7 +56,7 @@ def read(
     )
     weights = model.tables.variables(model.vocabularies)
     weights |= take_stacks(model.store, model.program, hparams)
-    model.store.refuse_left()
+    model.store.reject_remaining()
     piece_models = _piece_model(folder, "source"), _piece_model(folder, "target")
     return Source(
         program=model.program,

@@ -39,7 +39,7 @@ def read_transformers(folder: Path) -> MarianModel:
     hparams = _hparams(config_file, config)
     tables = _tables(store, config)
     vocabularies = _vocabularies(folder, config, tables)
-    positions = sorted(name for name in store.left if "embed_positions" in name)
+    positions = sorted(name for name in store.remaining if "embed_positions" in name)
     store.drop(positions)
     unused = {"positions, which are computed": positions} if positions else {}
     settings = _search(folder / "generation_config.json", config)
@@ -166,7 +166,7 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
     """Takes the tables and the softmax's bias; tied tables need one name only."""
     d_model = config["d_model"]
     given = {
-        name: store.take_if_there(name, None, d_model)
+        name: store.take_optional(name, None, d_model)
         for name in (
             "model.shared.weight",
             "model.encoder.embed_tokens.weight",

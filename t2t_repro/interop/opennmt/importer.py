@@ -66,7 +66,7 @@ def read(
     hparams = with_training(where, values | {"adam_beta2": 0.998})
     weights = embeddings.variables(vocabularies)
     weights |= take_stacks(store, _PROGRAM, hparams)
-    store.refuse_left()
+    store.reject_remaining()
     models = (
         settings.piece_model("source", source_spm),
         settings.piece_model("target", target_spm),

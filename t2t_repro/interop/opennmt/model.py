@@ -106,7 +106,7 @@ def tables(store: ArrayStore, d_model: int, vocabularies: Vocabularies) -> Table
     softmax = target
     if keys[2] != keys[1]:
         softmax = store.take(f"{_OUTPUT}/kernel", d_model, rows).T
-    bias = store.take_if_there(f"{_OUTPUT}/bias", rows)
+    bias = store.take_optional(f"{_OUTPUT}/bias", rows)
     if bias is None:
         bias = np.zeros(rows, np.float32)
     return Tables(source, target, softmax, bias)

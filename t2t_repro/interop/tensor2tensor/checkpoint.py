@@ -143,7 +143,7 @@ class T2TCheckpoint:
     def unused(self) -> dict[str, list[str]]:
         """Returns the names of the variables that nothing has taken, by kind."""
         unused: dict[str, list[str]] = {}
-        for name in sorted(self.store.left):
+        for name in sorted(self.store.remaining):
             unused.setdefault(_kind(name), []).append(name)
         return unused
 
