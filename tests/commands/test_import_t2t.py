@@ -217,7 +217,7 @@ def in_use(run, tmp_path):
         (shallower, "has transformer/body/decoder/layer_1/"),
         (normed_before, "layer_prepostprocess/layer_norm"),
         (untied, "shared_embedding_and_softmax_weights is false"),
-        (local, "self_attention_type=local_mask_right change what the model"),
+        (local, "self_attention_type=local_mask_right change the model"),
         (in_use, "is there and not empty"),
     ],
 )
