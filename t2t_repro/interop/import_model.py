@@ -125,7 +125,7 @@ def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
             "it or give another directory"
         )
 
-    final = model_dir.resolve()  # "." has no name, and a symbolic link is kept.
+    final = model_dir.resolve()  # Keeps a symbolic link, and turns "." into a name.
     folder = final.with_name(f".importing-{final.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -146,5 +146,5 @@ def _check_absent_or_empty(model_dir: Path) -> None:
     """Raises UserError if the directory exists and is not empty."""
     if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
         raise UserError(
-            f"--model_dir {model_dir} is there and not empty; name another directory"
+            f"--model_dir {model_dir} exists and is not empty; give another directory"
         )

@@ -110,8 +110,8 @@ def _tokenizer(
         tokenizer = load_tokenizer(vocab_file)
         if tokenizer.fingerprint != fingerprint:
             raise UserError(
-                f"--vocab_file {vocab_file} is not the vocabulary of {folder}, which "
-                f"is {name} (SHA-256 {fingerprint})"
+                f"--vocab_file {vocab_file} is not the vocabulary of {folder}; give "
+                f"{name} (SHA-256 {fingerprint})"
             )
         return tokenizer
     for contents in _piece_models(folder / SAVED_MODEL):

@@ -43,7 +43,7 @@ class Source:
         pieces_known: For "source" and "target", the number of SentencePiece pieces in
             the vocabulary and the total number of pieces.
         step: Training step of the weights.
-        moments: Adam's moments, ``m/NAME`` and ``v/NAME``; empty stands for zeros.
+        moments: Adam's moments, ``m/NAME`` and ``v/NAME``; zeros if empty.
         adam: "imported", the reason why Adam starts with zero moments, or "" if the
             program never stores moments.
         notes: Additional lines for the text report.

@@ -22,7 +22,7 @@ def stack_name(program: str, ours: str, norm: str) -> str:
         norm: Place of the layer normalization, "pre" or "post".
 
     Raises:
-        KeyError: The other program has no such variable.
+        KeyError: The other program lacks this variable.
     """
     names = _NAMES[program]
     match = _OURS.fullmatch(ours)

@@ -112,7 +112,8 @@ def ordered_vocabulary(file: Path, ids: Mapping[str, Any], rows: int) -> Vocabul
         text = str(number) if isinstance(number, str | int) else ""
         if not (isinstance(piece, str) and text.isdecimal() and len(text) < 10):
             raise UserError(
-                f"{file}: {piece!r:.40}: {number!r:.40} is not a valid id of a piece"
+                f"{file}: {piece!r:.40} has the invalid id {number!r:.40}; download "
+                "the file again"
             )
         if int(text) in by_id:
             raise UserError(

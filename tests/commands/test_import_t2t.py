@@ -218,7 +218,7 @@ def in_use(run, tmp_path):
         (normed_before, "layer_prepostprocess/layer_norm"),
         (untied, "shared_embedding_and_softmax_weights is false"),
         (local, "self_attention_type=local_mask_right change the model"),
-        (in_use, "is there and not empty"),
+        (in_use, "exists and is not empty"),
     ],
 )
 def test_rejects_invalid_models_without_leftovers(small, tmp_path, spoil, words):

@@ -65,11 +65,15 @@ class ArrayStore:
         return None if key is None else self.shapes[key]
 
     def take(self, name: str, *shape: int | None) -> np.ndarray:
-        """Returns an array as float32; None in `shape` matches any size.
+        """Returns an array as float32 and counts it as used.
+
+        Args:
+            name: Name of the array.
+            shape: Expected shape; None matches any size.
 
         Raises:
-            UserError: The array is missing or damaged, has another shape or dtype, or
-                holds infinity or NaN.
+            UserError: The array is missing or damaged, has an unexpected shape or
+                dtype, or contains infinity or NaN.
         """
         key = self.key(name)
         if key is None:
@@ -97,7 +101,9 @@ class ArrayStore:
         with np.errstate(over="ignore"):  # Infinity is rejected below.
             array = array.astype(np.float32)
         if not np.isfinite(array).all():
-            raise UserError(f"{self.file}: {name} contains infinity or NaN")
+            raise UserError(
+                f"{self.file}: {name} contains infinity or NaN; use other weights"
+            )
         self.used += self.remaining.pop(key, None) is not None
         return array
 

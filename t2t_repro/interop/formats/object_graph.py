@@ -31,8 +31,8 @@ class ObjectStore(ArrayStore):
             path: Prefix, file or folder of a checkpoint, or folder of a SavedModel.
 
         Raises:
-            UserError: The path has no checkpoint or several of them, or the checkpoint
-                is damaged or was not written by OpenNMT-tf 2.
+            UserError: The checkpoint is missing, ambiguous or damaged, or was not
+                written by OpenNMT-tf 2.
         """
         from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
         from tensorflow.core.protobuf import trackable_object_graph_pb2
@@ -53,11 +53,13 @@ class ObjectStore(ArrayStore):
         try:
             self._nodes = graph.FromString(self.read(_OBJECTS).item()).nodes
         except DecodeError:
-            raise UserError(f"{prefix}: {_OBJECTS} is damaged") from None
+            raise UserError(
+                f"{prefix}: {_OBJECTS} is damaged; copy the checkpoint again"
+            ) from None
         self._root = 0 if self.is_saved_model else self._child(0, "model")
         if self._root is None:
             raise UserError(
-                f"{prefix} has no object 'model'; give a checkpoint of OpenNMT-tf 2"
+                f"{prefix} lacks the object 'model'; give a checkpoint of OpenNMT-tf 2"
             )
         self.remaining = {}
         self._visit(self._root, "", set())

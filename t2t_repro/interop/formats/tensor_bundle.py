@@ -35,7 +35,7 @@ def find(path: Path) -> Path:
             `checkpoint` selects one of several.
 
     Raises:
-        UserError: There is no checkpoint, or there are several and none is selected.
+        UserError: The checkpoint is missing or ambiguous.
     """
     if not path.is_dir():
         prefix = path.with_name(_FILE_ENDING.sub("", path.name))

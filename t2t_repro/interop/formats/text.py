@@ -55,7 +55,7 @@ def own_tables(module: str) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
-    """Parses an integer that float64 can represent exactly."""
+    """Parses an integer; raises ValueError if float64 cannot represent it exactly."""
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"integer of {len(text):,} digits")
     return int(text)

@@ -41,7 +41,7 @@ _CONVERSION = (
 
 @dataclass(frozen=True)
 class _Name:
-    """Python object that the pickle refers to: module and name."""
+    """Reference to a Python object: its module and name, separated by a space."""
 
     name: str
 
@@ -141,7 +141,7 @@ def _view(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
         (n - 1) * step for n, step in zip(shape, strides, strict=True)
     )
     count = math.prod(shape)
-    # Zero strides could repeat the same elements up to any size.
+    # Without this check, zero strides could repeat elements to any size.
     if count > len(numbers) or (count and last >= len(numbers)):
         raise ValueError("tensor larger than its storage")
     size = numbers.itemsize
@@ -243,7 +243,7 @@ def _storage(identity: Any) -> _Storage:
 
 
 def _call(function: Any, arguments: Any) -> Any:
-    """Returns the result of one of three permitted constructors without calling it."""
+    """Evaluates a call of one of three permitted constructors without executing it."""
     name = function.name if isinstance(function, _Name) else None
     if name == _DICTIONARY and arguments == ():
         return {}

@@ -29,7 +29,7 @@ _NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Settings = dict[str, str | list[str]]
-"""Values by name. Values stay text, because vocabularies contain `no` and `on`."""
+"""Values by name. They stay text, because `no` and `on` are words in vocabularies."""
 
 
 def read_yaml(path: Path) -> Settings:

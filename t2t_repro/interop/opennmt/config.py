@@ -166,7 +166,7 @@ class Config:
         is also searched for in `folders`.
         """
         if not isinstance(name, str) or not name:
-            raise UserError(f"{self.files}: {name!r:.40} is not a file name")
+            raise UserError(f"{self.files}: {name!r:.40} must be a file name")
         places = [Path(name)]
         for folder in self.folders:
             places += [folder / name, folder / Path(name).name]

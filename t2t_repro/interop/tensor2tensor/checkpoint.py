@@ -42,7 +42,7 @@ class T2TCheckpoint:
             path: Prefix, file or folder of the checkpoint.
 
         Raises:
-            UserError: There is no checkpoint, there are several, or it is damaged.
+            UserError: The checkpoint is missing, ambiguous or damaged.
         """
         self.store = open_bundle(find(path), ("float32",))
         self.prefix, self.shapes = self.store.file, self.store.shapes

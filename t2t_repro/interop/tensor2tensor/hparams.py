@@ -135,9 +135,9 @@ def to_hparams(
 
 
 def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of hyper-parameters that are not translated.
+    """Returns the hyper-parameters that are neither translated nor checked.
 
-    `to_hparams` rejects them unless they are known to be harmless.
+    `to_hparams` accepts them only if `is_harmless` returns True.
     """
     known = BASE.keys() | known_hparams.MODEL.keys() | known_hparams.TRAINING.keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}

@@ -42,7 +42,7 @@ def read(
     weights = file.weights(shapes, ours.norm)
     used = file.store.used
     betas = {"beta1": ours.adam_beta1, "beta2": ours.adam_beta2}
-    moments, missing = file.moments(shapes, ours.norm, betas)
+    moments, reason = file.moments(shapes, ours.norm, betas)
     unused = file.unused()
     without_meaning = [f"{k}={v}" for k, v in ignored(hparams).items()]
     return Source(
@@ -56,7 +56,7 @@ def read(
         every_array=not unused,
         step=file.step(),
         moments=moments,
-        adam=missing or "imported",
+        adam=reason or "imported",
         notes=(
             f"the batch size is that of one GPU, {ours.tokens_per_batch:,} positions "
             "per side; for training like on several GPUs, increase tokens_per_batch "

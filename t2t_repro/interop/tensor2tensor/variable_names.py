@@ -29,7 +29,7 @@ def t2t_name(name: str, norm: str) -> str:
             tensor2tensor's scopes.
 
     Raises:
-        KeyError: tensor2tensor has no such variable.
+        KeyError: tensor2tensor lacks this variable.
     """
     if name in _TOP:
         return f"transformer/body/{_TOP[name]}"

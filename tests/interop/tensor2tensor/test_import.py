@@ -260,7 +260,7 @@ def test_vocabulary_file_may_have_any_name(tmp_path):
 
 def test_rejects_a_directory_that_is_not_empty(step_6, tmp_path):
     (tmp_path / "mine").write_text("x", encoding="utf-8")
-    with pytest.raises(UserError, match=r"--model_dir .* is there and not empty"):
+    with pytest.raises(UserError, match=r"--model_dir .* exists and is not empty"):
         import_model(lambda: pytest.fail("the model was read"), tmp_path)
 
 
