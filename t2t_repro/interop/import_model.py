@@ -125,7 +125,8 @@ def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
             "it or give another directory"
         )
 
-    final = model_dir.resolve()  # Keeps a symbolic link, and turns "." into a name.
+    # Replace the target of a symbolic link, not the link. "." has no name to replace.
+    final = model_dir.resolve()
     folder = final.with_name(f".importing-{final.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -60,10 +60,10 @@ def parse_t2t_overrides(text: str) -> dict[str, Any]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
             raise UserError(
-                f"--t2t_hparams: {part.strip()!r} must have the form key=value"
+                f"--t2t_hparams: {part.strip()!r} is not of the form key=value"
             )
         if key in values:
-            raise UserError(f"--t2t_hparams: {key} is repeated; give it once")
+            raise UserError(f"--t2t_hparams: {key} is given twice")
         values[key] = _parsed(value)
     return values
 

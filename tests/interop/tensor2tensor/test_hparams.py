@@ -182,7 +182,7 @@ def test_parses_overrides_like_tensor2tensor():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a", "'a' must have the form"), ("a=1,a=2", "a is repeated")],
+    [("a", "'a' is not of the form"), ("a=1,a=2", "a is given twice")],
 )
 def test_rejects_invalid_overrides(text, message):
     with pytest.raises(UserError, match=message):
