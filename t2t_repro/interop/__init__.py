@@ -1,1 +1,1 @@
-"""Bridges to other programs' files."""
+"""Imports of models from other programs, and the export to CTranslate2."""

@@ -1,12 +1,11 @@
-"""A model as CTranslate2 reads it, for translating on CPUs with quantised weights.
+"""Export to CTranslate2, which translates on CPUs with quantized weights.
 
 CTranslate2 (github.com/OpenNMT/CTranslate2) runs the same Transformer without
-TensorFlow. It takes and gives pieces of text, not text: the vocabulary's file is
-written beside the weights, for the library that cuts a text into those pieces. Its
-length penalty is another formula, so that scores and translations agree for
-`length_penalty=0` and `alpha=0` only, with `min_decoding_length=0` (it is 1 unless told
-otherwise). It may produce PAD, which never happens here; `suppress_sequences=
-[["<pad>"]]`, the vocabulary's first piece, forbids it.
+TensorFlow. Its inputs and outputs are pieces, so the export includes the vocabulary
+file for a tokenizer. Its length penalty has a different formula: scores and
+translations agree only for `length_penalty=0` and `alpha=0`, with
+`min_decoding_length=0` (default: 1). CTranslate2 can generate PAD, which this package
+never does; `suppress_sequences=[["<pad>"]]` (the first piece) prevents it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _ACTIVATIONS = {
     "gelu_sigmoid": "GELUSigmoid",
 }
 MAX_POSITIONS = 4096
-"""Longer sequences (subwords) are refused: their positions are a table there."""
+"""Maximum sequence length in tokens, the size of CTranslate2's table of positions."""
 
 
 def write_ctranslate2(
@@ -47,10 +46,17 @@ def write_ctranslate2(
     output_dir: Path,
     quantization: str = "float32",
 ) -> None:
-    """Writes a built model for `ctranslate2.Translator` into an empty folder.
+    """Writes a model for `ctranslate2.Translator`.
 
-    `quantization` of the weights is "float32", "int8", "int16" or "float16"; vectors
-    stay float32 in int8. Without ctranslate2, or for a model it lacks: UserError.
+    Args:
+        model: Built model.
+        tokenizer: Tokenizer of the model.
+        output_dir: Empty folder for the export.
+        quantization: "float32", "int8", "int16" or "float16". With int8, vectors stay
+            float32.
+
+    Raises:
+        UserError: CTranslate2 is not installed or does not support the model.
     """
     spec = transformer_spec(model, tokenizer)
     spec.validate()
@@ -62,9 +68,17 @@ def write_ctranslate2(
 
 
 def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpec:
-    """Describes a built model and its vocabulary in CTranslate2's terms.
+    """Returns the specification of a model and its vocabulary for CTranslate2.
 
-    The specification is neither validated nor optimised. Raises as `write_ctranslate2`.
+    Args:
+        model: Built model.
+        tokenizer: Tokenizer of the model.
+
+    Returns:
+        The specification, neither validated nor optimized.
+
+    Raises:
+        UserError: CTranslate2 is not installed or does not support the model.
     """
     try:
         from ctranslate2.specs import TransformerSpec, common_spec
@@ -73,7 +87,7 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
             "CTranslate2 is not installed; install it with pip install "
             "'t2t_repro[ctranslate2]'"
         ) from None
-    _refuse_what_it_lacks(model)
+    _check_supported(model)
     first = model.encoder.layer_0
     pre_norm = model.encoder.norm == "pre"
     activation = _ACTIVATIONS[first.feed_forward.activation]
@@ -99,57 +113,58 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     spec.config.layer_norm_epsilon = first.feed_forward_residual.layer_norm.epsilon
     spec.config.add_source_eos = model.source_end
     spec.config.eos_token = target[EOS_ID]
-    # Where it is PAD it is read only for its place: the decoder starts from a vector of
-    # zeros.
-    start = target[_start_symbol(model)]
+    # A decoder that starts from zeros still needs a start token, PAD, whose embedding
+    # it ignores.
+    start = target[_start_token(model)]
     spec.config.decoder_start_token = spec.config.bos_token = start
-    # Every text can be spelled; what no vocabulary holds reads as padding.
-    known = "<unk>" in source and "<unk>" in target
-    spec.config.unk_token = "<unk>" if known else target[PAD_ID]
+    # Vocabularies without <unk> can encode any text, so the unknown token is never
+    # used.
+    has_unknown = "<unk>" in source and "<unk>" in target
+    spec.config.unk_token = "<unk>" if has_unknown else target[PAD_ID]
     return spec
 
 
-def _start_symbol(model: Transformer) -> int:
-    """Returns what the decoder reads before the first symbol."""
+def _start_token(model: Transformer) -> int:
+    """Returns the id of the decoder's first input token."""
     table = model.target_embedding or model.softmax_table
     return int(table.start_symbol)
 
 
-def _refuse_what_it_lacks(model: Transformer) -> None:
-    """Raises UserError for what CTranslate2's Transformer cannot express."""
+def _check_supported(model: Transformer) -> None:
+    """Raises UserError if CTranslate2's Transformer does not support the model."""
     layer = model.encoder.layer_0
     attention = layer.self_attention
-    whole = model.d_model // attention.num_heads
-    if far := getattr(attention, "max_relative_position", 0):
+    head_width = model.d_model // attention.num_heads
+    if distance := getattr(attention, "max_relative_position", 0):
         raise UserError(
-            f"max_relative_position={far}: CTranslate2 has no relative positions "
-            "beside absolute ones; export a saved_model"
+            f"max_relative_position={distance}: CTranslate2 does not support relative "
+            "positions in addition to absolute ones; export a saved_model"
         )
     if radius := getattr(attention, "radius", 0):
         raise UserError(
-            f"self_attention_radius={radius}: CTranslate2's self-attention sees all "
-            "positions; export a saved_model"
+            f"self_attention_radius={radius}: CTranslate2 does not support local "
+            "self-attention; export a saved_model"
         )
     if (activation := layer.feed_forward.activation) not in _ACTIVATIONS:
         raise UserError(
-            f"activation={activation}: CTranslate2 has only "
+            f"activation={activation}: CTranslate2 supports only "
             f"{', '.join(_ACTIVATIONS)}; export a saved_model"
         )
     d_k, d_v = attention.d_k, attention.d_v
-    if {d_k, d_v} != {whole}:
+    if {d_k, d_v} != {head_width}:
         raise UserError(
-            f"d_k={d_k} and d_v={d_v}: CTranslate2 needs both to be d_model / "
-            f"num_heads = {whole}; export a saved_model"
+            f"d_k={d_k} and d_v={d_v}: CTranslate2 requires both to be d_model / "
+            f"num_heads = {head_width}; export a saved_model"
         )
 
 
 def _set_embeddings(
     spec: TransformerSpec, model: Transformer, values: Mapping[str, Array]
 ) -> None:
-    """Fills the tables: symbols, softmax, positions.
+    """Sets the embeddings, the softmax weights and the position encodings.
 
-    tensor2tensor's target-space vector is the same at every source position, so it
-    goes into the table of positions.
+    The target-space vector is added to the position encodings, because it is the same
+    at every source position.
     """
     if model.shared:
         source = target = softmax = values["embedding/table"]
@@ -166,7 +181,7 @@ def _set_embeddings(
     if bias in values:
         spec.decoder.projection.bias = values[bias]
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = scaled
-    spec.decoder.start_from_zero_embedding = _start_symbol(model) == PAD_ID
+    spec.decoder.start_from_zero_embedding = _start_token(model) == PAD_ID
     encodings = _positions(model.input_position, model.d_model)
     if model.target_space is not None:
         space = values["target_space/table"][model.target_space.target_space_id]
@@ -178,16 +193,16 @@ def _set_embeddings(
 
 
 def _positions(position: keras.layers.Layer | None, d_model: int) -> Array:
-    """Computes the signal of every position, float32 (MAX_POSITIONS, d_model)."""
-    nothing = np.zeros((1, MAX_POSITIONS, d_model), np.float32)
-    return nothing[0] if position is None else np.asarray(position(nothing))[0]
+    """Returns the position encodings: float32 (MAX_POSITIONS, d_model)."""
+    zeros = np.zeros((1, MAX_POSITIONS, d_model), np.float32)
+    return zeros[0] if position is None else np.asarray(position(zeros))[0]
 
 
 def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
-    """Fills one layer of either stack.
+    """Sets the weights of an encoder or decoder layer.
 
-    CTranslate2 keeps the projections of one input in one matrix: queries, keys and
-    values of self-attention; keys and values of the other.
+    CTranslate2 concatenates the projections that have the same input: queries, keys
+    and values of self-attention, and keys and values of cross-attention.
     """
     for attention, scope, groups in (
         ("self_attention", "self_attention", (("query", "key", "value"),)),
@@ -195,15 +210,16 @@ def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
     ):
         if not hasattr(layer, attention):
             continue
-        into = getattr(layer, attention)
+        attention_spec = getattr(layer, attention)
         parts = (*groups, ("output",))
-        for linear, kernels in zip(into.linear, parts, strict=True):
+        for linear, kernels in zip(attention_spec.linear, parts, strict=True):
             kernel = [values[f"{name}/{scope}/{part}/kernel"].T for part in kernels]
             linear.weight = np.concatenate(kernel)
             names = [f"{name}/{scope}/{part}/bias" for part in kernels]
             if names[0] in values:
                 linear.bias = np.concatenate([values[each] for each in names])
-        _set_norm(into.layer_norm, f"{name}/{scope}_residual/layer_norm", values)
+        residual = f"{name}/{scope}_residual/layer_norm"
+        _set_norm(attention_spec.layer_norm, residual, values)
     for linear, part in (
         (layer.ffn.linear_0, "hidden"),
         (layer.ffn.linear_1, "output"),
@@ -215,7 +231,7 @@ def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
 
 
 def _set_norm(norm: Any, name: str, values: Mapping[str, Array]) -> None:
-    """Fills one normalisation."""
+    """Sets the scale and bias of a layer normalization."""
     norm.gamma = values[f"{name}/scale"]
     norm.beta = values[f"{name}/bias"]
 
@@ -223,7 +239,7 @@ def _set_norm(norm: Any, name: str, values: Mapping[str, Array]) -> None:
 def _vocabularies(
     model: Transformer, tokenizer: Tokenizer
 ) -> tuple[list[str], list[str]]:
-    """Names the rows of the tables, source then target; no name comes twice."""
+    """Returns the unique names of the source and target embedding rows."""
     target = _table(tokenizer.target, model.vocab_size)
     if model.shared:
         return target, target
@@ -231,11 +247,11 @@ def _vocabularies(
 
 
 def _table(tokenizer: Tokenizer, rows: int) -> list[str]:
-    """Names the rows of a table, also those that only fill it up (`vocab_divisor`)."""
+    """Returns unique names of `rows` rows, including padding by `vocab_divisor`."""
     names = tokenizer.pieces
-    used = {name: number for number, name in enumerate(names)}
+    last = {name: number for number, name in enumerate(names)}
     names = [
-        name if used[name] == number else f"<duplicate {number}>"
+        name if last[name] == number else f"<duplicate {number}>"
         for number, name in enumerate(names)
     ]
     return names + [f"<unused {number}>" for number in range(len(names), rows)]

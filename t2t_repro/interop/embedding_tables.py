@@ -1,4 +1,4 @@
-"""Another program's embedding tables, as variables of our model."""
+"""Conversion of another program's embedding tables to this package's variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,15 @@ from t2t_repro.layers.embedding import RULED_OUT
 
 @dataclass(frozen=True)
 class Tables:
-    """The embedding tables of another program's model; tied ones are the same object.
+    """Embedding tables of another program's model.
+
+    Tied tables are the same object.
 
     Attributes:
-        source: Table (V, d_model) of the encoder's input.
-        target: Table (V, d_model) of the decoder's input.
-        softmax: Table (V, d_model) of the softmax.
-        bias: Bias (V,) of the softmax.
+        source: Input embedding of the encoder: float (source_vocab, d_model).
+        target: Input embedding of the decoder: float (target_vocab, d_model).
+        softmax: Softmax weights: float (target_vocab, d_model).
+        bias: Softmax bias: float (target_vocab,).
     """
 
     source: np.ndarray
@@ -27,29 +29,33 @@ class Tables:
     bias: np.ndarray
 
     def tying(self) -> dict[str, bool]:
-        """Returns the hyper-parameters that describe which tables are one."""
+        """Returns the values of `share_embeddings` and `tie_target`."""
         shared = self.source is self.target and self.target is self.softmax
         tie_target = not shared and self.target is self.softmax
         return {"share_embeddings": shared, "tie_target": tie_target}
 
     def variables(self, vocabularies: Vocabularies) -> Arrays:
-        """Returns our variables by name, rows in our order, padding ruled out."""
+        """Returns this package's embedding variables by name.
+
+        The rows follow `Vocabulary.order` after a row of zeros for padding, and the
+        softmax bias of padding is `RULED_OUT`.
+        """
         source, target = (side.order for side in vocabularies.sides)
         tying = self.tying()
         name = "embedding" if tying["share_embeddings"] else "softmax"
-        bias = _in_order(self.bias, target)
+        bias = _reordered(self.bias, target)
         bias[0] = RULED_OUT
         arrays = {
-            f"{name}/table": _in_order(self.softmax, target),
+            f"{name}/table": _reordered(self.softmax, target),
             f"{name}/bias": bias,
         }
         if not tying["share_embeddings"]:
-            arrays["input_embedding/table"] = _in_order(self.source, source)
+            arrays["input_embedding/table"] = _reordered(self.source, source)
             if not tying["tie_target"]:
-                arrays["target_embedding/table"] = _in_order(self.target, target)
+                arrays["target_embedding/table"] = _reordered(self.target, target)
         return arrays
 
 
-def _in_order(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
-    """Takes rows in an order, after one of zeros."""
+def _reordered(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """Returns a row of zeros and the rows with the indices in `order`."""
     return np.concatenate([np.zeros_like(rows[:1]), rows[order]])

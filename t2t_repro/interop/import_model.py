@@ -1,4 +1,4 @@
-"""Every import, from a function that reads a model to its model directory."""
+"""Creation of a model directory from another program's model."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -25,36 +25,39 @@ def import_model(
     model_dir: Path,
     languages: tuple[str | None, str | None] = (None, None),
 ) -> ImportReport:
-    """Makes a model directory, whole or not at all, of another program's model.
+    """Writes a model directory atomically from another program's model.
 
-    Everything is read and checked before anything is written.
+    All files are read and checked before anything is written.
 
     Args:
-        read: Reads and checks the model.
-        model_dir: Folder to make; absent or empty.
-        languages: Languages of source and target; None: those of the files, or English
-            and German.
+        read: Function that reads and checks the model.
+        model_dir: Directory to create, absent or empty.
+        languages: Codes of the source and target language; None takes the code in the
+            model's files, or else "en" and "de".
+
+    Returns:
+        The report of the import.
 
     Raises:
-        UserError: The folder cannot be written, is in use or not empty, or `read`
-            refuses the model.
+        UserError: The directory cannot be written, is in use or is not empty, or
+            `read` rejects the model.
     """
-    _refuse_to_replace(model_dir)
+    _check_absent_or_empty(model_dir)
     source = read()
     built = source.build()
     source_lang, target_lang = (
-        given or file or default
-        for given, file, default in zip(
+        flag or file or default
+        for flag, file, default in zip(
             languages, source.languages, _LANGUAGES, strict=True
         )
     )
-    overruled = [
+    overridden = [
         file
-        for given, file in zip(languages, source.languages, strict=True)
-        if file is not None and given not in (None, file)
+        for flag, file in zip(languages, source.languages, strict=True)
+        if file is not None and flag not in (None, file)
     ]
     unused = source.unused | (
-        {"languages of the files": overruled} if overruled else {}
+        {"languages of the files": overridden} if overridden else {}
     )
     values = source.hparams.to_dict().items()
     report = ImportReport(
@@ -83,7 +86,7 @@ def import_model(
 def _write(
     source: Source, weights: checkpoints.Arrays, model_dir: Path, report: ImportReport
 ) -> None:
-    """Makes the directory, with one checkpoint; it is built aside and then renamed."""
+    """Writes the model directory with one checkpoint atomically."""
     moments = source.moments or {
         f"{moment}/{name}": np.zeros_like(value)
         for moment in ("m", "v")
@@ -101,7 +104,7 @@ def _write(
         vocabulary_fingerprint=source.tokenizer.fingerprint,
         vocabulary_given=True,
     )
-    with _aside(model_dir) as directory:
+    with _atomic_model_dir(model_dir) as directory:
         directory.begin(source.hparams, provenance, source.tokenizer)
         checkpoints.save(
             directory.checkpoint_dir, source.step, weights, moments, meta=meta
@@ -109,24 +112,29 @@ def _write(
 
 
 @contextmanager
-def _aside(model_dir: Path) -> Iterator[ModelDir]:
-    """Yields a directory that takes the name of `model_dir` when it is whole.
+def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
+    """Yields a temporary directory and renames it to `model_dir` at the end.
 
-    Raises UserError if it cannot be written, or if another process imports there.
+    Raises:
+        UserError: The directory cannot be written, or another process imports into it.
     """
 
-    def taken() -> None:
-        raise UserError(f"--model_dir {model_dir}: another process imports into it")
+    def raise_locked() -> None:
+        raise UserError(
+            f"--model_dir {model_dir}: another process is importing into it; wait for "
+            "it or give another directory"
+        )
 
-    final = model_dir.resolve()  # "." has no name; a link stays.
+    # Replace the target of a symbolic link, not the link. "." has no name to replace.
+    final = model_dir.resolve()
     folder = final.with_name(f".importing-{final.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with exclusive_lock(folder, taken):
+        with exclusive_lock(folder, raise_locked):
             try:
-                # Files that a killed process left.
-                for left in folder.iterdir():
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+                # Remove the files of a killed import.
+                for path in folder.iterdir():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
                 yield ModelDir(folder)
                 put_in_place(folder, final)
             finally:
@@ -135,9 +143,9 @@ def _aside(model_dir: Path) -> Iterator[ModelDir]:
         raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
 
 
-def _refuse_to_replace(model_dir: Path) -> None:
-    """Raises UserError if the directory exists and holds something."""
+def _check_absent_or_empty(model_dir: Path) -> None:
+    """Raises UserError if the directory exists and is not empty."""
     if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
         raise UserError(
-            f"--model_dir {model_dir} is there and not empty; name another directory"
+            f"--model_dir {model_dir} exists and is not empty; give another directory"
         )

@@ -1,4 +1,4 @@
-"""The report of an import: for people as text, for programs as values."""
+"""Report of an import as text and as JSON values."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,27 +10,29 @@ _NAMES_LISTED = 8
 
 @dataclass(frozen=True)
 class ImportReport:
-    """An import of another program's model.
+    """Results of importing another program's model.
 
     Attributes:
-        model_dir: The model directory.
-        program: Name of the program whose files they were.
-        weights_file: The file of the weights.
-        step: Number of updates done.
-        vocab_size: Subwords of the vocabulary, padding included.
-        target_vocab_size: Subwords of the target's own vocabulary, if it has one.
-        table_rows: Rows of the target's embedding table.
-        parameters: Number of trainable values.
-        used: Number of arrays that became the model.
-        unused: Names of unused arrays and settings, by kind.
-        every_array: Whether all arrays of the file were used.
+        model_dir: Path of the new model directory.
+        program: Name of the program that wrote the files.
+        weights_file: Path of the weight file.
+        step: Training step of the weights.
+        vocab_size: Number of subwords, including padding.
+        target_vocab_size: Number of target subwords; None if both sides share a
+            vocabulary.
+        table_rows: Number of rows of the target embedding table.
+        parameters: Number of trainable parameters.
+        used: Number of imported arrays of the weights.
+        unused: Names of unused arrays and settings by category.
+        every_array: Whether all arrays of the file were imported.
         hparams: Hyper-parameters of the model and its search.
-        source_lang: Language of the sources.
-        target_lang: Language of the targets.
-        pieces_known: Side -> pieces of its SentencePiece model that the vocabulary
-            has, and all of its pieces.
-        adam: "imported", or the reason why Adam starts with zero moments, or "".
-        notes: Further lines for people.
+        source_lang: Code of the source language.
+        target_lang: Code of the target language.
+        pieces_known: For "source" and "target", the number of SentencePiece pieces in
+            the vocabulary and the total number of pieces.
+        adam: "imported", the reason why Adam starts with zero moments, or "" if the
+            program never stores moments.
+        notes: Additional lines for the text report.
     """
 
     model_dir: str
@@ -56,7 +58,7 @@ class ImportReport:
         return asdict(self)
 
     def text(self) -> str:
-        """Describes the import for people."""
+        """Returns the report as lines of text."""
         target = self.target_vocab_size
         padding = self.table_rows - (self.vocab_size if target is None else target)
         lines = [
@@ -69,7 +71,7 @@ class ImportReport:
             "the model: " + ", ".join(f"{k}={v}" for k, v in self.hparams.items()),
         ]
         if self.adam == "imported":
-            lines.append("Adam's moments are imported: training goes on where it was")
+            lines.append("Adam's moments are imported: training resumes at this step")
         elif self.adam:
             lines.append(f"Adam will start with zero moments: {self.adam}")
         for kind, names in self.unused.items():

@@ -1,4 +1,4 @@
-"""Numbers in the settings of another program."""
+"""Parsing of numbers in another program's settings."""
 
 import math
 
@@ -6,22 +6,31 @@ from t2t_repro.system.errors import UserError
 
 
 def number(where: str, name: str, value: object) -> float:
-    """Returns a finite number, also of text; UserError if it is none."""
+    """Returns a finite number from a number or its text.
+
+    Args:
+        where: File or flag of the setting, for messages.
+        name: Name of the setting, for messages.
+        value: Value of the setting.
+
+    Raises:
+        UserError: The value is not a finite number.
+    """
     try:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError
-        if not math.isfinite(found := float(value)):
+        if not math.isfinite(result := float(value)):
             raise ValueError
     except (ValueError, OverflowError):
         raise UserError(
             f"{where}: {name} must be a number, not {value!r:.40}"
         ) from None
-    return found
+    return result
 
 
 def whole_number(where: str, name: str, value: object) -> int:
-    """Returns a whole number, also of text; UserError if it is none."""
-    found = number(where, name, value)
-    if found != int(found):
+    """Returns an integer like `number`; raises UserError if there is a fraction."""
+    result = number(where, name, value)
+    if result != int(result):
         raise UserError(f"{where}: {name} must be a whole number, not {value!r:.40}")
-    return int(found)
+    return int(result)

@@ -1,7 +1,8 @@
-"""From a SavedModel of this package's own back to a model directory.
+"""Import of a SavedModel that `export` wrote.
 
-Its model card tells languages, vocabulary and hyper-parameters; its variables stand in
-the order of the model's; a SentencePiece vocabulary is in its graph.
+The model card states the languages, vocabulary and hyper-parameters. The variables are
+numbered in the order of the model's variables, and the graph contains a SentencePiece
+vocabulary.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ _HPARAMS = re.compile(r"^## Hyper-parameters\n+```yaml\n(.*?)^```", re.S | re.M)
 
 
 def is_own(store: ObjectStore) -> bool:
-    """Whether variables are those of a SavedModel that `export` wrote."""
+    """Returns whether the variables come from a SavedModel that `export` wrote."""
     return store.is_saved_model and store.key("weights/0") is not None
 
 
@@ -34,23 +35,26 @@ def read(folder: Path, store: ObjectStore, vocab_file: str | None) -> Source:
     """Reads and checks a SavedModel.
 
     Args:
-        folder: Of the SavedModel.
-        store: Its variables.
-        vocab_file: Its vocabulary; None: the one in its graph.
+        folder: Folder of the SavedModel.
+        store: Variables of the SavedModel.
+        vocab_file: Path of the vocabulary; None extracts it from the graph.
+
+    Returns:
+        The model in this package's form.
 
     Raises:
         UserError: The model card is missing or altered, the vocabulary is missing or
-            another, or the SavedModel holds several models.
+            differs from the card's, or the SavedModel is an ensemble.
     """
     card = _card(folder)
-    source_lang, target_lang, precision = _found(_HEAD, card, folder).groups()
+    source_lang, target_lang, precision = _search(_HEAD, card, folder).groups()
     if precision not in ("float32", "bfloat16"):
         raise UserError(
-            f"{folder} is in {precision}, which does not hold the weights themselves; "
-            "take an export in float32 or bfloat16"
+            f"{folder} is an export in {precision}, which cannot be imported; use an "
+            "export in float32 or bfloat16"
         )
-    name, fingerprint = _found(_VOCABULARY, card, folder).groups()
-    hparams = _hparams(folder, _found(_HPARAMS, card, folder)[1])
+    name, fingerprint = _search(_VOCABULARY, card, folder).groups()
+    hparams = _hparams(folder, _search(_HPARAMS, card, folder)[1])
     tokenizer = _tokenizer(folder, vocab_file, name, fingerprint)
     shapes = variable_shapes(hparams, tokenizer)
     weights = {
@@ -59,8 +63,7 @@ def read(folder: Path, store: ObjectStore, vocab_file: str | None) -> Source:
     }
     if store.key(f"weights/{len(weights)}") is not None:
         raise UserError(
-            f"{folder} holds several models that translate as one; a model directory "
-            "holds one"
+            f"{folder} is an ensemble, which cannot be imported; export one model"
         )
     return Source(
         program="t2t_repro, a SavedModel",
@@ -78,48 +81,48 @@ def _card(folder: Path) -> str:
         return (folder / _CARD).read_text(encoding="utf-8")
     except (OSError, ValueError):
         raise UserError(
-            f"{folder} has no {_CARD} that can be read, the model card, which tells "
-            "its hyper-parameters; export writes it"
+            f"{folder}: the model card {_CARD}, which lists the hyper-parameters, is "
+            "missing or unreadable; copy the folder again as export wrote it"
         ) from None
 
 
-def _found(pattern: re.Pattern[str], card: str, folder: Path) -> re.Match[str]:
-    found = pattern.search(card)
-    if found is None:
+def _search(pattern: re.Pattern[str], card: str, folder: Path) -> re.Match[str]:
+    match = pattern.search(card)
+    if match is None:
         raise UserError(
-            f"{folder / _CARD} is not as export writes it; take the unaltered one"
+            f"{folder / _CARD} was altered after export; restore the original file"
         )
-    return found
+    return match
 
 
 def _hparams(folder: Path, text: str) -> HParams:
-    """Reads the set in the card, a line for each value."""
+    """Parses the hyper-parameters in the card, one `name: value` per line."""
     settings = ",".join(line.replace(": ", "=", 1) for line in text.splitlines())
-    found = parse_overrides(HParams, settings, str(folder / _CARD))
-    return HParams(**CPU_DEFAULTS | found)
+    values = parse_overrides(HParams, settings, str(folder / _CARD))
+    return HParams(**CPU_DEFAULTS | values)
 
 
 def _tokenizer(
     folder: Path, vocab_file: str | None, name: str, fingerprint: str
 ) -> Tokenizer:
-    """Returns the vocabulary of the card's fingerprint."""
+    """Returns the vocabulary that has the fingerprint in the card."""
     if vocab_file is not None:
         tokenizer = load_tokenizer(vocab_file)
         if tokenizer.fingerprint != fingerprint:
             raise UserError(
-                f"--vocab_file {vocab_file} is not the vocabulary of {folder}, which "
-                f"is {name} (SHA-256 {fingerprint})"
+                f"--vocab_file {vocab_file} is not the vocabulary of {folder}; give "
+                f"{name} (SHA-256 {fingerprint})"
             )
         return tokenizer
     for contents in _piece_models(folder / SAVED_MODEL):
         if hashlib.sha256(contents).hexdigest() == fingerprint:
-            with tempfile.TemporaryDirectory() as aside:
-                path = Path(aside) / Path(name).name
+            with tempfile.TemporaryDirectory() as temporary:
+                path = Path(temporary) / Path(name).name
                 path.write_bytes(contents)
                 return load_tokenizer(path)
     raise UserError(
-        f"{folder} does not hold its vocabulary in one piece; give --vocab_file, the "
-        f"file {name} of the model that was exported"
+        f"{folder} does not contain its vocabulary file; give --vocab_file, the file "
+        f"{name} of the exported model"
     )
 
 
@@ -131,7 +134,7 @@ def _piece_models(path: Path) -> Iterator[bytes]:
     try:
         saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     except (OSError, DecodeError):
-        raise UserError(f"{path} cannot be read; it is damaged") from None
+        raise UserError(f"{path} is damaged; copy the SavedModel again") from None
     for graph in saved.meta_graphs:
         functions = (f.node_def for f in graph.graph_def.library.function)
         for nodes in (graph.graph_def.node, *functions):

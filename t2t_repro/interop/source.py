@@ -1,4 +1,4 @@
-"""A model of another program as every importer hands it over."""
+"""Another program's model in the common form that every importer returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from t2t_repro.runs.model_dir import build_model
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
-# An imported model has learned already: a low rate and a short warm-up suit it.
+# A trained model needs only a low learning rate and a short warm-up for fine-tuning.
 _TRAINING: dict[str, Any] = {
     "label_smoothing": 0.1,
     "learning_rate_schedule": "marian",
@@ -27,26 +27,26 @@ _TRAINING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Source:
-    """A model that was read and checked, by our names.
+    """Checked model of another program, with this package's names.
 
     Attributes:
-        program: Name of the program whose files they are.
-        weights_file: The file of the weights, or its prefix.
-        hparams: Hyper-parameters of the model, its search and its further training.
-        tokenizer: Vocabularies of both sides.
-        weights: Every variable of the model, float32.
-        used: Number of arrays of the file that became the model.
+        program: Name of the program that wrote the files.
+        weights_file: Path of the weight file, or its prefix.
+        hparams: Hyper-parameters of the model, its search and its fine-tuning.
+        tokenizer: Tokenizer of both sides.
+        weights: Values of all variables by name, float32.
+        used: Number of imported arrays of the weights.
         described: Names of the hyper-parameters that the report lists.
-        unused: Names of unused arrays and settings, by kind.
-        every_array: Whether all arrays of the file were used.
-        languages: Languages of source and target by the files, None where unknown.
-        pieces_known: Side -> pieces of its SentencePiece model that the vocabulary
-            has, and all of its pieces.
-        step: Number of updates done.
-        moments: Adam's moments, ``m/NAME`` and ``v/NAME``; without them zeros.
-        adam: "imported", or the reason why Adam starts with zeros; "" where files of
-            this program never hold moments.
-        notes: Further lines of the report.
+        unused: Names of unused arrays and settings by category.
+        every_array: Whether all arrays of the file were imported.
+        languages: Source and target language in the files; None if unknown.
+        pieces_known: For "source" and "target", the number of SentencePiece pieces in
+            the vocabulary and the total number of pieces.
+        step: Training step of the weights.
+        moments: Adam's moments, ``m/NAME`` and ``v/NAME``; zeros if empty.
+        adam: "imported", the reason why Adam starts with zero moments, or "" if the
+            program never stores moments.
+        notes: Additional lines for the text report.
     """
 
     program: str
@@ -66,7 +66,11 @@ class Source:
     notes: tuple[str, ...] = ()
 
     def build(self, hparams: HParams | None = None) -> Transformer:
-        """Builds the model with its weights, by other hyper-parameters if given."""
+        """Returns the built model with the imported weights.
+
+        Args:
+            hparams: Hyper-parameters; default: those of the source.
+        """
         built = _build(hparams or self.hparams, self.tokenizer)
         variables = named_variables(built)
         assert {name: v.shape for name, v in variables.items()} == {
@@ -80,7 +84,7 @@ class Source:
 def variable_shapes(
     hparams: HParams, tokenizer: Tokenizer
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the shape of every variable of a model by name, in the model's order."""
+    """Returns the variables' shapes by name, in the order of the model."""
     variables = named_variables(_build(hparams, tokenizer))
     return {name: tuple(variable.shape) for name, variable in variables.items()}
 
@@ -90,19 +94,21 @@ def _build(hparams: HParams, tokenizer: Tokenizer) -> Transformer:
 
 
 def with_training(where: str, values: Mapping[str, Any]) -> HParams:
-    """Returns hyper-parameters with which an imported model can be trained on.
+    """Returns complete hyper-parameters, with defaults for fine-tuning.
 
     Args:
-        where: The flag or the file that the values come from, for messages.
-        values: Hyper-parameters of the model and its search, and those of the training
-            that differ from the recipe here.
+        where: Flag or file of the values, for messages.
+        values: Hyper-parameters of the model and its search, and of the training
+            where they differ from the defaults.
 
     Raises:
-        UserError: A value is beyond its bounds, or two contradict each other.
+        UserError: A value is out of range, or two values contradict each other.
     """
     d_model, heads = values["d_model"], values["num_heads"]
     if heads and d_model % heads:
-        raise UserError(f"{where}: {heads} heads do not divide {d_model} channels")
+        raise UserError(
+            f"{where}: the width {d_model} must be a multiple of the {heads} heads"
+        )
     try:
         return HParams(**{**_TRAINING, **values})
     except UserError as error:

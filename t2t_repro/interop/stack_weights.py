@@ -1,4 +1,4 @@
-"""The variables of the two stacks, taken by another program's table of names."""
+"""Import of the encoder and decoder variables by another program's names."""
 
 import re
 from collections.abc import Iterator
@@ -14,9 +14,15 @@ _OURS = re.compile(
 
 
 def stack_name(program: str, ours: str, norm: str) -> str:
-    """Returns another program's name of our variable; KeyError if it has none.
+    """Returns another program's name of an encoder or decoder variable.
 
-    `program` is one of stack_weights.yaml, `norm` is "pre" or "post".
+    Args:
+        program: Key of stack_weights.yaml.
+        ours: Name of the variable in this package.
+        norm: Place of the layer normalization, "pre" or "post".
+
+    Raises:
+        KeyError: The other program lacks this variable.
     """
     names = _NAMES[program]
     match = _OURS.fullmatch(ours)
@@ -38,12 +44,18 @@ def stack_name(program: str, ours: str, norm: str) -> str:
 
 
 def take_stacks(store: ArrayStore, program: str, hparams: HParams) -> Arrays:
-    """Takes every variable of both stacks, kernels (inputs, outputs), by our names.
+    """Returns all variables of the encoder and decoder by this package's names.
 
-    `program` is as in `stack_name`.
+    Args:
+        store: Arrays of the other program.
+        program: Key of stack_weights.yaml.
+        hparams: Hyper-parameters, which determine the names and shapes.
+
+    Returns:
+        Arrays, float32; the shape of kernels is (inputs, outputs).
 
     Raises:
-        UserError: One is missing or damaged, or has another shape.
+        UserError: A variable is missing or damaged, or has an unexpected shape.
     """
     names = _NAMES[program]
     arrays: Arrays = {}
@@ -59,12 +71,12 @@ def take_stacks(store: ArrayStore, program: str, hparams: HParams) -> Arrays:
 
 
 def _shapes(hparams: HParams) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields name and shape of each variable of the stacks.
+    """Yields the name and shape of each variable of the encoder and decoder.
 
-    No model is built, because damaged hyper-parameters may describe one that fits into
-    no memory.
+    Shapes are computed without building the model, because damaged hyper-parameters
+    could describe a model that exceeds the memory.
     """
-    d_model, far = hparams.d_model, hparams.max_relative_position
+    d_model, distance = hparams.d_model, hparams.max_relative_position
 
     def linear(
         name: str, rows: int, columns: int, has_bias: bool = True
@@ -88,8 +100,8 @@ def _shapes(hparams: HParams) -> Iterator[tuple[str, tuple[int, ...]]]:
                 for part in ("query", "key", "value", "output"):
                     name, has_bias = f"{attention}/{part}", hparams.attention_bias
                     yield from linear(name, d_model, d_model, has_bias)
-                for part in ("keys", "values") if far and kind == "self" else ():
-                    shape = 2 * far + 1, d_model // hparams.num_heads
+                for part in ("keys", "values") if distance and kind == "self" else ():
+                    shape = 2 * distance + 1, d_model // hparams.num_heads
                     yield f"{attention}/relative_{part}/table", shape
                 yield from norm(f"{attention}_residual/layer_norm")
             yield from linear(f"{layer}/feed_forward/hidden", d_model, width)

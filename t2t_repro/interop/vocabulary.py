@@ -1,4 +1,4 @@
-"""Vocabularies of other programs, and the SentencePiece models that belong to them."""
+"""Vocabularies of other programs and their SentencePiece models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,31 +13,36 @@ END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The pieces of one side, in the order of the rows of the other program's table."""
+    """Vocabulary of one side.
+
+    Attributes:
+        file: Path of the vocabulary file, for messages.
+        pieces: Pieces in the order of the other program's embedding rows.
+    """
 
     file: Path
     pieces: tuple[str, ...]
 
     @property
     def order(self) -> list[int]:
-        """Its rows in our order, without padding: the end mark, then the others."""
+        """Rows in this package's order: </s>, then all other pieces except <pad>."""
         end = self.pieces.index(END)
         others = (END, PADDING)
         return [end, *(i for i, piece in enumerate(self.pieces) if piece not in others)]
 
     @property
     def ours(self) -> list[str]:
-        """The pieces in our order, padding first."""
+        """Pieces in this package's order: <pad>, </s>, then all others."""
         return [PADDING, *(self.pieces[row] for row in self.order)]
 
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """The vocabularies of both sides.
+    """Vocabularies of both sides.
 
     Attributes:
-        source: The source's.
-        target: The target's own, None if it is the source's.
+        source: Vocabulary of the source.
+        target: Vocabulary of the target; None if both sides share one.
     """
 
     source: Vocabulary
@@ -45,14 +50,21 @@ class Vocabularies:
 
     @property
     def sides(self) -> tuple[Vocabulary, Vocabulary]:
-        """The vocabulary of the source and that of the target."""
+        """Source and target vocabulary, the same object if they are shared."""
         return self.source, self.target or self.source
 
     def pieces_known(self, models: Sequence[bytes]) -> dict[str, tuple[int, int]]:
-        """Counts the pieces that each side's SentencePiece model gives.
+        """Counts the SentencePiece pieces that occur in the vocabularies.
 
-        Returns by side: how many its vocabulary has, and of how many. Raises UserError
-        if it lacks most, so that the two were not made for each other.
+        Args:
+            models: Serialized SentencePiece models of source and target.
+
+        Returns:
+            For "source" and "target", the number of pieces in the vocabulary and the
+            total number of pieces.
+
+        Raises:
+            UserError: A vocabulary lacks more than half of the pieces.
         """
         counts = {}
         names = ("source", "target")
@@ -61,9 +73,9 @@ class Vocabularies:
             known = len({*pieces} & {*own.pieces})
             if 2 * known < len(pieces):
                 raise UserError(
-                    f"{own.file} has {known:,} of the {len(pieces):,} pieces of "
-                    f"{side}.spm; the files are of different models, or of the other "
-                    "side"
+                    f"{own.file} contains {known:,} of the {len(pieces):,} pieces of "
+                    f"{side}.spm; the files belong to different models, or source and "
+                    "target are exchanged"
                 )
             counts[side] = known, len(pieces)
         return counts
@@ -74,7 +86,7 @@ class Vocabularies:
         source_start: str | None = None,
         labels: bool = True,
     ) -> MarianTokenizer:
-        """Returns our tokenizer; the arguments are those of `from_pieces`."""
+        """Returns the tokenizer; see `MarianTokenizer.from_pieces`."""
         return MarianTokenizer.from_pieces(
             *models,
             self.source.ours,
@@ -85,40 +97,55 @@ class Vocabularies:
 
 
 def ordered_vocabulary(file: Path, ids: Mapping[str, Any], rows: int) -> Vocabulary:
-    """Puts pieces in the order of their ids, from 0 to `rows` - 1.
+    """Returns the vocabulary with its pieces in the order of their ids.
+
+    Args:
+        file: Path of the vocabulary file, for messages.
+        ids: Id of each piece, from 0 to `rows` - 1.
+        rows: Number of rows of the embedding table.
 
     Raises:
-        UserError: A row of the table has no piece, two pieces share one, or there is no
-            end mark or no piece for unknown text.
+        UserError: An id is missing, repeated or invalid, or </s> or <unk> is missing.
     """
-    named: dict[int, str] = {}
+    by_id: dict[int, str] = {}
     for piece, number in ids.items():
         text = str(number) if isinstance(number, str | int) else ""
         if not (isinstance(piece, str) and text.isdecimal() and len(text) < 10):
-            raise UserError(f"{file}: {piece!r:.40}: {number!r:.40} is no piece's id")
-        if int(text) in named:
-            raise UserError(f"{file}: two pieces have the id {number}; get it again")
-        named[int(text)] = piece
-    if sorted(named) != [*range(rows)]:
+            raise UserError(
+                f"{file}: {piece!r:.40} has the invalid id {number!r:.40}; download "
+                "the file again"
+            )
+        if int(text) in by_id:
+            raise UserError(
+                f"{file}: two pieces have the id {number}; download the file again"
+            )
+        by_id[int(text)] = piece
+    if sorted(by_id) != [*range(rows)]:
         raise UserError(
-            f"{file} has {len(named):,} pieces, but the model's table {rows:,} rows; "
-            "they belong to different models, or one is cut off"
+            f"{file} has {len(by_id):,} pieces, but the embedding table has {rows:,} "
+            "rows; the files belong to different models, or one is truncated"
         )
-    pieces = tuple(named[number] for number in range(rows))
+    pieces = tuple(by_id[number] for number in range(rows))
     for needed in (END, UNKNOWN):
         if needed not in pieces:
-            raise UserError(f"{file} has no piece {needed}, so that no text could end")
+            raise UserError(
+                f"{file} lacks the required piece {needed}; download the file again"
+            )
     return Vocabulary(file, pieces)
 
 
 def read_piece_model(path: Path) -> bytes:
-    """Returns the bytes of a SentencePiece model; UserError if it is damaged."""
+    """Returns the contents of a SentencePiece model file.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
     try:
         contents = path.read_bytes()
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}; the text is cut by a SentencePiece model, "
-            "which the download has beside the weights"
+            f"{path}: {error.strerror}; the tokenizer needs this SentencePiece model; "
+            "copy it from the download of the model"
         ) from None
     model_pieces(contents, str(path))
     return contents

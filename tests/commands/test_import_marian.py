@@ -173,7 +173,7 @@ def test_training_continues_on_other_text(small, tmp_path):
 def test_an_invalid_folder_is_a_one_line_error(small, tmp_path):
     for folder, words in (
         (tmp_path / "nothing", "no such folder"),
-        (tmp_path, "has one decoder.yml"),
+        (tmp_path, "expected one decoder.yml"),
     ):
         result = import_it(folder, tmp_path / "model")
         assert (result.status, result.out) == (2, "")

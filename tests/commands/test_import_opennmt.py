@@ -84,7 +84,7 @@ def test_an_export_can_be_imported(imported, tmp_path):
     card.write_text(text.replace(" parameters, float32.", " parameters, int8."))
     result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
     assert result.status == 2
-    assert "is in int8, which does not hold the weights themselves" in result.err
+    assert "is an export in int8, which cannot be imported" in result.err
     card.write_text("# Nothing\n")
     result = import_it(tmp_path / "out" / "1", tmp_path / "more", *flags)
     assert (result.status, result.err.count("\n")) == (2, 1)

@@ -48,7 +48,7 @@ def test_prints_a_report(small, tmp_path):
     )
     assert lines[1].startswith("step 6; ")
     assert lines[1].endswith("; 101 subwords")
-    assert "Adam's moments are imported: training goes on where it was" in lines
+    assert "Adam's moments are imported: training resumes at this step" in lines
     assert lines[-1] == "languages: en to de; every array is used"
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert names == ["checkpoints", "hparams.yaml", "model.json", "vocab.subwords"]
@@ -217,8 +217,8 @@ def in_use(run, tmp_path):
         (shallower, "has transformer/body/decoder/layer_1/"),
         (normed_before, "layer_prepostprocess/layer_norm"),
         (untied, "shared_embedding_and_softmax_weights is false"),
-        (local, "self_attention_type=local_mask_right change what the model"),
-        (in_use, "is there and not empty"),
+        (local, "self_attention_type=local_mask_right change the model"),
+        (in_use, "exists and is not empty"),
     ],
 )
 def test_rejects_invalid_models_without_leftovers(small, tmp_path, spoil, words):

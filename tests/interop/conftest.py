@@ -1,4 +1,4 @@
-"""What the tests of several imports share."""
+"""Fixtures of the import tests."""
 
 import pytest
 

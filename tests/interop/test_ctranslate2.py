@@ -1,4 +1,4 @@
-"""CTranslate2 runs our models: the same probabilities, the same searches."""
+"""Tests of exported models in CTranslate2: probabilities and search results."""
 
 import itertools
 import json
@@ -51,55 +51,55 @@ def word_pieces(tmp_path_factory):
     return build("wordpiece", tmp_path_factory.mktemp("wordpiece"))
 
 
-def written(model, tokenizer, folder):
-    """Writes a model, and opens it with the program that it is for."""
+def export(model, tokenizer, folder):
+    """Writes a model and opens it with CTranslate2."""
     write_ctranslate2(model, tokenizer, folder)
     return ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1)
 
 
 def pieces(tokenizer, names, texts):
-    """Cuts texts into pieces, as CTranslate2 takes them: without EOS."""
+    """Returns the pieces of each text, without EOS."""
     rows = tokenizer.encode(tf.constant(texts)).to_list()
     return [[names[number] for number in row[:-1]] for row in rows]
 
 
-def assert_as_probable(model, tokenizer, theirs):
-    """Compares every token's log probability, EOS's too, by forced decoding."""
+def assert_same_log_probs(model, tokenizer, translator):
+    """Compares the log probabilities of the target tokens, including EOS."""
     names = tokenizer.pieces
-    found = theirs.score_batch(
+    results = translator.score_batch(
         *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
     )
     scorer = PairScorer(model, tokenizer)
-    for wanted, score in zip(
-        scorer.score_pairs(PAIRS, per_token=True), found, strict=True
+    for expected, score in zip(
+        scorer.score_pairs(PAIRS, per_token=True), results, strict=True
     ):
-        log_probs = [token.log_prob for token in wanted.tokens]
+        log_probs = [token.log_prob for token in expected.tokens]
         np.testing.assert_allclose(score.log_probs, log_probs, atol=1e-4)
 
 
 @pytest.mark.parametrize("settings", MODELS.values(), ids=MODELS.keys())
-def test_every_token_is_as_probable(tokenizer, tmp_path, settings):
+def test_log_probabilities_are_equal(tokenizer, tmp_path, settings):
     model = small.random_model(tokenizer.vocab_size, **settings)
-    assert_as_probable(model, tokenizer, written(model, tokenizer, tmp_path))
+    assert_same_log_probs(model, tokenizer, export(model, tokenizer, tmp_path))
 
 
-def test_so_it_is_with_word_pieces(word_pieces, tmp_path):
+def test_log_probabilities_are_equal_with_word_pieces(word_pieces, tmp_path):
     model = small.random_model(word_pieces.vocab_size)
-    assert_as_probable(model, word_pieces, written(model, word_pieces, tmp_path))
+    assert_same_log_probs(model, word_pieces, export(model, word_pieces, tmp_path))
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("beam_size", [1, 4])
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
-    """Greedy search is the same. Beam search here never finds a worse one.
+def test_search_results_are_equal_or_better(tokenizer, tmp_path, norm, beam_size):
+    """Greedy search gives equal results; beam search here is never worse.
 
-    CTranslate2 lets a hypothesis end only where EOS is among the `beam_size` best
-    continuations of all, here it may be among twice as many. At the limit it takes
-    unfinished hypotheses, which are passed over here if any has ended.
+    CTranslate2 finishes a hypothesis only if EOS is among the best `beam_size`
+    candidates. This package considers 2 * `beam_size` candidates. At the length limit,
+    CTranslate2 may return unfinished hypotheses; this package prefers finished ones.
     """
     model = small.random_model(tokenizer.vocab_size, norm=norm)
-    theirs, names = written(model, tokenizer, tmp_path), tokenizer.pieces
+    other, names = export(model, tokenizer, tmp_path), tokenizer.pieces
     extra, equal = 8, 0
     translator = Translator(model, tokenizer, DecodingConfig(beam_size, 0.0, extra))
     for source, _ in PAIRS:
@@ -108,7 +108,7 @@ def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
         ids, scores = translator.translate_ids(
             tokenizer.encode(tf.constant([source])).to_tensor()
         )
-        (found,) = theirs.translate_batch(
+        (result,) = other.translate_batch(
             [text],
             beam_size=beam_size,
             length_penalty=0,
@@ -116,18 +116,18 @@ def test_searches_find_the_same(tokenizer, tmp_path, norm, beam_size):
             max_decoding_length=limit,
             return_scores=True,
         )
-        gap = float(scores[0, 0]) - found.scores[0]
+        gap = float(scores[0, 0]) - result.scores[0]
         if abs(gap) < 1e-4:
             ours = [names[n] for n in ids[0, 0].numpy() if n > 1]
-            assert found.hypotheses[0] == ours
+            assert result.hypotheses[0] == ours
             equal += 1
         else:
-            assert gap > 0 or len(found.hypotheses[0]) >= limit - 1
+            assert gap > 0 or len(result.hypotheses[0]) >= limit - 1
     assert equal >= (len(PAIRS) if beam_size == 1 else len(PAIRS) / 3)
 
 
 @pytest.mark.parametrize("kind", ["tokenizer", "word_pieces"])
-def test_what_lies_in_the_folder(request, kind, tmp_path):
+def test_export_has_the_expected_files_and_configuration(request, kind, tmp_path):
     tokenizer = request.getfixturevalue(kind)
     model = small.random_model(tokenizer.vocab_size)
     write_ctranslate2(model, tokenizer, tmp_path)
@@ -147,7 +147,7 @@ def test_what_lies_in_the_folder(request, kind, tmp_path):
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int16", "float16"])
-def test_quantised_weights_are_smaller_and_nearly_the_same(
+def test_quantized_exports_are_smaller_with_similar_scores(
     tokenizer, tmp_path, quantization
 ):
     model = small.random_model(tokenizer.vocab_size, spread=0.1)
@@ -158,21 +158,21 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
             write_ctranslate2(model, tokenizer, tmp_path / kind, kind)
         sizes[kind] = (tmp_path / kind / "model.bin").stat().st_size
     assert quantization == "float32" or sizes[quantization] < sizes["float32"]
-    # Where it has no products of 16 bits, CTranslate2 takes those of 8 instead.
+    # CTranslate2 falls back to int8 on processors without int16 support.
     supported = ctranslate2.get_supported_compute_types("cpu")
     in_8_bits = quantization == "int8" or (
         quantization == "int16" and quantization not in supported
     )
     if in_8_bits and int8_matmul.unsupported_reason():
-        # Their sums saturate at 16 bits without VNNI, in CTranslate2 as in TensorFlow.
+        # Without VNNI, the 16-bit sums saturate in CTranslate2 as in TensorFlow.
         pytest.skip(f"{int8_matmul.unsupported_reason()}")
-    theirs = ctranslate2.Translator(str(tmp_path / quantization))
+    translator = ctranslate2.Translator(str(tmp_path / quantization))
     names = tokenizer.pieces
-    found = theirs.score_batch(
+    results = translator.score_batch(
         *(pieces(tokenizer, names, side) for side in zip(*PAIRS, strict=True))
     )
-    wanted = PairScorer(model, tokenizer).score_pairs(PAIRS)
-    for score, pair in zip(found, wanted, strict=True):
+    expected = PairScorer(model, tokenizer).score_pairs(PAIRS)
+    for score, pair in zip(results, expected, strict=True):
         mean = np.mean(score.log_probs)
         assert mean == pytest.approx(pair.normalized, abs=0.2)
 
@@ -180,27 +180,31 @@ def test_quantised_weights_are_smaller_and_nearly_the_same(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_relative_position": 4}, "max_relative_position=4: CTranslate2 has"),
-        ({"self_attention_radius": 2}, "self_attention_radius=2: CTranslate2's"),
-        ({"d_k": 4, "d_v": 4}, "d_k=4 and d_v=4: CTranslate2 needs both to be .* 8"),
+        ({"max_relative_position": 4}, "max_relative_position=4: CTranslate2 does"),
+        ({"self_attention_radius": 2}, "self_attention_radius=2: CTranslate2 does"),
+        ({"d_k": 4, "d_v": 4}, "d_k=4 and d_v=4: CTranslate2 requires .* = 8"),
         ({"d_v": 4}, "d_k=8 and d_v=4"),
     ],
 )
-def test_what_ctranslate2_lacks_is_named(tokenizer, tmp_path, settings, message):
+def test_rejects_a_model_that_ctranslate2_does_not_support(
+    tokenizer, tmp_path, settings, message
+):
     model = small.random_model(tokenizer.vocab_size, **settings)
     with pytest.raises(UserError, match=message):
         write_ctranslate2(model, tokenizer, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rejects_an_activation_that_ctranslate2_lacks(tokenizer, tmp_path):
+def test_rejects_an_unsupported_activation(tokenizer, tmp_path):
     model = Transformer.from_hparams("tiny", tokenizer.vocab_size, activation="tanh")
-    with pytest.raises(UserError, match="activation=tanh: CTranslate2 has only relu"):
+    with pytest.raises(
+        UserError, match="activation=tanh: CTranslate2 supports only relu"
+    ):
         write_ctranslate2(model, tokenizer, tmp_path)
 
 
-def test_pieces_that_stand_twice_have_names_of_their_own(tmp_path):
-    """tensor2tensor's files may hold such; the later one is in use."""
+def test_renames_duplicate_pieces(tmp_path):
+    # tensor2tensor's vocabularies may contain a piece twice and use the second row.
     path = tmp_path / "vocab.subwords"
     texts = ["<pad>", "<EOS>", "one_", "one_", *"\\_u;0123456789", *"onetwhrif"]
     path.write_text("".join(f"'{piece}'\n" for piece in texts))
@@ -215,7 +219,9 @@ def test_pieces_that_stand_twice_have_names_of_their_own(tmp_path):
     assert len(set(vocabulary)) == len(vocabulary) == tokenizer.vocab_size
 
 
-def test_it_is_said_how_to_install_it(monkeypatch, tokenizer, tmp_path):
+def test_missing_ctranslate2_error_contains_the_pip_command(
+    monkeypatch, tokenizer, tmp_path
+):
     monkeypatch.setitem(__import__("sys").modules, "ctranslate2.specs", None)
     model = small.random_model(tokenizer.vocab_size)
     with pytest.raises(UserError, match=r"pip install 't2t_repro\[ctranslate2\]'"):

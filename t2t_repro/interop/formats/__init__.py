@@ -1,1 +1,1 @@
-"""Files of weights that other programs write: names, shapes, numbers."""
+"""Readers of the weight files that other programs write."""

@@ -1,4 +1,4 @@
-"""One way for every importer to take arrays out of a file of weights."""
+"""Access to the arrays of a weight file, with checks of names, shapes and dtypes."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -12,13 +12,13 @@ FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 
 class ArrayStore:
-    """The arrays of a file of weights; an importer takes each of them.
+    """Arrays of a weight file, each of which an importer must take or drop.
 
     Attributes:
-        file: The file, or the prefix of several files, for messages.
+        file: Path of the file, or prefix of several files, for messages.
         shapes: Shape of each array by its key.
-        left: Key -> name of the arrays of the model that nothing has taken yet.
-        used: Number of arrays that were taken.
+        remaining: Key -> name of each model array that has not been taken yet.
+        used: Number of arrays taken.
     """
 
     def __init__(
@@ -31,14 +31,15 @@ class ArrayStore:
         """Creates a store.
 
         Args:
-            file: As the attribute.
-            shapes: As the attribute.
-            read: Reads the array of a key; raises UserError if the file is damaged.
-            dtypes: Names of the dtypes that can be imported.
+            file: Path of the file, or prefix of several files, for messages.
+            shapes: Shape of each array by its key.
+            read: Function that returns the array of a key and raises UserError if the
+                file is damaged.
+            dtypes: Names of the accepted dtypes.
         """
         self.file = file
         self.shapes = shapes
-        self.left = {key: key for key in shapes}
+        self.remaining = {key: key for key in shapes}
         self.used = 0
         self.read = read
         self._dtypes = dtypes
@@ -50,76 +51,82 @@ class ArrayStore:
         arrays: Mapping[str, np.ndarray],
         dtypes: Collection[str] = FLOATS,
     ) -> "ArrayStore":
-        """Creates a store of arrays that are in memory."""
+        """Creates a store from arrays in memory."""
         shapes = {name: array.shape for name, array in arrays.items()}
         return cls(file, shapes, arrays.__getitem__, dtypes)
 
     def key(self, name: str) -> str | None:
-        """Returns the key of the array that a name leads to, None if there is none."""
+        """Returns the key of the named array, or None if the file lacks it."""
         return name if name in self.shapes else None
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Returns the shape of an array, None if there is none of this name."""
+        """Returns the shape of the named array, or None if the file lacks it."""
         key = self.key(name)
         return None if key is None else self.shapes[key]
 
     def take(self, name: str, *shape: int | None) -> np.ndarray:
-        """Returns an array as float32; None in `shape` matches any size.
+        """Returns an array as float32 and counts it as used.
+
+        Args:
+            name: Name of the array.
+            shape: Expected shape; None matches any size.
 
         Raises:
-            UserError: The array is missing or damaged, has another shape or dtype, or
-                holds infinity or NaN.
+            UserError: The array is missing or damaged, has an unexpected shape or
+                dtype, or contains infinity or NaN.
         """
         key = self.key(name)
         if key is None:
             raise UserError(
-                f"{self.file} has no {name}; it is damaged, or not of the model that "
-                "its settings describe"
+                f"{self.file} lacks {name}; it is damaged, or its settings describe a "
+                "different model"
             )
-        found = self.shapes[key]
-        if len(found) != len(shape) or any(
-            wanted not in (None, size)
-            for wanted, size in zip(shape, found, strict=True)
+        actual = self.shapes[key]
+        if len(actual) != len(shape) or any(
+            expected not in (None, size)
+            for expected, size in zip(shape, actual, strict=True)
         ):
             raise UserError(
-                f"{self.file}: {name} has the shape {found}, but the settings "
-                f"ask for {tuple('any' if n is None else n for n in shape)}; the files "
-                "are of different models"
+                f"{self.file}: {name} has the shape {actual}, but the settings "
+                f"require {tuple('any' if n is None else n for n in shape)}; the files "
+                "belong to different models"
             )
         array = self.read(key)
         if array.dtype.name not in self._dtypes:
             raise UserError(
-                f"{self.file}: {name} holds {array.dtype}, but only "
-                f"{' or '.join(self._dtypes)} can be imported; import the model "
-                "before it was quantized or converted"
+                f"{self.file}: {name} has the dtype {array.dtype}, but only "
+                f"{' or '.join(self._dtypes)} can be imported; import the original "
+                "model, not a quantized or converted one"
             )
-        with np.errstate(over="ignore"):  # Infinity is refused below.
+        with np.errstate(over="ignore"):  # Infinity is rejected below.
             array = array.astype(np.float32)
         if not np.isfinite(array).all():
-            raise UserError(f"{self.file}: {name} holds infinity or NaN")
-        self.used += self.left.pop(key, None) is not None
+            raise UserError(
+                f"{self.file}: {name} contains infinity or NaN; use other weights"
+            )
+        self.used += self.remaining.pop(key, None) is not None
         return array
 
-    def take_if_there(self, name: str, *shape: int | None) -> np.ndarray | None:
-        """Returns an array, or None if there is none; raises as `take`."""
+    def take_optional(self, name: str, *shape: int | None) -> np.ndarray | None:
+        """Returns an array like `take`, or None if the file lacks it."""
         return None if self.key(name) is None else self.take(name, *shape)
 
     def drop(self, names: Iterable[str]) -> None:
-        """Removes arrays that no model needs from those that are left."""
+        """Marks arrays as not needed, so that `reject_remaining` accepts them."""
         for name in names:
-            self.left.pop(name, None)
+            self.remaining.pop(name, None)
 
-    def refuse_left(self) -> None:
-        """Raises UserError that names an array which nothing has taken."""
-        if self.left:
+    def reject_remaining(self) -> None:
+        """Raises UserError if an array has been neither taken nor dropped."""
+        if self.remaining:
             raise UserError(
-                f"{self.file}: {min(self.left.values())} is no part of a Transformer "
-                "that is supported here"
+                f"{self.file}: {min(self.remaining.values())} does not belong to a "
+                "supported Transformer"
             )
 
 
 def some(names: Iterable[object], most: int = 4) -> str:
-    """Lists names, at most `most` of them, and the number of the others."""
+    """Returns the first `most` names, separated by commas, and counts the others."""
     listed = [str(name) for name in names]
     more = len(listed) - most
     first = ", ".join(listed[:most])

@@ -1,4 +1,4 @@
-"""NumPy's npz files, without pickles."""
+"""Reader of NumPy's npz files that rejects pickled objects."""
 
 import zipfile
 import zlib
@@ -8,21 +8,25 @@ import numpy as np
 
 from t2t_repro.system.errors import UserError
 
-# Weights hardly shrink, so a file that grows more than this when it is unpacked holds
-# something else.
-_MOST_UNPACKED = 20
+# Weights hardly compress. A higher ratio of unpacked to packed size indicates a
+# decompression bomb.
+_MAX_COMPRESSION_RATIO = 20
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """Returns the arrays of a file by name; UserError if it is missing or damaged."""
+    """Returns the arrays of a file by name.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
     try:
-        # NumPy leaves a damaged file open that it opened itself.
+        # np.load(path) would leave a damaged file open.
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             if len(set(file.files)) != len(file.files):
-                raise ValueError("a name comes twice")
+                raise ValueError("duplicate array name")
             unpacked = sum(each.file_size for each in file.zip.infolist())
-            if unpacked > _MOST_UNPACKED * path.stat().st_size:
-                raise ValueError("numbers that take no room")
+            if unpacked > _MAX_COMPRESSION_RATIO * path.stat().st_size:
+                raise ValueError("compression ratio too high for weights")
             return {name: file[name] for name in file.files}
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
@@ -31,5 +35,5 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError),
     ):
         raise UserError(
-            f"{path}: no npz of numbers; it is damaged, or cut off"
+            f"{path} is not an npz file of numbers, or it is damaged; download it again"
         ) from None

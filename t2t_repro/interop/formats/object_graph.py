@@ -1,8 +1,8 @@
-"""The variables of a tf.train.Checkpoint or a SavedModel, by the paths of its objects.
+"""Variables of a tf.train.Checkpoint or a SavedModel, found by their object paths.
 
-Both hold a graph of objects in which the same names lead to a variable, though a
-SavedModel keeps it under a number. Two paths may lead to one variable, such as a table
-that two layers share.
+Both contain a graph of objects, whose edges have attribute names. A variable has the
+same path in both, although its key in the weight file differs. Two paths may lead to
+the same variable, such as a table that two layers share.
 """
 
 from pathlib import Path
@@ -18,22 +18,21 @@ SAVED_MODEL = "saved_model.pb"
 
 
 class ObjectStore(ArrayStore):
-    """The variables of a model; a name is the path of objects that leads to one.
+    """Store of a model's variables, named by their object paths.
 
     Attributes:
-        is_saved_model: Whether they come from a SavedModel.
+        is_saved_model: Whether the variables come from a SavedModel.
     """
 
     def __init__(self, path: Path) -> None:
-        """Reads the graph of objects.
+        """Opens a checkpoint or SavedModel and reads its object graph.
 
         Args:
-            path: A checkpoint's prefix, one of its files or its folder, or the folder
-                of a SavedModel.
+            path: Prefix, file or folder of a checkpoint, or folder of a SavedModel.
 
         Raises:
-            UserError: There is none, there are several, it is damaged, or it has no
-                graph of objects, as OpenNMT-tf's checkpoints have from version 2 on.
+            UserError: The checkpoint is missing, ambiguous or damaged, or was not
+                written by OpenNMT-tf 2.
         """
         from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
         from tensorflow.core.protobuf import trackable_object_graph_pb2
@@ -47,24 +46,26 @@ class ObjectStore(ArrayStore):
         super().__init__(prefix, file.shapes(), file.read)
         if _OBJECTS not in self.shapes:
             raise UserError(
-                f"{prefix} is no checkpoint of OpenNMT-tf 2; let OpenNMT-tf 2 "
-                "read one of version 1 first, which it saves anew"
+                f"{prefix} is not a checkpoint of OpenNMT-tf 2; convert a checkpoint "
+                "of version 1 by loading and saving it with OpenNMT-tf 2"
             )
         graph = trackable_object_graph_pb2.TrackableObjectGraph
         try:
             self._nodes = graph.FromString(self.read(_OBJECTS).item()).nodes
         except DecodeError:
-            raise UserError(f"{prefix}: {_OBJECTS} is damaged") from None
+            raise UserError(
+                f"{prefix}: {_OBJECTS} is damaged; copy the checkpoint again"
+            ) from None
         self._root = 0 if self.is_saved_model else self._child(0, "model")
         if self._root is None:
             raise UserError(
-                f"{prefix} holds no model of OpenNMT-tf, or one of another program"
+                f"{prefix} lacks the object 'model'; give a checkpoint of OpenNMT-tf 2"
             )
-        self.left = {}
+        self.remaining = {}
         self._visit(self._root, "", set())
 
     def key(self, name: str) -> str | None:
-        """Returns the key of the variable at a path, None if there is none."""
+        """Returns the key of the variable at an object path, or None."""
         node: int | None = self._root
         for part in name.split("/"):
             node = None if node is None else self._child(node, part)
@@ -74,7 +75,7 @@ class ObjectStore(ArrayStore):
         return keys[0] if keys and keys[0] in self.shapes else None
 
     def moments(self) -> int:
-        """Returns the number of the optimizer's arrays."""
+        """Returns the number of optimizer arrays."""
         return sum("/.OPTIMIZER_SLOT/" in name for name in self.shapes)
 
     def _child(self, node: int, name: str) -> int | None:
@@ -83,15 +84,16 @@ class ObjectStore(ArrayStore):
                 return child.node_id
         return None
 
-    def _visit(self, node: int, path: str, seen: set[int]) -> None:
-        """Notes the path of every variable below a node."""
-        if node in seen:
+    def _visit(self, node: int, path: str, visited: set[int]) -> None:
+        """Adds the paths of all variables below a node to `remaining`."""
+        if node in visited:
             return
-        seen.add(node)
+        visited.add(node)
         for each in self._nodes[node].attributes:
             if each.checkpoint_key in self.shapes:
-                self.left[each.checkpoint_key] = path.lstrip("/")
-        # Keras' lists hold every variable, too, but under numbers.
+                self.remaining[each.checkpoint_key] = path.lstrip("/")
+        # Keras also lists all variables by number. Visiting these lists last gives
+        # each variable its attribute path.
         children = self._nodes[node].children
         for child in sorted(children, key=lambda c: c.local_name in _LISTS):
-            self._visit(child.node_id, f"{path}/{child.local_name}", seen)
+            self._visit(child.node_id, f"{path}/{child.local_name}", visited)

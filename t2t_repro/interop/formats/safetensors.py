@@ -1,4 +1,4 @@
-"""Files in the safetensors format, which hold tensors only, so that nothing runs."""
+"""Reader of safetensors files, a format without executable content."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from safetensors import SafetensorError, deserialize
 
 from t2t_repro.system.errors import UserError
 
-# The package's reader for NumPy lacks bfloat16, so the bytes are interpreted here.
+# safetensors.numpy does not support bfloat16.
 _DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -21,8 +21,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     """Returns the tensors of a file by name.
 
     Raises:
-        UserError: The file is missing, damaged or cut off, or holds other numbers than
-            floats of 16, 32 or 64 bits.
+        UserError: The file is missing, damaged or truncated, or has a dtype other than
+            floating-point numbers of 16, 32 or 64 bits.
     """
     try:
         entries = deserialize(path.read_bytes())
@@ -30,14 +30,16 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         raise UserError(f"{path}: {error.strerror}") from None
     except SafetensorError as error:
         raise UserError(
-            f"{path}: no safetensors file, damaged or cut off ({error}); get it again"
+            f"{path} is not a safetensors file, or it is damaged ({error}); download "
+            "it again"
         ) from None
     tensors = {}
     for name, entry in entries:
         dtype = _DTYPES.get(entry["dtype"])
         if dtype is None:
             raise UserError(
-                f"{path}: {name} is of type {entry['dtype']}: only floats are read"
+                f"{path}: {name} has the dtype {entry['dtype']}, but only "
+                f"{', '.join(_DTYPES)} can be imported"
             )
         numbers = np.frombuffer(entry["data"], dtype)
         tensors[name] = numbers.reshape(entry["shape"])

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints: files of tensors by name, `PREFIX.index` and its data."""
+"""Access to TensorFlow checkpoints (`PREFIX.index` and its data files)."""
 
 import re
 from collections.abc import Collection
@@ -14,44 +14,58 @@ _FILE_ENDING = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
 def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
-    """Opens a checkpoint by its prefix; UserError if it is missing or damaged."""
+    """Opens the checkpoint with a prefix.
+
+    Args:
+        prefix: Path of the checkpoint without the ending.
+        dtypes: Names of the accepted dtypes.
+
+    Raises:
+        UserError: The checkpoint is missing or damaged.
+    """
     file = TensorFile(prefix)
     return ArrayStore(prefix, file.shapes(), file.read, dtypes)
 
 
 def find(path: Path) -> Path:
-    """Returns the prefix of a checkpoint, given itself, one of its files or its folder.
+    """Returns the prefix of a checkpoint.
 
-    In a folder it is the one that the file `checkpoint` names, or else the only one.
-    Raises UserError if there is none, or if there are several.
+    Args:
+        path: Prefix, file or folder of the checkpoint. In a folder, the file
+            `checkpoint` selects one of several.
+
+    Raises:
+        UserError: The checkpoint is missing or ambiguous.
     """
     if not path.is_dir():
         prefix = path.with_name(_FILE_ENDING.sub("", path.name))
         if not Path(f"{prefix}.index").is_file():
             raise UserError(
-                f"--checkpoint {path}: {prefix.name}.index does not exist; name a "
+                f"--checkpoint {path}: {prefix.name}.index does not exist; give a "
                 "checkpoint's prefix, such as model.ckpt-250000, or its folder"
             )
         return prefix
-    found = sorted(p.with_suffix("") for p in path.glob("*.index"))
-    named = _newest(path)
-    if named in found:
-        return named
-    if len(found) != 1:
-        names = some([prefix.name for prefix in found]) or "no checkpoint"
-        raise UserError(f"--checkpoint {path} holds {names}; name one by its prefix")
-    return found[0]
+    prefixes = sorted(p.with_suffix("") for p in path.glob("*.index"))
+    newest = _newest(path)
+    if newest in prefixes:
+        return newest
+    if len(prefixes) != 1:
+        names = some([prefix.name for prefix in prefixes]) or "no checkpoint"
+        raise UserError(
+            f"--checkpoint {path} contains {names}; give the prefix of one checkpoint"
+        )
+    return prefixes[0]
 
 
 def _newest(folder: Path) -> Path | None:
-    """Returns the prefix that the folder's file `checkpoint` names, if it has one.
+    """Returns the prefix named in the folder's file `checkpoint`, or None.
 
-    Only its name counts: the folder may have been moved since.
+    The recorded folder is ignored, because the checkpoints may have been moved.
     """
     if not (folder / "checkpoint").is_file():
         return None
     try:
         state = tf.train.get_checkpoint_state(str(folder))
-    except (ValueError, tf.errors.OpError):  # A copy that was cut off, perhaps.
+    except (ValueError, tf.errors.OpError):  # A damaged file.
         return None
     return folder / Path(state.model_checkpoint_path).name if state else None

@@ -1,4 +1,4 @@
-"""Text files: those of other programs, UTF-8 or JSON, and YAML of this package."""
+"""Readers of other programs' text and JSON files, and of this package's YAML tables."""
 
 import json
 from pathlib import Path
@@ -8,35 +8,46 @@ import yaml
 
 from t2t_repro.system.errors import UserError
 
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 
 
 def read_text(path: Path) -> str:
-    """Returns the text of a file; UserError if it cannot be read or is no UTF-8."""
+    """Returns the text of a file.
+
+    Raises:
+        UserError: The file cannot be read or is not valid UTF-8.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except ValueError:
-        raise UserError(f"{path} is no UTF-8; it is damaged") from None
+        raise UserError(f"{path} is not valid UTF-8; download it again") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Returns the one JSON object in a file; UserError if it is missing or damaged."""
+    """Returns the JSON object in a file.
+
+    Raises:
+        UserError: The file is missing or does not contain one valid JSON object.
+    """
     text = read_text(path)
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_int=_integer)
-        if not isinstance(found, dict):
-            raise ValueError("it must hold one object")
+        value = json.loads(text, object_pairs_hook=_unique, parse_int=_integer)
+        if not isinstance(value, dict):
+            raise ValueError("expected an object")
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); get it again") from None
-    return found
+        raise UserError(
+            f"{path}: not JSON ({error}); correct it or download it again"
+        ) from None
+    return value
 
 
 def own_tables(module: str) -> dict[str, Any]:
-    """Returns the tables in the YAML file that is named as a module of this package.
+    """Returns the contents of the YAML file next to a module of this package.
 
-    `module` is its `__file__`.
+    Args:
+        module: `__file__` of the module, which has the name of the YAML file.
     """
     text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
     tables: dict[str, Any] = yaml.safe_load(text)
@@ -44,15 +55,15 @@ def own_tables(module: str) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
-    """Reads an integer that a float holds."""
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(text):,} digits")
+    """Parses an integer; raises ValueError if float64 cannot represent it exactly."""
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"integer of {len(text):,} digits")
     return int(text)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes a dictionary of names that do not come twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name comes twice")
-    return found
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns a dictionary of the pairs; raises ValueError if a name is repeated."""
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("duplicate name")
+    return values

@@ -1,10 +1,10 @@
-"""PyTorch's `pytorch_model.bin`, read without running what is in it.
+"""Reader of PyTorch's `pytorch_model.bin` that executes no code from the file.
 
-It is a zip: `data.pkl`, a pickle that describes tensors, and their numbers, a file for
-each storage. A pickle is a program. Here it is read word by word, as
-`pickletools.genops` takes it apart, and of its words only those that build names, sizes
-and dictionaries mean anything; where it would call something, that has to be PyTorch's
-constructor of a tensor, which is not called but noted.
+The file is a zip archive of `data.pkl`, a pickle that describes the tensors, and one
+file of numbers per storage. Unpickling can execute arbitrary code. This reader
+interprets the opcodes that `pickletools.genops` returns and accepts only those that
+build strings, numbers, tuples, dictionaries and tensors. Instead of calling PyTorch's
+tensor constructors, it records their arguments.
 """
 
 import math
@@ -33,7 +33,7 @@ _PARAMETER = "torch._utils _rebuild_parameter"
 _DICTIONARY = "collections OrderedDict"
 _KNOWN = {*_STORAGES, _TENSOR, _PARAMETER, _DICTIONARY}
 _MARK = object()
-_WAY_ROUND = (
+_CONVERSION = (
     "convert it to model.safetensors (from_pretrained, then "
     "save_pretrained(FOLDER, safe_serialization=True)) and import that folder"
 )
@@ -41,14 +41,14 @@ _WAY_ROUND = (
 
 @dataclass(frozen=True)
 class _Name:
-    """What a pickle calls by its module and name."""
+    """Reference to a Python object: its module and name, separated by a space."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class _Storage:
-    """A file of numbers."""
+    """File of numbers: its PyTorch storage class and its name in the archive."""
 
     kind: str
     key: str
@@ -56,7 +56,7 @@ class _Storage:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Part of a storage: `offset` and `strides` count its numbers."""
+    """View of a storage; `offset` and `strides` are in elements."""
 
     storage: _Storage
     offset: int
@@ -64,15 +64,16 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-class _RefusedError(Exception):
-    """What a file of weights has no need of."""
+class _RejectedError(Exception):
+    """Raised for pickle content that weight files do not need."""
 
 
 def read_torch(path: Path) -> dict[str, np.ndarray]:
     """Returns the tensors of a state dictionary by name.
 
-    UserError: it cannot be read, is damaged, is of the format before PyTorch 1.6, or
-    would run or build anything but tensors.
+    Raises:
+        UserError: The file cannot be read, is damaged, has the format used before
+            PyTorch 1.6, or contains anything other than tensors.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -81,66 +82,68 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except zipfile.BadZipFile:
         raise UserError(
-            f"{path}: no zip, or cut off; if PyTorch before 1.6 wrote it, {_WAY_ROUND}"
+            f"{path} is not a zip archive, or it is damaged; if it was written by "
+            f"PyTorch before 1.6, {_CONVERSION}"
         ) from None
-    except _RefusedError as error:
+    except _RejectedError as error:
         raise UserError(
-            f"{path}: {error}, which no file of weights needs; nothing of it was run; "
-            f"if you trust it, {_WAY_ROUND}"
+            f"{path}: {error}, which weight files do not need; none of its code was "
+            f"executed; if you trust the file, {_CONVERSION}"
         ) from None
     except (
         *(ValueError, TypeError, KeyError, IndexError, AttributeError),
         *(EOFError, OverflowError, RuntimeError),
     ) as error:
-        raise UserError(f"{path} is damaged ({error}); get it again") from None
+        raise UserError(f"{path} is damaged ({error}); download it again") from None
 
 
 def _read(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
     sizes = {each.filename: each.file_size for each in archive.infolist()}
     if len(sizes) != len(archive.infolist()):
-        raise ValueError("a file comes twice in it")
+        raise ValueError("duplicate file in the archive")
     if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-        raise ValueError("it is compressed, as PyTorch never does")
+        raise ValueError("the archive is compressed, unlike PyTorch's files")
     pickles = [name for name in sizes if name.rpartition("/")[2] == "data.pkl"]
     if len(pickles) != 1:
-        raise ValueError("it has no data.pkl")
+        raise ValueError("expected one data.pkl")
     folder = pickles[0].removesuffix("data.pkl")
     order = f"{folder}byteorder"
     if order in sizes and archive.read(order) != b"little":
-        raise ValueError("its numbers are not little-endian")
-    described = _described(archive.read(pickles[0]))
-    if not isinstance(described, dict):
-        raise ValueError("it holds no dictionary")
+        raise ValueError("the numbers are not little-endian")
+    entries = _interpret(archive.read(pickles[0]))
+    if not isinstance(entries, dict):
+        raise ValueError("the pickle does not contain a dictionary")
     tensors: dict[str, np.ndarray] = {}
-    # Tied tables are the same numbers under a few names, and all in 16 bits or more.
-    most = 2 * sum(sizes.values())
-    for name, tensor in described.items():
+    # Bounds the memory for tensors that share a storage. Tied tables have up to four
+    # names, and elements have at least 16 bits.
+    budget = 2 * sum(sizes.values())
+    for name, tensor in entries.items():
         if not (isinstance(name, str) and isinstance(tensor, _Tensor)):
-            raise ValueError("it holds other things than named tensors")
+            raise ValueError("the dictionary contains an entry other than a tensor")
         numbers = np.frombuffer(
             archive.read(f"{folder}data/{tensor.storage.key}"),
             _STORAGES[tensor.storage.kind],
         )
-        tensors[name] = _part(numbers, tensor)
-        most -= tensors[name].size
-        if most < 0:
-            raise ValueError("the same numbers under many names")
+        tensors[name] = _view(numbers, tensor)
+        budget -= tensors[name].size
+        if budget < 0:
+            raise ValueError("too many tensors share a storage")
     return tensors
 
 
-def _part(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
-    """Copies a tensor out of its storage, after checking that it lies inside."""
+def _view(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
+    """Returns a copy of a tensor after checking that its storage contains it."""
     shape, strides = tensor.shape, tensor.strides
     steps = (*strides, tensor.offset, *shape)
     if len(shape) != len(strides) or any(type(n) is not int or n < 0 for n in steps):
-        raise ValueError("a tensor with impossible sizes")
+        raise ValueError("invalid tensor shape or strides")
     last = tensor.offset + sum(
         (n - 1) * step for n, step in zip(shape, strides, strict=True)
     )
     count = math.prod(shape)
-    # More numbers than the storage has would be the same ones again and again.
+    # Without this check, zero strides could repeat elements to any size.
     if count > len(numbers) or (count and last >= len(numbers)):
-        raise ValueError("a tensor larger than its file")
+        raise ValueError("tensor larger than its storage")
     size = numbers.itemsize
     view = np.lib.stride_tricks.as_strided(
         numbers[tensor.offset :], shape, [step * size for step in strides]
@@ -148,44 +151,44 @@ def _part(numbers: np.ndarray, tensor: _Tensor) -> np.ndarray:
     return view.copy()
 
 
-def _described(contents: bytes) -> Any:
-    """Follows a pickle's words and returns what it describes; calls nothing."""
+def _interpret(contents: bytes) -> Any:
+    """Returns the object that a pickle describes, without calling any function."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
 
     def since_mark() -> list[Any]:
-        at = len(stack) - stack[::-1].index(_MARK)  # ValueError: there is no mark.
-        found = stack[at:]
-        del stack[at - 1 :]
-        return found
+        start = len(stack) - stack[::-1].index(_MARK)  # ValueError without a mark.
+        items = stack[start:]
+        del stack[start - 1 :]
+        return items
 
     def take(count: int) -> tuple[Any, ...]:
         if len(stack) < count:
-            raise ValueError("a pickle that takes more than there is")
-        found = tuple(stack[-count:])
+            raise ValueError("pickle stack underflow")
+        items = tuple(stack[-count:])
         del stack[-count:]
-        return found
+        return items
 
     def put_items(items: list[Any]) -> None:
         target = stack[-1]
         if not isinstance(target, dict):
-            raise _RefusedError("it fills in what is no dictionary")
+            raise _RejectedError("the pickle sets items of an object")
         for name, value in zip(items[::2], items[1::2], strict=True):
             if name in target:
-                raise ValueError("a name comes twice in it")
+                raise ValueError("duplicate name in the pickle")
             target[name] = value
 
     def state() -> None:
-        # An OrderedDict carries `_metadata`, versions of modules.
+        # state_dict() returns an OrderedDict with the attribute `_metadata`.
         target, _ = take(2)
         if not isinstance(target, dict):
-            raise _RefusedError("it sets attributes")
+            raise _RejectedError("the pickle sets attributes of an object")
         stack.append(target)
 
     constants = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
     literal = {"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINFLOAT"}
     literal |= {"BININT", "BININT1", "BININT2", "LONG1"}
-    words: dict[str, Callable[[], None]] = {
+    actions: dict[str, Callable[[], None]] = {
         "MARK": lambda: stack.append(_MARK),
         "TUPLE": lambda: stack.append(tuple(since_mark())),
         "TUPLE1": lambda: stack.append(take(1)),
@@ -195,13 +198,13 @@ def _described(contents: bytes) -> Any:
         "SETITEM": lambda: put_items(list(take(2))),
         "SETITEMS": lambda: put_items(since_mark()),
         "BINPERSID": lambda: stack.append(_storage(*take(1))),
-        "REDUCE": lambda: stack.append(_noted(*take(2))),
+        "REDUCE": lambda: stack.append(_call(*take(2))),
         "BUILD": state,
         "PROTO": lambda: None,
         "FRAME": lambda: None,
     }
-    for word, argument, _ in pickletools.genops(contents):
-        name = word.name
+    for opcode, argument, _ in pickletools.genops(contents):
+        name = opcode.name
         if name == "STOP":
             return take(1)[0]
         if name in constants:
@@ -216,36 +219,36 @@ def _described(contents: bytes) -> Any:
             memo[len(memo) if argument is None else argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
             stack.append(memo[argument or 0])
-        elif name in words:
-            words[name]()
+        elif name in actions:
+            actions[name]()
         else:
-            raise _RefusedError(f"it has the pickle word {name}")
-    raise ValueError("a pickle without an end")
+            raise _RejectedError(f"the pickle contains the opcode {name}")
+    raise ValueError("pickle without STOP")
 
 
 def _name(name: str) -> _Name:
     if name not in _KNOWN:
-        raise _RefusedError(f"it names {name.replace(' ', '.')!r:.80}")
+        raise _RejectedError(f"the pickle refers to {name.replace(' ', '.')!r:.80}")
     return _Name(name)
 
 
 def _storage(identity: Any) -> _Storage:
-    """Notes ("storage", its class, its file, its device, its size)."""
-    word, kind, key, *_ = identity
-    if word != "storage" or not isinstance(kind, _Name) or kind.name not in _STORAGES:
-        raise _RefusedError("it refers to another thing than a storage")
+    """Returns the storage of a persistent id ("storage", class, key, device, size)."""
+    tag, kind, key, *_ = identity
+    if tag != "storage" or not isinstance(kind, _Name) or kind.name not in _STORAGES:
+        raise _RejectedError("a persistent id does not refer to a storage")
     if not (isinstance(key, str) and key.isalnum()):
-        raise ValueError("a storage without a file")
+        raise ValueError("invalid name of a storage file")
     return _Storage(kind.name, key)
 
 
-def _noted(called: Any, arguments: Any) -> Any:
-    """Notes what a call would make; of three functions alone."""
-    name = called.name if isinstance(called, _Name) else None
+def _call(function: Any, arguments: Any) -> Any:
+    """Evaluates a call of one of three permitted constructors without executing it."""
+    name = function.name if isinstance(function, _Name) else None
     if name == _DICTIONARY and arguments == ():
         return {}
     if name == _PARAMETER and isinstance(arguments[0], _Tensor):
         return arguments[0]
     if name == _TENSOR and isinstance(arguments[0], _Storage):
         return _Tensor(*arguments[:4])
-    raise _RefusedError("it calls what makes no tensor")
+    raise _RejectedError("the pickle calls a function other than tensor constructors")

@@ -1,1 +1,1 @@
-"""Models that Marian trained, in its own files or in those of Transformers."""
+"""Import of Marian models, in the file format of Marian or Transformers."""

@@ -1,7 +1,7 @@
-"""An OPUS-MT download, or another folder of a training with Marian.
+"""Reader of Marian's model folders, such as OPUS-MT downloads.
 
-Weights are in an npz file with Marian's options in it, as text; `decoder.yml` names it
-and the vocabularies (github.com/marian-nmt/marian).
+`decoder.yml` names the weight file and the vocabularies. The weight file is in npz
+format and includes Marian's options as text (github.com/marian-nmt/marian).
 """
 
 import re
@@ -21,8 +21,8 @@ from t2t_repro.interop.marian.options import (
     gelu_of_version,
     options_in,
     read_yaml,
-    refuse_others,
-    without_meaning,
+    reject_unsupported,
+    unused_options,
 )
 from t2t_repro.interop.marian.search import marian_search
 from t2t_repro.interop.vocabulary import (
@@ -36,29 +36,33 @@ from t2t_repro.system.errors import UserError
 def read_marian(
     folder: Path, decoder_yml: str | None = None, activation: str | None = None
 ) -> MarianModel:
-    """Reads and checks a folder of Marian's.
+    """Reads and checks a model folder of Marian.
 
     Args:
-        folder: with the weights and vocabularies.
-        decoder_yml: the file in it that names them, where there are several.
-        activation: what the options cannot tell; None: as they say.
+        folder: Folder of the weights and vocabularies.
+        decoder_yml: Name of the settings file in a folder that has several; None
+            selects `decoder.yml` or the only one.
+        activation: Form of GELU, a value of `GELUS`; None derives it from the options.
+
+    Returns:
+        The model, whose layer weights are not read yet.
 
     Raises:
-        UserError: something is missing, damaged, of another model, or of a kind that
-            is not supported here.
+        UserError: A file is missing or damaged, the files belong to different models,
+            or the model is not supported.
     """
     settings_file, settings = _decoder_settings(folder, decoder_yml)
     weights_file = _weights_file(folder, settings_file, settings)
     arrays = read_npz(weights_file)
     options = options_in(weights_file, arrays.pop(OPTIONS, None))
-    refuse_others(weights_file, options)
+    reject_unsupported(weights_file, options)
     store = ArrayStore.of_arrays(weights_file, arrays, ("float16", "float32"))
     hparams = described_model(weights_file, options, activation)
     tables = _tables(store, hparams["d_model"], options)
-    search, search_left = marian_search(folder, settings)
-    unused = {"options of the training": sorted(without_meaning(options))}
-    if activation is not None and (told := gelu_of_version(options)) != activation:
-        unused["the GELU of its version of Marian"] = [] if told is None else [told]
+    search, unused_search = marian_search(folder, settings)
+    unused = {"options of the training": sorted(unused_options(options))}
+    if activation is not None and (gelu := gelu_of_version(options)) != activation:
+        unused["the GELU of its version of Marian"] = [] if gelu is None else [gelu]
     return MarianModel(
         program="Marian",
         store=store,
@@ -66,36 +70,44 @@ def read_marian(
         vocabularies=_vocabularies(folder, settings_file, settings, tables),
         hparams=hparams,
         search=search,
-        unused=unused | {"settings of the search": search_left},
+        unused=unused | {"settings of the search": unused_search},
     )
 
 
 def _decoder_settings(folder: Path, name: str | None) -> tuple[Path, Mapping[str, Any]]:
-    """Finds and reads the file that names the others."""
+    """Returns the path and contents of the decoder's settings file."""
     if name is None:
-        found = sorted(path.name for path in folder.glob("*decoder.yml"))
-        if "decoder.yml" in found:
-            found = ["decoder.yml"]
-        if len(found) != 1:
-            several = "; name one with --decoder_yml" if found else ""
-            names = ", ".join(found) or "none"
+        candidates = sorted(path.name for path in folder.glob("*decoder.yml"))
+        if "decoder.yml" in candidates:
+            candidates = ["decoder.yml"]
+        if len(candidates) != 1:
+            remedy = "; select one with --decoder_yml" if candidates else ""
+            names = ", ".join(candidates) or "none"
             raise UserError(
-                f"--folder {folder}: a Marian model has one decoder.yml, which names "
-                "its files (one of Transformers has a config.json); found "
-                f"{names}{several}"
+                f"--folder {folder}: expected one decoder.yml (Marian) or a "
+                f"config.json (Transformers); found {names}{remedy}"
             )
-        name = found[0]
+        name = candidates[0]
     path = folder / name
     return path, read_yaml(path)
 
 
-def _beside(folder: Path, settings_file: Path, name: Any) -> Path:
-    """Returns a file that the settings name: its path may be another machine's."""
+def _file_in(folder: Path, settings_file: Path, name: Any) -> Path:
+    """Returns the path of a file in the folder that the settings name.
+
+    The directory part of the name is ignored, because it may come from the training
+    machine.
+    """
     if not isinstance(name, str) or not name:
-        raise UserError(f"{settings_file}: a file without a name")
+        raise UserError(
+            f"{settings_file}: {name!r:.40} is not a file name; download it again"
+        )
     path = folder / re.split(r"[/\\]", name)[-1]
     if not path.is_file():
-        raise UserError(f"{path}: no such file, but {settings_file.name} names it")
+        raise UserError(
+            f"{path}: no such file, but {settings_file.name} names it; copy it into "
+            "the folder"
+        )
     return path
 
 
@@ -105,38 +117,38 @@ def _weights_file(
     models = settings.get("models")
     if not isinstance(models, list) or len(models) != 1:
         raise UserError(
-            f"{settings_file}: models must name one file, not {models!r:.80}; of an "
-            "ensemble import each model by itself"
+            f"{settings_file}: models must name one file, not {models!r:.80}; import "
+            "the models of an ensemble one by one"
         )
-    path = _beside(folder, settings_file, models[0])
+    path = _file_in(folder, settings_file, models[0])
     if path.suffix != ".npz":
         raise UserError(
-            f"{path}: only Marian's .npz is read; convert it (marian-conv goes the "
-            "other way) or get the .npz of the training"
+            f"{path}: only Marian's .npz format is supported; use the .npz file from "
+            "the training"
         )
     return path
 
 
 def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tables:
-    """Takes the tables and the softmax's bias."""
-    shared = store.take_if_there("Wemb", None, d_model)
+    """Returns the embedding tables and the softmax bias."""
+    shared = store.take_optional("Wemb", None, d_model)
 
-    def own(name: str) -> np.ndarray:
-        table = store.take_if_there(name, None, d_model)
+    def own_or_shared(name: str) -> np.ndarray:
+        table = store.take_optional(name, None, d_model)
         if table is None:
             table = shared
         return store.take(name) if table is None else table
 
-    source, target = own("encoder_Wemb"), own("decoder_Wemb")
-    softmax = store.take_if_there("decoder_ff_logit_out_Wt", None, d_model)
-    turned = store.take_if_there("decoder_ff_logit_out_W", d_model, None)
+    source, target = own_or_shared("encoder_Wemb"), own_or_shared("decoder_Wemb")
+    softmax = store.take_optional("decoder_ff_logit_out_Wt", None, d_model)
+    transposed = store.take_optional("decoder_ff_logit_out_W", d_model, None)
     if softmax is None:
-        softmax = target if turned is None else turned.T
+        softmax = target if transposed is None else transposed.T
     rows = len(softmax)
     if len(target) != rows:
         raise UserError(
-            f"{store.file}: {len(target):,} rows of the target's table, but {rows:,} "
-            "of the softmax"
+            f"{store.file}: the target embedding has {len(target):,} rows, but the "
+            f"softmax has {rows:,}; download the file again"
         )
     name = "decoder_ff_logit_out_b"
     if options.get("output-omit-bias") == "true" and store.key(name) is None:
@@ -152,22 +164,22 @@ def _vocabularies(
     settings: Mapping[str, Any],
     tables: Tables,
 ) -> Vocabularies:
-    """Reads one vocabulary, or two where the settings name two."""
+    """Reads the vocabulary file of each side; the settings may name one for both."""
     names = settings.get("vocabs")
     if not isinstance(names, list) or len(names) != 2:
         raise UserError(
-            f"{settings_file}: vocabs must name two files, of source and target; "
-            f"models of several sources are not supported here: {names!r:.80}"
+            f"{settings_file}: vocabs must name two files, of source and target, not "
+            f"{names!r:.80}; models with several sources are not supported"
         )
-    files = [_beside(folder, settings_file, name) for name in names]
+    files = [_file_in(folder, settings_file, name) for name in names]
     rows = len(tables.source), len(tables.target)
     source = _vocabulary(files[0], rows[0])
     if files[0] != files[1]:
         return Vocabularies(source, _vocabulary(files[1], rows[1]))
     if rows[0] != rows[1]:
         raise UserError(
-            f"{settings_file} names one vocabulary, but the model has tables of "
-            f"{rows[0]:,} and {rows[1]:,} rows"
+            f"{settings_file} names one vocabulary, but the embedding tables have "
+            f"{rows[0]:,} and {rows[1]:,} rows; name one for each side"
         )
     return Vocabularies(source, None)
 
@@ -175,7 +187,7 @@ def _vocabularies(
 def _vocabulary(path: Path, rows: int) -> Vocabulary:
     if path.suffix not in (".yml", ".yaml"):
         raise UserError(
-            f"{path}: only vocabularies in YAML (*.vocab.yml) are supported here, not "
-            f"{path.suffix or 'others'}"
+            f"{path}: only vocabularies in YAML (*.vocab.yml) are supported; use a "
+            "model with such a vocabulary"
         )
     return ordered_vocabulary(path, read_yaml(path), rows)

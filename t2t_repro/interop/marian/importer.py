@@ -1,4 +1,4 @@
-"""Reads a model of Marian, from a folder of Marian or of Transformers."""
+"""Importer of Marian models from a folder of Marian or Transformers."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "marian": {"position": "sinusoid", "norm_epsilon": 1e-9},
     "transformers": {"position": "sinusoid_halves", "norm_epsilon": 1e-5},
 }
-"""A program's position signal, and the epsilon that it adds to the variance."""
+"""Position encodings and layer-normalization epsilon of each program."""
 
 
 def read(
@@ -24,18 +24,21 @@ def read(
     decoder_yml: str | None = None,
     activation: str | None = None,
 ) -> Source:
-    """Reads and checks a folder.
+    """Reads and checks a model folder.
 
     Args:
-        folder: With the files of Marian or of Transformers.
-        positions: Program whose positions and epsilon are taken, a key of
-            `CONVENTIONS`.
-        decoder_yml: Name of this file in a folder of Marian that has several.
-        activation: The GELU of the model, where Marian's options do not determine it.
+        folder: Folder with the files of Marian or Transformers.
+        positions: Program whose position encodings and epsilon the model uses, a key
+            of `CONVENTIONS`.
+        decoder_yml: Name of the settings file in a Marian folder that has several.
+        activation: Form of GELU, if Marian's options do not determine it.
+
+    Returns:
+        The model in this package's form.
 
     Raises:
-        UserError: A file is missing or damaged, the files are of different models, or
-            this package does not have such a model.
+        UserError: A file is missing or damaged, the files belong to different models,
+            or the model is not supported.
     """
     model = _read_folder(folder, decoder_yml, activation)
     conventions = CONVENTIONS[positions]
@@ -56,7 +59,7 @@ def read(
     )
     weights = model.tables.variables(model.vocabularies)
     weights |= take_stacks(model.store, model.program, hparams)
-    model.store.refuse_left()
+    model.store.reject_remaining()
     piece_models = _piece_model(folder, "source"), _piece_model(folder, "target")
     return Source(
         program=model.program,
@@ -81,18 +84,18 @@ def _read_folder(
         return read_marian(folder, decoder_yml, activation)
     if decoder_yml or activation:
         raise UserError(
-            f"--folder {folder} has {CONFIG}, which determines both: --decoder_yml and "
-            "--activation are for folders of Marian's"
+            f"--folder {folder} contains {CONFIG} of Transformers; remove "
+            "--decoder_yml and --activation, which are only for Marian's folders"
         )
     return read_transformers(folder)
 
 
 def _piece_model(folder: Path, side: str) -> bytes:
-    """Reads a SentencePiece model; refuses other programs' models by their names."""
+    """Returns the SentencePiece model of a side; raises UserError for subword-nmt."""
     path = folder / f"{side}.spm"
     if not path.is_file() and (folder / f"{side}.bpe").is_file():
         raise UserError(
-            f"{folder / side}.bpe: a model on subword-nmt's pieces is not supported "
-            "here; take a download with source.spm and target.spm"
+            f"{folder / side}.bpe: models with subword-nmt pieces are not supported; "
+            "use a download with source.spm and target.spm"
         )
     return read_piece_model(path)

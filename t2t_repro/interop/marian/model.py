@@ -1,4 +1,4 @@
-"""A model that Marian trained, from either kind of folder."""
+"""Marian model, read from the files of Marian or Transformers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,17 +10,17 @@ from t2t_repro.interop.vocabulary import Vocabularies
 
 @dataclass(frozen=True)
 class MarianModel:
-    """A folder that was read and checked, except for the weights of the stacks.
+    """Checked contents of a model folder, without the layer weights.
 
     Attributes:
         program: Program that wrote the files: "Marian" or "Transformers".
-        store: The file of weights.
-        tables: Its embedding tables.
-        vocabularies: The pieces of the tables' rows.
-        hparams: Hyper-parameters of the model, by our names.
-        search: Hyper-parameters of the search, by our names.
-        unused: Names of unused arrays and settings, by kind.
-        languages: Languages of source and target, None where unknown.
+        store: Arrays of the weight file.
+        tables: Embedding tables.
+        vocabularies: Vocabularies of both sides.
+        hparams: Hyper-parameters of the model, by this package's names.
+        search: Hyper-parameters of the search, by this package's names.
+        unused: Names of unused arrays and settings by category.
+        languages: Source and target language in the files; None if unknown.
     """
 
     program: str

@@ -1,4 +1,4 @@
-"""The options that Marian writes into every model, and what they mean here."""
+"""Translation of the options in Marian's weight files into hyper-parameters."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from t2t_repro.system.errors import UserError
 
 OPTIONS = "special:model.yml"
 GELUS = ("gelu", "gelu_sigmoid")
-"""Which there are: exact, and x sigmoid(1.702 x)."""
+"""Forms of GELU: exact, and the approximation x sigmoid(1.702 x)."""
 
 _ACTIVATION = "transformer-ffn-activation"
 _ACTIVATIONS = ("relu", "swish", "gelu")
@@ -22,52 +22,68 @@ _TABLES = own_tables(__file__)
 _NEEDED: dict[str, list[str]] = _TABLES["needed"]
 _KNOWN = {*_NEEDED, *_TABLES["read"]}
 _UNSET = ("", "false", "0", "default")
-# (preprocess, postprocess, postprocess-top) without dropout, d -> our norm.
+# Marian's (preprocess, postprocess, postprocess-top), without "d" for dropout -> value
+# of `norm`.
 _NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Settings = dict[str, str | list[str]]
-"""Values by name, as text: `no` and `on` are words of a language."""
+"""Values by name. They stay text, because `no` and `on` are words in vocabularies."""
 
 
 def read_yaml(path: Path) -> Settings:
-    """Reads YAML whose values are text, or lists of text.
+    """Reads a YAML file whose values are texts or lists of texts.
 
-    UserError: it cannot be read, or is no such YAML, or a name comes twice.
+    Raises:
+        UserError: The file cannot be read, is not such YAML, or repeats a name.
     """
     text = read_text(path)
     try:
         return parsed_yaml(text)
     except (yaml.YAMLError, RecursionError):
-        raise UserError(f"{path} is no YAML; it is damaged, or cut off") from None
+        raise UserError(f"{path} is not valid YAML; download it again") from None
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 
 
 def parsed_yaml(text: str) -> Settings:
-    """Reads YAML text; raises what `read_yaml` makes a UserError of."""
+    """Parses YAML text whose values are texts or lists of texts.
+
+    Raises:
+        yaml.YAMLError: The text is not valid YAML.
+        RecursionError: The text is nested too deeply.
+        ValueError: The text has another structure, or repeats a name.
+    """
     root = yaml.compose(text, _TextLoader)
     if not isinstance(root, yaml.MappingNode):
-        raise ValueError("must hold lines of the form 'name: value'")
-    found: Settings = {}
-    # Nothing is built of it but flat text: references could stand for gigabytes.
+        raise ValueError("must contain lines of the form 'name: value'")
+    settings: Settings = {}
+    # Only flat text is accepted, because nested references could expand to gigabytes.
     for name, value in root.value:
         is_list = isinstance(value, yaml.SequenceNode)
         texts = value.value if is_list else [value]
         if not all(isinstance(each, yaml.ScalarNode) for each in (name, *texts)):
-            raise ValueError("must hold lines of the form 'name: value', no others")
-        if name.value in found:
-            raise ValueError(f"{name.value!r:.40} comes twice; get it again")
-        found[name.value] = [each.value for each in texts] if is_list else value.value
-    return found
+            raise ValueError("must contain only lines of the form 'name: value'")
+        if name.value in settings:
+            raise ValueError(f"duplicate name {name.value!r:.40}; download it again")
+        items = [each.value for each in texts]
+        settings[name.value] = items if is_list else value.value
+    return settings
 
 
 def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
-    """Reads Marian's options, an array of the weights' file.
+    """Parses Marian's options, which the weight file contains as an array.
 
-    Lists become text, empty ones "". Raises UserError if the options are missing or
-    damaged.
+    Args:
+        path: Path of the weight file, for messages.
+        text: Bytes of the YAML text, or None if the file lacks the array.
+
+    Returns:
+        Values by name; the items of lists are joined by spaces.
+
+    Raises:
+        UserError: The options are missing or damaged.
     """
     try:
         if text is None or text.dtype.itemsize != 1:
@@ -75,8 +91,8 @@ def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
         options = parsed_yaml(text.tobytes().rstrip(b"\0").decode())
     except (ValueError, yaml.YAMLError, RecursionError):
         raise UserError(
-            f"{path} has no {OPTIONS} that can be read, the options of the training; "
-            "Marian writes it into every model"
+            f"{path}: {OPTIONS}, the options of the training, is missing or damaged; "
+            "use the unaltered file that Marian wrote"
         ) from None
     return {
         name: value if isinstance(value, str) else " ".join(value)
@@ -84,18 +100,21 @@ def options_in(path: Path, text: np.ndarray | None) -> dict[str, str]:
     }
 
 
-def refuse_others(path: Path, options: Mapping[str, str]) -> None:
-    """Raises UserError that names an option this package does not have."""
+def reject_unsupported(path: Path, options: Mapping[str, str]) -> None:
+    """Raises UserError if an option has an unsupported value."""
     for name, value in options.items():
         known = name in _KNOWN or re.fullmatch("|".join(_TABLES["ignored"]), name)
         unknown = name.startswith("transformer-") and not known
         allowed = _UNSET if unknown else _NEEDED.get(name)
         if allowed is not None and value not in allowed:
-            raise UserError(f"{path}: {name}: {value} is not supported here")
+            raise UserError(
+                f"{path}: {name}: {value} is not supported; "
+                f"supported: {', '.join(map(repr, allowed))}"
+            )
 
 
-def without_meaning(options: Mapping[str, str]) -> list[str]:
-    """Returns the options that are set and change nothing of such a model."""
+def unused_options(options: Mapping[str, str]) -> list[str]:
+    """Returns the names of options that are set but do not affect the model."""
     return [
         name
         for name, value in options.items()
@@ -106,7 +125,16 @@ def without_meaning(options: Mapping[str, str]) -> list[str]:
 def described_model(
     path: Path, options: Mapping[str, str], activation: str | None
 ) -> dict[str, Any]:
-    """Translates the options into hyper-parameters of the model."""
+    """Translates Marian's options into hyper-parameters of the model.
+
+    Args:
+        path: Path of the weight file, for messages.
+        options: Marian's options.
+        activation: Form of GELU; None derives it from the options.
+
+    Raises:
+        UserError: An option is missing, invalid or not supported.
+    """
 
     def number(name: str, default: str | None = None) -> int:
         return whole_number(str(path), name, options.get(name, default))
@@ -115,17 +143,18 @@ def described_model(
     places = {p: options.get(f"transformer-{p}", d) for p, d in defaults.items()}
     norm = _NORMS.get(tuple(place.replace("d", "") for place in places.values()))
     if norm is None:
-        given = ", ".join(f"transformer-{p}: {v!r}" for p, v in places.items())
+        values = ", ".join(f"transformer-{p}: {v!r}" for p, v in places.items())
         raise UserError(
-            f"{path}: {given} is not supported here; there are dan (norm after) and "
-            "n, da, n (norm before)"
+            f"{path}: {values} is not supported; supported: '', 'dan', '' (norm "
+            "after) and 'n', 'da', 'n' (norm before)"
         )
     emb = options.get("transformer-postprocess-emb", "d")
     if emb.replace("d", ""):
         raise UserError(
-            f"{path}: transformer-postprocess-emb: {emb} is not supported here"
+            f"{path}: transformer-postprocess-emb: {emb} is not supported; "
+            "supported: 'd' and ''"
         )
-    unplaced = options.get("transformer-disable-position-embeddings") == "true"
+    no_positions = options.get("transformer-disable-position-embeddings") == "true"
     return {
         "d_model": number("dim-emb"),
         "d_ff": number("transformer-dim-ffn"),
@@ -135,13 +164,16 @@ def described_model(
         "num_decoder_layers": number("dec-depth"),
         "norm": norm,
         "activation": _activation(path, options, activation),
-        "position": "none" if unplaced else "sinusoid",
+        "position": "none" if no_positions else "sinusoid",
         "scale_embeddings": True,
     }
 
 
 def gelu_of_version(options: Mapping[str, str]) -> str | None:
-    """Tells which GELU Marian's version computes; None: no GELU, or no version."""
+    """Returns the form of GELU that the recorded version of Marian computes.
+
+    Returns None if the model does not use GELU or the version is not recorded.
+    """
     version = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", options.get("version", ""))
     if version is None or options.get(_ACTIVATION) != "gelu":
         return None
@@ -149,24 +181,23 @@ def gelu_of_version(options: Mapping[str, str]) -> str | None:
     return "gelu" if exact else "gelu_sigmoid"
 
 
-def _activation(path: Path, options: Mapping[str, str], given: str | None) -> str:
-    """Returns the activation; which GELU it is, a flag or Marian's version tells."""
+def _activation(path: Path, options: Mapping[str, str], flag: str | None) -> str:
+    """Returns the activation; the flag or Marian's version selects the form of GELU."""
     name = options.get(_ACTIVATION, "")
     if name not in _ACTIVATIONS:
         raise UserError(
-            f"{path}: transformer-ffn-activation: {name} is not supported here; there "
-            f"are {', '.join(_ACTIVATIONS)}"
+            f"{path}: transformer-ffn-activation: {name} is not supported; "
+            f"supported: {', '.join(_ACTIVATIONS)}"
         )
-    if given is not None and (name != "gelu" or given not in GELUS):
+    if flag is not None and (name != "gelu" or flag not in GELUS):
         raise UserError(
-            f"{path}: transformer-ffn-activation: {name}, but --activation {given}; "
-            f"the flag tells which GELU a model of gelu has ({', '.join(GELUS)})"
+            f"{path}: transformer-ffn-activation: {name}, but --activation {flag}; "
+            f"the flag must be {' or '.join(GELUS)}, and only for models with gelu"
         )
-    found = given or (name if name != "gelu" else gelu_of_version(options))
-    if found is None:
+    activation = flag or (name if name != "gelu" else gelu_of_version(options))
+    if activation is None:
         raise UserError(
-            f"{path} does not say which version of Marian made it, and GELU is "
-            "x sigmoid(1.702 x) up to 1.12.0: give --activation gelu_sigmoid, or "
-            "--activation gelu"
+            f"{path} does not record the version of Marian; give --activation "
+            "gelu_sigmoid for versions up to 1.12.0, or --activation gelu"
         )
-    return found
+    return activation

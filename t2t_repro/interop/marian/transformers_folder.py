@@ -1,4 +1,4 @@
-"""A Marian model as a folder of Hugging Face Transformers (MarianMTModel)."""
+"""Reader of Marian models in Hugging Face Transformers' format (MarianMTModel)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,10 +28,17 @@ _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu
 
 
 def read_transformers(folder: Path) -> MarianModel:
-    """Reads and checks a folder of Transformers'.
+    """Reads and checks a model folder of Transformers.
 
-    UserError: something is missing, damaged, of another model, or of a kind that is
-    not supported here.
+    Args:
+        folder: Folder of the configuration, weights and vocabularies.
+
+    Returns:
+        The model, whose layer weights are not read yet.
+
+    Raises:
+        UserError: A file is missing or damaged, the files belong to different models,
+            or the model is not supported.
     """
     config_file = folder / CONFIG
     config = _config(config_file)
@@ -39,16 +46,16 @@ def read_transformers(folder: Path) -> MarianModel:
     hparams = _hparams(config_file, config)
     tables = _tables(store, config)
     vocabularies = _vocabularies(folder, config, tables)
-    positions = sorted(name for name in store.left if "embed_positions" in name)
+    positions = sorted(name for name in store.remaining if "embed_positions" in name)
     store.drop(positions)
     unused = {"positions, which are computed": positions} if positions else {}
     settings = _search(folder / "generation_config.json", config)
     padding = vocabularies.sides[1].pieces.index(PADDING)
-    search, search_left = transformers_search(folder, settings, padding)
-    texts = _optional(folder / "tokenizer_config.json")
+    search, unused_search = transformers_search(folder, settings, padding)
+    tokenizer_config = _read_optional(folder / "tokenizer_config.json")
     source_lang, target_lang = (
         lang if isinstance(lang, str) and lang else None
-        for lang in (texts.get("source_lang"), texts.get("target_lang"))
+        for lang in map(tokenizer_config.get, ("source_lang", "target_lang"))
     )
     return MarianModel(
         program="Transformers",
@@ -57,50 +64,52 @@ def read_transformers(folder: Path) -> MarianModel:
         vocabularies=vocabularies,
         hparams=hparams,
         search=search,
-        unused=unused | {"settings of the search": search_left},
+        unused=unused | {"settings of the search": unused_search},
         languages=(source_lang, target_lang),
     )
 
 
 def _search(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads the settings of the search, which must be of the same model."""
-    generation = _optional(path)
+    """Reads the generation settings and checks that they belong to the model."""
+    generation = _read_optional(path)
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
         if generation.get(name, config[name]) not in (config[name], [config[name]]):
             raise UserError(
                 f"{path}: {name} is {generation[name]!r:.40}, but in {CONFIG} "
-                f"{config[name]}; the files are of different models"
+                f"{config[name]}; the files belong to different models"
             )
-    others = _TABLES["not_of_the_search"]
+    excluded = _TABLES["other_generation_settings"]
     return {name: config[name] for name in _TABLES["search"] if name in config} | {
-        name: value for name, value in generation.items() if name not in others
+        name: value for name, value in generation.items() if name not in excluded
     }
 
 
-def _optional(path: Path) -> dict[str, Any]:
-    """Reads a JSON file; an empty object stands for a missing one."""
+def _read_optional(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file, empty if the file does not exist."""
     return read_json(path) if path.is_file() else {}
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """Reads the settings, and names what is not supported here."""
+    """Returns config.json with defaults; raises UserError for unsupported values."""
     config = read_json(path)
     if "model_type" not in config:
-        raise UserError(f"{path} does not say its model_type")
+        raise UserError(
+            f"{path} lacks model_type; use the folder that save_pretrained wrote"
+        )
     for name, needed in _TABLES["needed"].items():
         if config.get(name, needed) != needed:
             raise UserError(
-                f"{path}: {name}: {config[name]!r:.40} is not supported here; only "
+                f"{path}: {name}: {config[name]!r:.40} is not supported; supported: "
                 f"{needed!r}"
             )
     config = _DEFAULTS | config
     for name, default in _DEFAULTS.items():
-        wanted = int if default is None else type(default)
+        expected = int if default is None else type(default)
         value = config[name]
-        number = type(value) is int and wanted is float
-        if value is not default and type(value) is not wanted and not number:
+        is_number = type(value) is int and expected is float
+        if value is not default and type(value) is not expected and not is_number:
             raise UserError(
-                f"{path}: {name} must be of type {wanted.__name__}, not {value!r:.40}"
+                f"{path}: {name} must be of type {expected.__name__}, not {value!r:.40}"
             )
     if config["decoder_start_token_id"] != config["pad_token_id"]:
         raise UserError(
@@ -111,19 +120,18 @@ def _config(path: Path) -> dict[str, Any]:
 
 
 def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Translates the settings into hyper-parameters of the model."""
+    """Translates config.json into hyper-parameters of the model."""
     heads = config["encoder_attention_heads"]
     if heads != config["decoder_attention_heads"]:
         raise UserError(
-            f"{path}: {heads} heads in the encoder and "
-            f"{config['decoder_attention_heads']} in the decoder are not supported "
-            "here; only as many"
+            f"{path}: encoder_attention_heads is {heads}, but decoder_attention_heads "
+            f"is {config['decoder_attention_heads']}; only equal numbers are supported"
         )
     activation = config["activation_function"]
     if activation not in _ACTIVATIONS:
         raise UserError(
-            f"{path}: activation_function: {activation} is not supported here; there "
-            f"are {', '.join(_ACTIVATIONS)}"
+            f"{path}: activation_function: {activation} is not supported; supported: "
+            f"{', '.join(_ACTIVATIONS)}"
         )
     return {
         "d_model": config["d_model"],
@@ -143,7 +151,7 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weights(folder: Path) -> ArrayStore:
-    """Reads the file of weights that is there, the safer one first."""
+    """Reads model.safetensors, or pytorch_model.bin if it is missing."""
     for name, read in (
         ("model.safetensors", read_safetensors),
         ("pytorch_model.bin", read_torch),
@@ -153,20 +161,23 @@ def _weights(folder: Path) -> ArrayStore:
             return ArrayStore.of_arrays(path, read(path))
         if (folder / f"{name}.index.json").is_file():
             raise UserError(
-                f"{path}.index.json: weights in several files are not read; save them "
-                'as one (save_pretrained(FOLDER, max_shard_size="20GB"))'
+                f"{path}.index.json: weights in several files are not supported; save "
+                'them in one file (save_pretrained(FOLDER, max_shard_size="20GB"))'
             )
     raise UserError(
-        f"--folder {folder} has {CONFIG} but neither model.safetensors nor "
-        "pytorch_model.bin; get the weights, too"
+        f"--folder {folder} contains {CONFIG}, but neither model.safetensors nor "
+        "pytorch_model.bin; download one of them into the folder"
     )
 
 
 def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
-    """Takes the tables and the softmax's bias; tied tables need one name only."""
+    """Returns the embedding tables and the softmax bias.
+
+    The file may contain tied tables under one or several names.
+    """
     d_model = config["d_model"]
-    given = {
-        name: store.take_if_there(name, None, d_model)
+    arrays = {
+        name: store.take_optional(name, None, d_model)
         for name in (
             "model.shared.weight",
             "model.encoder.embed_tokens.weight",
@@ -174,13 +185,13 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
             "lm_head.weight",
         )
     }
-    shared, encoder, decoder, head = given
+    shared, encoder, decoder, head = arrays
     if config["share_encoder_decoder_embeddings"]:
         groups = [[shared, encoder, decoder]]
     else:
         groups = [[encoder], [decoder]]
-        # The class has no such table then; older files keep one.
-        if given[encoder] is None:
+        # Older files store the encoder's table under the name of the shared one.
+        if arrays[encoder] is None:
             groups[0].append(shared)
     if config["tie_word_embeddings"]:
         groups[-1].append(head)
@@ -188,26 +199,26 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
         groups.append([head])
     tables: dict[str, np.ndarray] = {}
     for group in groups:
-        there = {n: t for n in group if (t := given[n]) is not None}
-        if not there:
+        copies = {name: t for name in group if (t := arrays[name]) is not None}
+        if not copies:
             raise UserError(
-                f"{store.file} has no {group[0]}, which {CONFIG} says it has; they "
-                "are of different models"
+                f"{store.file} lacks {group[0]}, which {CONFIG} requires; the files "
+                "belong to different models"
             )
-        one, first = next(iter(there.items()))
-        for name, other in there.items():
+        first_name, first = next(iter(copies.items()))
+        for name, other in copies.items():
             if not np.array_equal(first, other):
                 raise UserError(
-                    f"{store.file}: {one} and {name} differ, though {CONFIG} "
-                    "says that they are one; they are of different models"
+                    f"{store.file}: {first_name} and {name} differ, but {CONFIG} "
+                    "declares them as tied; the files belong to different models"
                 )
         tables.update(dict.fromkeys(group, first))
     target = tables[decoder]
     softmax = tables[head]
     if len(target) != len(softmax):
         raise UserError(
-            f"{store.file}: {len(target):,} rows of {decoder}, but {len(softmax):,} "
-            f"of {head}"
+            f"{store.file}: {decoder} has {len(target):,} rows, but {head} has "
+            f"{len(softmax):,}; download the file again"
         )
     bias = store.take("final_logits_bias", 1, len(softmax))[0]
     return Tables(tables[encoder], target, softmax, bias)
@@ -216,16 +227,16 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
 def _vocabularies(
     folder: Path, config: Mapping[str, Any], tables: Tables
 ) -> Vocabularies:
-    """Reads one vocabulary, or two where a `target_vocab.json` is there."""
+    """Reads `vocab.json` and, if it exists, `target_vocab.json`."""
     size = config["vocab_size"]
-    for name, rows, given in (
+    for name, rows, value in (
         ("vocab_size", len(tables.source), size),
         ("decoder_vocab_size", len(tables.target), config["decoder_vocab_size"]),
     ):
-        if (given or size) != rows:
+        if (value or size) != rows:
             raise UserError(
-                f"{folder / CONFIG}: {name} is {given or size:,}, but the table has "
-                f"{rows:,} rows; the files are of different models"
+                f"{folder / CONFIG}: {name} is {value or size:,}, but the embedding "
+                f"table has {rows:,} rows; the files belong to different models"
             )
     files = [folder / "vocab.json", folder / "target_vocab.json"]
     source = _vocabulary(files[0], tables.source, config)
@@ -234,26 +245,26 @@ def _vocabularies(
         return Vocabularies(source, target)
     if len(tables.target) != len(tables.source):
         raise UserError(
-            f"--folder {folder} has one vocabulary, but the model has tables of "
-            f"{len(tables.source):,} and {len(tables.target):,} rows; "
-            "target_vocab.json is missing"
+            f"--folder {folder} lacks target_vocab.json, but the embedding tables "
+            f"have {len(tables.source):,} and {len(tables.target):,} rows; download "
+            "it into the folder"
         )
     return Vocabularies(source, None)
 
 
 def _vocabulary(path: Path, table: np.ndarray, config: Mapping[str, Any]) -> Vocabulary:
-    """Reads one vocabulary, and checks it with the numbers of its special pieces."""
-    found = ordered_vocabulary(path, read_json(path), len(table))
+    """Reads a vocabulary and checks the ids of its special pieces."""
+    vocabulary = ordered_vocabulary(path, read_json(path), len(table))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
-        number = config[name]
-        if not 0 <= number < len(found.pieces) or found.pieces[number] != piece:
+        number, pieces = config[name], vocabulary.pieces
+        if not 0 <= number < len(pieces) or pieces[number] != piece:
             raise UserError(
                 f"{path.with_name(CONFIG)}: {name} is {number}, which in {path.name} "
-                f"is not {piece}; the files are of different models"
+                f"is not {piece}; the files belong to different models"
             )
     if np.any(table[config["pad_token_id"]]):
         raise UserError(
-            f"--folder {path.parent}: the row of {PADDING} is not zero, so that its "
-            "start symbol is another than Marian's; this is not supported here"
+            f"--folder {path.parent}: the embedding of {PADDING} must be zero, because "
+            "Marian's decoder starts from zeros; other models are not supported"
         )
-    return found
+    return vocabulary

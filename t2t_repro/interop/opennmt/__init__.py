@@ -1,1 +1,1 @@
-"""Models that OpenNMT-tf trained, and SavedModels that this package exported."""
+"""Import of OpenNMT-tf models and of SavedModels that this package exported."""

@@ -1,7 +1,8 @@
-"""What OpenNMT-tf's description of a model tells that its variables do not.
+"""Reader of OpenNMT-tf's model descriptions.
 
-It is a name of OpenNMT-tf's catalog or a Python file that calls
-``opennmt.models.Transformer``. The file is read, never run.
+A description is a name in OpenNMT-tf's catalog or a Python file that calls
+``opennmt.models.Transformer``. It determines hyper-parameters that do not affect the
+variables' shapes, such as the number of heads. The file is parsed, never executed.
 """
 
 import ast
@@ -12,26 +13,26 @@ from t2t_repro.interop.formats.text import own_tables, read_text
 from t2t_repro.system.errors import UserError
 
 DESCRIPTION = "model_description.py"
-"""The file that OpenNMT-tf writes into the folder of a training."""
+"""Name of the description that OpenNMT-tf writes into the model's folder."""
 
 _TABLES = own_tables(__file__)
 _DEFAULTS: dict[str, Any] = _TABLES["arguments"]
 _CATALOG: dict[str, dict[str, Any]] = _TABLES["models"]
 ENDS_SOURCE = ("ScalingNmtEnDe", "ScalingNmtEnFr")
-"""Those whose automatic configuration ends a source with </s>."""
+"""Models whose automatic configuration adds </s> to sources."""
 
-# By the last of their names: tf.nn.relu, tf.keras.activations.relu. What
-# opennmt.layers.gelu is, is another formula.
+# Activations by the last part of their names, as in tf.nn.relu. GELU needs the full
+# name, because opennmt.layers.gelu computes an approximation.
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "tf.nn.gelu": "gelu"}
 
 
 class Description(dict[str, Any]):
-    """The arguments of opennmt.models.Transformer by name.
+    """Arguments of opennmt.models.Transformer by name.
 
     Args:
-        where: for messages.
-        name: of the catalog, or None.
-        arguments: what is not a default.
+        where: Flag or file of the description, for messages.
+        name: Name in the catalog, or None.
+        arguments: Arguments that override OpenNMT-tf's defaults.
     """
 
     def __init__(self, where: str, name: str | None, arguments: dict[str, Any]) -> None:
@@ -40,25 +41,24 @@ class Description(dict[str, Any]):
         self.name = name
 
     def hparams(self) -> dict[str, Any]:
-        """Returns the hyper-parameters that only a description tells.
+        """Returns the hyper-parameters that the variables do not determine.
 
-        UserError that names an argument which is not supported here.
+        Raises:
+            UserError: An argument is invalid or not supported.
         """
         position = self["position_encoder_class"]
         positions = {"SinusoidalPositionEncoder": "sinusoid_from_one", None: "none"}
-        activation = self["ffn_activation"]
-        known = _ACTIVATIONS.get(activation) or _ACTIVATIONS.get(_last(activation))
-        for name, fits in (
-            ("ffn_activation", known is not None),
+        function = self["ffn_activation"]
+        activation = _ACTIVATIONS.get(function) or _ACTIVATIONS.get(_last(function))
+        for name, supported in (
+            ("ffn_activation", activation is not None),
             ("position_encoder_class", _last(position) in positions),
         ):
-            if not fits:
-                raise UserError(
-                    f"{self.where}: {name}={self[name]} is not supported here"
-                )
+            if not supported:
+                raise UserError(f"{self.where}: {name}={self[name]} is not supported")
         return {
             "num_heads": self._number("num_heads", int, 1),
-            "activation": known,
+            "activation": activation,
             "position": positions[_last(position)],
             "dropout": self._number("dropout", float, 0),
             "attention_dropout": self._number("attention_dropout", float, 0),
@@ -69,7 +69,9 @@ class Description(dict[str, Any]):
         value = self[name]
         allowed = (int, float) if kind is float else (int,)
         if type(value) not in allowed or value < least:
-            raise UserError(f"{self.where}: {name}={value} must be a number")
+            raise UserError(
+                f"{self.where}: {name}={value} must be a number of at least {least}"
+            )
         return kind(value)
 
 
@@ -77,74 +79,83 @@ def _last(value: Any) -> Any:
     return value.split(".")[-1] if isinstance(value, str) else value
 
 
-def described(given: str | None, folder: Path) -> Description:
-    """Finds the description of a model.
+def read_description(model: str | None, folder: Path) -> Description:
+    """Reads the description of a model.
 
     Args:
-        given: a name of the catalog, or a Python file; None: the folder's own.
-        folder: of the training.
+        model: Name in the catalog or path of a Python file; None selects the file in
+            the folder.
+        folder: Folder of the checkpoint.
 
     Raises:
-        UserError: there is none, it cannot be read, or is of another kind of model.
+        UserError: The description is missing, cannot be parsed, or is not that of a
+            Transformer.
     """
-    if given in _CATALOG:
-        return Description(f"--model {given}", given, _CATALOG[given])
-    path = folder / DESCRIPTION if given is None else Path(given)
-    if given is not None and path.suffix != ".py":
+    if model in _CATALOG:
+        return Description(f"--model {model}", model, _CATALOG[model])
+    path = folder / DESCRIPTION if model is None else Path(model)
+    if model is not None and path.suffix != ".py":
         raise UserError(
-            f"--model {given}: there are {', '.join(_CATALOG)}, and Python files "
-            "(*.py) that describe a Transformer"
+            f"--model {model}: must be {', '.join(_CATALOG)} or a Python file (*.py) "
+            "that describes a Transformer"
         )
-    if given is None and not path.is_file():
+    if model is None and not path.is_file():
         raise UserError(
-            f"{folder} has no {DESCRIPTION}, and its variables do not tell how many "
-            "heads the attention has; give --model, a name of OpenNMT-tf's catalog "
-            "(TransformerBase) or the Python file of the training"
+            f"{folder} lacks {DESCRIPTION}, which determines the number of heads; give "
+            "--model, a name in OpenNMT-tf's catalog (TransformerBase) or the Python "
+            "file of the model"
         )
     text = read_text(path)
     try:
         tree = ast.parse(text)
     except (ValueError, SyntaxError, RecursionError):
-        raise UserError(f"{path} is no Python file; it is damaged") from None
+        raise UserError(f"{path} is not a valid Python file; correct it") from None
     return _read(path, tree)
 
 
 def _read(path: Path, tree: ast.Module) -> Description:
-    """Finds the one call that makes the model."""
+    """Returns the arguments of the only call that creates a model."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {_name(call.func).split(".")[-1]: call for call in calls}
     from_catalog = named.get("get_model_from_catalog")
     if from_catalog is not None:
         name = _value(path, from_catalog.args[0]) if from_catalog.args else None
         if name not in _CATALOG:
-            raise UserError(f"{path}: the model {name} is not supported here")
+            raise UserError(f"{path}: the model {name} is not supported")
         return Description(str(path), name, _CATALOG[name])
-    found = [call for call in calls if _is_transformer(call, tree)]
-    if len(found) != 1:
+    transformers = [call for call in calls if _is_transformer(call, tree)]
+    if len(transformers) != 1:
         raise UserError(
-            f"{path}: needs one call of opennmt.models.Transformer, and has "
-            f"{len(found)}; other models are not supported here"
+            f"{path}: expected one call of opennmt.models.Transformer, found "
+            f"{len(transformers)}; other models are not supported"
         )
-    (call,) = found
-    given = dict(zip(_DEFAULTS, call.args, strict=False))
-    given |= {each.arg or "**": each.value for each in call.keywords}
-    unknown = sorted(given.keys() - _DEFAULTS.keys())
+    (call,) = transformers
+    arguments = dict(zip(_DEFAULTS, call.args, strict=False))
+    arguments |= {each.arg or "**": each.value for each in call.keywords}
+    unknown = sorted(arguments.keys() - _DEFAULTS.keys())
     if unknown or len(call.args) > len(_DEFAULTS):
-        raise UserError(f"{path}: Transformer has no argument {unknown or 'so far'}")
+        problem = (
+            f"unknown argument {', '.join(unknown)}"
+            if unknown
+            else (f"more than {len(_DEFAULTS)} positional arguments")
+        )
+        raise UserError(f"{path}: {problem} in the call of Transformer")
     for side in ("source_inputter", "target_inputter"):
-        inputter = given.pop(side, None)
+        inputter = arguments.pop(side, None)
         if isinstance(inputter, ast.Call):
             kind = _name(inputter.func).split(".")[-1]
             if kind != "WordEmbedder":
-                raise UserError(f"{path}: {side}={kind} is not supported here")
+                raise UserError(
+                    f"{path}: {side}={kind} is not supported; only WordEmbedder is"
+                )
         elif inputter is not None and _value(path, inputter) is not None:
-            raise UserError(f"{path}: {side} is not supported here")
-    values = {name: _value(path, node) for name, node in given.items()}
+            raise UserError(f"{path}: {side} must be a WordEmbedder")
+    values = {name: _value(path, node) for name, node in arguments.items()}
     return Description(str(path), None, values)
 
 
 def _is_transformer(call: ast.Call, tree: ast.Module) -> bool:
-    """Whether a call makes a Transformer: by its name, or as a subclass does."""
+    """Returns whether a call creates a Transformer or initializes a subclass of it."""
     name = _name(call.func)
     if name.split(".")[-1] == "Transformer":
         return True
@@ -159,7 +170,11 @@ def _is_transformer(call: ast.Call, tree: ast.Module) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    """Returns a dotted name, "" where it is none; a call in it counts as its name."""
+    """Returns the dotted name of a node, or "" if it has none.
+
+    Calls inside the name are reduced to the function's name: `super().__init__` gives
+    "super.__init__".
+    """
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Call):
@@ -170,7 +185,10 @@ def _name(node: ast.AST) -> str:
 
 
 def _value(path: Path, node: ast.AST) -> Any:
-    """Returns a plain value, or the name of another; UserError where it is neither."""
+    """Returns the value of a literal, or the dotted name of an attribute.
+
+    Raises UserError for other expressions.
+    """
     try:
         return ast.literal_eval(node)  # type: ignore[arg-type]
     except (ValueError, TypeError, SyntaxError, RecursionError):
@@ -179,6 +197,6 @@ def _value(path: Path, node: ast.AST) -> Any:
             return name
         line = getattr(node, "lineno", 0)
         raise UserError(
-            f"{path}, line {line}: {ast.unparse(node)} cannot be told without running "
-            "the file; write the value itself there"
+            f"{path}, line {line}: {ast.unparse(node)} is not a constant, and the file "
+            "is not executed; replace it with its value"
         ) from None

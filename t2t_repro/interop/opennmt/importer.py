@@ -1,4 +1,4 @@
-"""Reads a model of OpenNMT-tf, or a SavedModel that this package exported."""
+"""Importer of OpenNMT-tf models and of SavedModels that this package exported."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,12 @@ from pathlib import Path
 from t2t_repro.interop import own_saved_model
 from t2t_repro.interop.formats.object_graph import ObjectStore
 from t2t_repro.interop.opennmt.config import START, read_config
-from t2t_repro.interop.opennmt.description import ENDS_SOURCE, described
-from t2t_repro.interop.opennmt.model import check, described_model, tables
+from t2t_repro.interop.opennmt.description import ENDS_SOURCE, read_description
+from t2t_repro.interop.opennmt.model import (
+    check_description,
+    described_model,
+    embedding_tables,
+)
 from t2t_repro.interop.source import Source, with_training
 from t2t_repro.interop.stack_weights import take_stacks
 from t2t_repro.system.errors import UserError
@@ -27,17 +31,21 @@ def read(
     """Reads and checks a checkpoint or a SavedModel.
 
     Args:
-        checkpoint: Its prefix, or the folder of checkpoints or of a SavedModel.
-        config: Configurations of the training; a later one has priority.
-        model: Name in OpenNMT-tf's catalog, or a Python file; None: the folder's.
-        auto_config: Whether OpenNMT-tf was called with it.
-        source_spm: SentencePiece model that cut the sources before the training.
-        target_spm: The same for the targets.
+        checkpoint: Prefix or folder of the checkpoint, or folder of a SavedModel.
+        config: Configuration files of the training; later ones override earlier ones.
+        model: Name in OpenNMT-tf's catalog or path of a Python file; None selects the
+            file in the checkpoint's folder.
+        auto_config: Whether the model was trained with `onmt-main --auto_config`.
+        source_spm: SentencePiece model of sources tokenized before the training.
+        target_spm: SentencePiece model of targets tokenized before the training.
         vocab_file: Vocabulary of a SavedModel that this package exported.
 
+    Returns:
+        The model in this package's form.
+
     Raises:
-        UserError: A file is missing or damaged, the files are of different models, or
-            this package does not have such a model.
+        UserError: A file is missing or damaged, the files belong to different models,
+            or the model is not supported.
     """
     store = ObjectStore(checkpoint)
     if own_saved_model.is_own(store):
@@ -45,17 +53,17 @@ def read(
     folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
     if not config:
         raise UserError(
-            f"--checkpoint {checkpoint}: a model of OpenNMT-tf needs --config, "
-            "the configuration of its training (data.yml), which names its vocabularies"
+            f"--checkpoint {checkpoint}: a model of OpenNMT-tf needs --config, the "
+            "configuration of its training (data.yml)"
         )
-    description = described(model, folder)
+    description = read_description(model, folder)
     ends = auto_config and description.name in ENDS_SOURCE
     settings = read_config(config, folder, ends, auto_config)
     starts_source, ends_source = settings.marks
     vocabularies = settings.vocabularies()
     values = described_model(store)
-    check(store, description, values)
-    embeddings = tables(store, values["d_model"], vocabularies)
+    check_description(store, description, values)
+    embeddings = embedding_tables(store, values["d_model"], vocabularies)
     values |= description.hparams() | embeddings.tying() | settings.search()
     values |= {
         "source_end": ends_source,
@@ -66,7 +74,7 @@ def read(
     hparams = with_training(where, values | {"adam_beta2": 0.998})
     weights = embeddings.variables(vocabularies)
     weights |= take_stacks(store, _PROGRAM, hparams)
-    store.refuse_left()
+    store.reject_remaining()
     models = (
         settings.piece_model("source", source_spm),
         settings.piece_model("target", target_spm),
@@ -84,7 +92,7 @@ def read(
         described=frozenset(values),
         unused={
             "optimizer": [f"{moments:,} moments"] if moments else [],
-            "settings of the search": settings.search_left(),
+            "settings of the search": settings.unused_search(),
         },
         pieces_known=vocabularies.pieces_known(models),
     )

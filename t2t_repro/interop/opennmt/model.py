@@ -1,4 +1,7 @@
-"""OpenNMT-tf's Transformer by its variables (opennmt/models/transformer.py)."""
+"""Hyper-parameters and embeddings of OpenNMT-tf's Transformer from its variables.
+
+The names of the variables come from opennmt/models/transformer.py.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +15,7 @@ from t2t_repro.interop.vocabulary import UNKNOWN, Vocabularies
 from t2t_repro.system.errors import UserError
 
 NORM_EPSILON = 1e-3
-"""Keras' default for LayerNormalization, which OpenNMT-tf does not change."""
+"""Epsilon of OpenNMT-tf's layer normalization, the default of Keras."""
 
 _SOURCE = "examples_inputter/features_inputter/embedding"
 _TARGET = "examples_inputter/labels_inputter/embedding"
@@ -22,24 +25,25 @@ _OUTPUT = "decoder/output_layer"
 def described_model(store: ArrayStore) -> dict[str, Any]:
     """Returns the hyper-parameters that the variables determine.
 
-    Raises UserError if they are not those of a Transformer.
+    Raises:
+        UserError: The variables are not those of a supported Transformer.
     """
     table = store.shape(_SOURCE)
     if table is None or len(table) != 2:
         raise UserError(
-            f"{store.file} has no {_SOURCE}; models that read no words, or "
-            "several sources, are not supported here"
+            f"{store.file} lacks {_SOURCE}; only models with one source of words are "
+            "supported"
         )
     widths: dict[str, list[int]] = {"encoder": [], "decoder": []}
-    for side, found in widths.items():
+    for side, sizes in widths.items():
         while shape := store.shape(
-            f"{side}/layers/{len(found)}/ffn/layer/inner/kernel"
+            f"{side}/layers/{len(sizes)}/ffn/layer/inner/kernel"
         ):
-            found.append(shape[-1])
-        if not found:
+            sizes.append(shape[-1])
+        if not sizes:
             raise UserError(
-                f"{store.file} has no {side}/layers/0; RNNs and other models than the "
-                "Transformer are not supported here"
+                f"{store.file} lacks {side}/layers/0; only Transformer models are "
+                "supported"
             )
     attention = "encoder/layers/0/self_attention/layer"
     relative = store.shape(f"{attention}/relative_position_keys")
@@ -60,13 +64,13 @@ def described_model(store: ArrayStore) -> dict[str, Any]:
     }
 
 
-def check(
+def check_description(
     store: ArrayStore, description: Description, hparams: Mapping[str, Any]
 ) -> None:
-    """Raises UserError if the description is of another model than the variables."""
+    """Raises UserError if the description contradicts the variables."""
     layers = description["num_layers"]
-    far = description["maximum_relative_position"]
-    for name, given, actual in (
+    distance = description["maximum_relative_position"]
+    for name, value, actual in (
         ("num_units", description["num_units"], hparams["d_model"]),
         ("ffn_inner_dim", description["ffn_inner_dim"], hparams["d_ff"]),
         (
@@ -75,30 +79,37 @@ def check(
             [hparams["num_layers"], hparams["num_decoder_layers"]],
         ),
         ("pre_norm", description["pre_norm"], hparams["norm"] == "pre"),
-        ("maximum_relative_position", far or 0, hparams["max_relative_position"]),
+        ("maximum_relative_position", distance or 0, hparams["max_relative_position"]),
     ):
-        if given != actual:
+        if value != actual:
             raise UserError(
-                f"{description.where} says {name}={given}, but in {store.file} it is "
-                f"{actual}; give --model, the description of this model"
+                f"{description.where}: {name} is {value}, but in {store.file} it is "
+                f"{actual}; give the description of this model with --model"
             )
 
 
-def tables(store: ArrayStore, d_model: int, vocabularies: Vocabularies) -> Tables:
-    """Takes the tables and the softmax's bias."""
+def embedding_tables(
+    store: ArrayStore, d_model: int, vocabularies: Vocabularies
+) -> Tables:
+    """Returns the embedding tables and the softmax bias.
+
+    Raises:
+        UserError: The tables do not match the vocabularies.
+    """
     keys = [store.key(name) for name in (_SOURCE, _TARGET, f"{_OUTPUT}/kernel")]
     source_side, target_side = vocabularies.sides
     for path, side in ((_SOURCE, source_side), (_TARGET, target_side)):
         rows = (store.shape(path) or (0,))[0]
         if rows != len(side.pieces):
             raise UserError(
-                f"{side.file} has {len(side.pieces):,} pieces with {UNKNOWN}, but "
-                f"{path} in {store.file} {rows:,} rows; they belong to different models"
+                f"{side.file} has {len(side.pieces):,} pieces including {UNKNOWN}, but "
+                f"{path} in {store.file} has {rows:,} rows; the files belong to "
+                "different models"
             )
     if keys[0] == keys[1] and vocabularies.target is not None:
         raise UserError(
             f"{source_side.file} and {target_side.file} differ, but {store.file} has "
-            "one table for both; they belong to different models"
+            "one table for both; the files belong to different models"
         )
     rows = len(target_side.pieces)
     source = store.take(_SOURCE, None, d_model)
@@ -106,7 +117,7 @@ def tables(store: ArrayStore, d_model: int, vocabularies: Vocabularies) -> Table
     softmax = target
     if keys[2] != keys[1]:
         softmax = store.take(f"{_OUTPUT}/kernel", d_model, rows).T
-    bias = store.take_if_there(f"{_OUTPUT}/bias", rows)
+    bias = store.take_optional(f"{_OUTPUT}/bias", rows)
     if bias is None:
         bias = np.zeros(rows, np.float32)
     return Tables(source, target, softmax, bias)

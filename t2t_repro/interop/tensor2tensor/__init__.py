@@ -1,1 +1,1 @@
-"""Models that tensor2tensor trained."""
+"""Import of tensor2tensor models."""

@@ -1,4 +1,4 @@
-"""A tensor2tensor checkpoint: its variables sorted by what they are for."""
+"""Reader of the weights and the Adam state in tensor2tensor checkpoints."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from t2t_repro.system.errors import UserError
 _MODEL = "transformer/"
 _OPTIMIZER = "training/"
 _STEP = "global_step"
-_SLOTS = {"m": "Adam", "v": "Adam_1"}  # Ours -> tensor2tensor's.
+_SLOTS = {"m": "Adam", "v": "Adam_1"}  # Name of `Adam.state` -> tensor2tensor's name.
 _POWERS = {"beta1": f"{_OPTIMIZER}beta1_power", "beta2": f"{_OPTIMIZER}beta2_power"}
 _STATISTICS = ("losses_avg/", "train_stats/")
 _TABLE = re.compile(
@@ -23,24 +23,26 @@ _TABLE = re.compile(
 )
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""Shapes of variables by our names."""
+"""Shapes of variables by this package's names."""
 
 
 class T2TCheckpoint:
-    """Reads a model and Adam's state from a checkpoint of tensor2tensor.
+    """Checkpoint of tensor2tensor.
 
     Attributes:
-        store: Its variables.
+        store: Variables of the checkpoint.
+        prefix: Prefix of the checkpoint's files.
+        shapes: Shapes of all variables by tensor2tensor's names.
     """
 
     def __init__(self, path: Path) -> None:
         """Opens a checkpoint.
 
         Args:
-            path: Its prefix, one of its files, or its folder.
+            path: Prefix, file or folder of the checkpoint.
 
         Raises:
-            UserError: There is none, there are several, or it is damaged.
+            UserError: The checkpoint is missing, ambiguous or damaged.
         """
         self.store = open_bundle(find(path), ("float32",))
         self.prefix, self.shapes = self.store.file, self.store.shapes
@@ -48,39 +50,45 @@ class T2TCheckpoint:
     def check_tables(
         self, vocab_size: int, table_rows: int, d_model: int, shared: bool
     ) -> None:
-        """Checks the embedding tables, whose names tell their sizes.
+        """Checks the sizes of the embedding tables, which their names contain.
 
-        `table_rows` is `vocab_size` rounded up as the hyper-parameters say; `shared`:
-        one table is all three. A checkpoint of another size or kind is a UserError.
+        Args:
+            vocab_size: Number of subwords in the vocabulary.
+            table_rows: `vocab_size`, rounded up to a multiple of `vocab_divisor`.
+            d_model: Width of the embeddings.
+            shared: Whether source, target and softmax share one table.
+
+        Raises:
+            UserError: The checkpoint has tables of different sizes or sharing.
         """
-        found = [m for m in map(_TABLE.fullmatch, self.shapes) if m]
-        if not found:
+        matches = [m for m in map(_TABLE.fullmatch, self.shapes) if m]
+        if not matches:
             scopes = sorted({name.split("/")[0] for name in self.shapes})
             raise UserError(
-                f"{self.prefix} holds no embedding of a tensor2tensor Transformer "
-                f"(its variables begin with {some(scopes)})"
+                f"{self.prefix} contains no embedding of a tensor2tensor Transformer "
+                f"(its variables begin with {some(scopes)}); give another checkpoint"
             )
-        widths = {int(match[2]) for match in found}
+        widths = {int(match[2]) for match in matches}
         if widths != {d_model}:
             raise UserError(
                 f"{self.prefix} has embeddings of width {some(sorted(widths))}, but "
                 f"hidden_size is {d_model}; give the hyper-parameters of this model"
             )
-        sizes = {int(match[1]) for match in found}
+        sizes = {int(match[1]) for match in matches}
         if len(sizes) > 1:
             raise UserError(
                 f"{self.prefix} has vocabularies of {some(sorted(sizes))} subwords "
-                "for source and target; a model here has one for both, so it cannot "
-                "be imported"
+                "for source and target; only models with one vocabulary for both are "
+                "supported"
             )
         if sizes != {table_rows}:
             padded = "" if table_rows == vocab_size else f" (padded to {table_rows})"
             raise UserError(
-                f"{self.prefix} is of a vocabulary of {sizes.pop()} subwords, but "
+                f"{self.prefix} has a vocabulary of {sizes.pop()} subwords, but "
                 f"--vocab_file has {vocab_size}{padded}; give the vocabulary that the "
                 "model was trained with"
             )
-        if shared != ({match[3] for match in found} == {"shared"}):
+        if shared != ({match[3] for match in matches} == {"shared"}):
             raise UserError(
                 f"{self.prefix} has {'separate tables' if shared else 'one table'} for "
                 "source, target and softmax, but "
@@ -89,88 +97,100 @@ class T2TCheckpoint:
             )
 
     def weights(self, shapes: Shapes, norm: str) -> Arrays:
-        """Takes the model's values by our names; `norm` is "post" or "pre".
+        """Returns the model's weights by this package's names.
+
+        Args:
+            shapes: Shapes of the model's variables by this package's names.
+            norm: Place of the layer normalization, "post" or "pre".
 
         Raises:
-            UserError: A variable is missing, damaged, of another shape, or one of the
-                model's too many.
+            UserError: A model variable is missing, surplus or damaged, or has an
+                unexpected shape.
         """
-        wanted = t2t_variables_of(shapes, norm, self.shapes)
-        missing = sorted(wanted.keys() - self.shapes.keys())
-        others = self.shapes.keys() - wanted.keys()
+        required = t2t_variables_of(shapes, norm, self.shapes)
+        missing = sorted(required.keys() - self.shapes.keys())
+        others = self.shapes.keys() - required.keys()
         surplus = sorted(name for name in others if name.startswith(_MODEL))
         if missing or surplus:
             lacks = f" lacks {some(missing)}" if missing else ""
-            has = f" has {some(surplus)} besides" if surplus else ""
+            has = f" has the surplus {some(surplus)}" if surplus else ""
             raise UserError(
-                f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}: it is of "
-                "another model than the hyper-parameters say, or of another version "
-                "of tensor2tensor"
+                f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}; give the "
+                "hyper-parameters of this model; its variable names must be those of "
+                "tensor2tensor 1.15"
             )
         self.store.drop([_STEP, *_POWERS.values()])
-        found = {name: self.store.take(name, *s) for name, s in wanted.items()}
-        return from_t2t(found, shapes, norm)
+        values = {name: self.store.take(name, *s) for name, s in required.items()}
+        return from_t2t(values, shapes, norm)
 
     def step(self) -> int:
-        """Returns the number of updates done, 0 where the checkpoint has none."""
+        """Returns the training step, or 0 if the checkpoint does not contain it."""
         return int(self.store.read(_STEP)) if _STEP in self.shapes else 0
 
     def moments(
         self, shapes: Shapes, norm: str, betas: dict[str, float]
     ) -> tuple[Arrays, str]:
-        """Takes Adam's moments by our names, or explains why there are none.
+        """Returns Adam's moments, or the reason why they cannot be used.
 
-        `shapes` and `norm` are as for `weights`; `betas` has "beta1" and "beta2".
-        Raises as `weights`.
+        Args:
+            shapes: Shapes of the model's variables by this package's names.
+            norm: Place of the layer normalization, "post" or "pre".
+            betas: Adam's parameters "beta1" and "beta2".
 
         Returns:
-            The moments by the names of `Adam.state`, ``m/NAME`` and ``v/NAME``, and the
-            reason why there are none, "" if there are.
+            The moments by the names of `Adam.state`, ``m/NAME`` and ``v/NAME``, and "";
+            or no moments and the reason.
+
+        Raises:
+            UserError: A moment is damaged or has an unexpected shape.
         """
-        wanted = t2t_variables_of(shapes, norm, self.shapes)
-        if missing := self._why_no_moments(wanted, betas):
-            return {}, missing
+        variables = t2t_variables_of(shapes, norm, self.shapes)
+        if reason := self._reason_without_moments(variables, betas):
+            return {}, reason
         moments: Arrays = {}
         for ours, theirs in _SLOTS.items():
             slots = {
                 name: self.store.take(f"{_OPTIMIZER}{name}/{theirs}", *shape)
-                for name, shape in wanted.items()
+                for name, shape in variables.items()
             }
             values = from_t2t(slots, shapes, norm)
             moments |= {f"{ours}/{name}": value for name, value in values.items()}
         return moments, ""
 
     def unused(self) -> dict[str, list[str]]:
-        """Returns the names of the variables that nothing has taken, by kind."""
+        """Returns the names of variables that have not been taken, by category."""
         unused: dict[str, list[str]] = {}
-        for name in sorted(self.store.left):
-            unused.setdefault(_kind(name), []).append(name)
+        for name in sorted(self.store.remaining):
+            unused.setdefault(_category(name), []).append(name)
         return unused
 
-    def _why_no_moments(self, names: Iterable[str], betas: dict[str, float]) -> str:
+    def _reason_without_moments(
+        self, names: Iterable[str], betas: dict[str, float]
+    ) -> str:
+        """Returns the reason why the moments cannot be used, or ""."""
         ends = _SLOTS.values()
         slots = [f"{_OPTIMIZER}{name}/{end}" for name in names for end in ends]
-        there = sum(slot in self.shapes for slot in slots)
-        if not there:
-            return "the checkpoint holds none"
-        if there < len(slots):
-            return f"the checkpoint holds {there:,} of {len(slots):,} moments"
+        count = sum(slot in self.shapes for slot in slots)
+        if not count:
+            return "the checkpoint contains no moments"
+        if count < len(slots):
+            return f"the checkpoint contains {count:,} of {len(slots):,} moments"
         step = self.step()
         for beta, name in _POWERS.items():
-            # After n updates it is beta^(n + 1); ours is computed from the step.
-            # Less than a millionth changes no update.
+            # After n steps the variable is beta^(n + 1), which training computes from
+            # the step. Differences below 1e-6 do not affect the next step.
             expected = betas[beta] ** (step + 1)
-            found = float(self.store.read(name)) if name in self.shapes else expected
-            if not np.isclose(found, expected, rtol=1e-3, atol=1e-6):
+            value = float(self.store.read(name)) if name in self.shapes else expected
+            if not np.isclose(value, expected, rtol=1e-3, atol=1e-6):
                 return (
-                    f"the checkpoint's {name} is {found:.4g}, not {betas[beta]:g}^"
-                    f"{step + 1}: its moments are not those of step {step:,}"
+                    f"the checkpoint's {name} is {value:.4g}, not {betas[beta]:g}^"
+                    f"{step + 1}: its moments do not belong to step {step:,}"
                 )
         return ""
 
 
-def _kind(name: str) -> str:
-    """Returns what an unused variable is for."""
+def _category(name: str) -> str:
+    """Returns the category of an unused variable in the report."""
     if name.startswith(_STATISTICS):
         return "statistics"
     if name.startswith(_OPTIMIZER):

@@ -1,7 +1,6 @@
-"""tensor2tensor's hyper-parameters, translated into ours or refused by name.
+"""Translation of tensor2tensor's hyper-parameters into this package's.
 
-What decides the model's function or its training is translated; a value that this
-package cannot do is refused, never guessed.
+Unsupported values that affect the model or its training are rejected.
 """
 
 import json
@@ -17,10 +16,10 @@ from t2t_repro.interop.tensor2tensor import known_hparams
 from t2t_repro.interop.tensor2tensor.sets import BASE
 from t2t_repro.system.errors import UserError
 
-# t2t-trainer's own --train_steps.
+# Default of t2t-trainer's --train_steps.
 _TRAIN_STEPS = 250_000
 
-# Without these it is not the hparams.json of a Transformer.
+# Every hparams.json of a Transformer contains these keys.
 _REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
 
 _NORMS = {("none", "dan"): "post", ("", "dan"): "post", ("n", "da"): "pre"}
@@ -28,23 +27,33 @@ _POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "non
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads t2t-trainer's hparams.json; UserError if it is no Transformer's."""
+    """Reads the hparams.json that t2t-trainer wrote.
+
+    Raises:
+        UserError: The file is missing, damaged or not that of a Transformer.
+    """
     values = read_object(path)
     missing = [key for key in _REQUIRED if key not in values]
     if missing:
         raise UserError(
-            f"{path}: {', '.join(missing)} missing: it is not the hparams.json of a "
+            f"{path} lacks {', '.join(missing)}; give the hparams.json of a "
             "tensor2tensor Transformer"
         )
     return values
 
 
 def parse_t2t_overrides(text: str) -> dict[str, Any]:
-    """Reads `key=value,key=value` as tensor2tensor's own `--hparams` flag does.
+    """Parses `key=value,key=value` like tensor2tensor's flag `--hparams`.
 
-    Values are numbers, true, false and words, which may hold commas:
-    `relu_dropout_broadcast_dims=0,1`. Another form, or a key given twice, is a
-    UserError.
+    Args:
+        text: Assignments. Values are numbers, booleans or text, which may contain
+            commas: `relu_dropout_broadcast_dims=0,1`.
+
+    Returns:
+        The values by key.
+
+    Raises:
+        UserError: The text has another form, or repeats a key.
     """
     values: dict[str, Any] = {}
     for part in filter(str.strip, re.split(r",(?=[^,=]*=|\s*$)", text)):
@@ -62,15 +71,22 @@ def parse_t2t_overrides(text: str) -> dict[str, Any]:
 def to_hparams(
     t2t: Mapping[str, Any], vocab_size: int, target_space_id: int = 0
 ) -> HParams:
-    """Translates tensor2tensor's values into ours; a missing one is its default.
+    """Translates tensor2tensor's hyper-parameters into this package's.
 
-    `vocab_size` is without tensor2tensor's padding; `target_space_id`
-    (problem.py:SpaceID) stands in its problem. Decoding is as `t2t-decoder` does it,
-    but for the 50 extra symbols of the paper; the batch is that of one GPU. UserError
-    names every value that this package cannot do.
+    The search settings are those of `t2t-decoder`, with the paper's 50 extra tokens.
+    The batch size is that of one GPU.
+
+    Args:
+        t2t: tensor2tensor's values by name; missing ones have its oldest defaults.
+        vocab_size: Number of subwords, without padding to `vocab_divisor`.
+        target_space_id: Id of the target language (problem.py:SpaceID), which
+            tensor2tensor's problem defines.
+
+    Raises:
+        UserError: Values are not supported; the message lists all of them.
     """
     values = {**BASE, **t2t}
-    _refuse_what_is_not_supported(t2t, values)
+    _reject_unsupported(t2t, values)
     hidden, heads = values["hidden_size"], values["num_heads"]
     layers = values["num_hidden_layers"]
     key_channels = values["attention_key_channels"]
@@ -109,7 +125,7 @@ def to_hparams(
         clip_norm=values["clip_grad_norm"] or 0.0,
         tokens_per_batch=values["batch_size"],
         max_tokens_per_device=values["batch_size"],
-        # data_reader.py: 0 stands for the batch size.
+        # data_reader.py replaces 0 by the batch size.
         max_length=values["max_length"] or values["batch_size"],
         train_steps=t2t.get("train_steps") or _TRAIN_STEPS,
         beam_size=4,
@@ -119,18 +135,16 @@ def to_hparams(
 
 
 def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the hyper-parameters that cannot change the model, with their values.
+    """Returns the hyper-parameters that are neither translated nor checked.
 
-    `to_hparams` refuses whatever it neither translates nor knows to be harmless.
+    `to_hparams` accepts them only if `is_harmless` returns True.
     """
     known = BASE.keys() | known_hparams.MODEL.keys() | known_hparams.TRAINING.keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}
 
 
-def _refuse_what_is_not_supported(
-    t2t: Mapping[str, Any], values: Mapping[str, Any]
-) -> None:
-    """Raises UserError that names all values that cannot be translated."""
+def _reject_unsupported(t2t: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raises UserError that lists all unsupported values."""
     wrong_types = [
         f"{key}={json.dumps(values[key])}"
         for key, default in BASE.items()
@@ -138,8 +152,8 @@ def _refuse_what_is_not_supported(
     ]
     if wrong_types:
         raise UserError(
-            f"tensor2tensor's {', '.join(wrong_types)}: not of the hyper-parameter's "
-            "type; correct the file or --t2t_hparams"
+            f"tensor2tensor's {', '.join(wrong_types)}: wrong type; correct the file "
+            "or --t2t_hparams"
         )
     if values["hidden_size"] < 1:
         raise UserError(
@@ -156,50 +170,50 @@ def _refuse_what_is_not_supported(
         if not known_hparams.is_harmless(key, value)
     ]
     parts = [
-        (model, "change what the model computes, in a way that is not supported here"),
+        (model, "change the model in an unsupported way"),
         (
             training,
-            "change only how it is trained: if it shall be trained on otherwise, or "
-            "not at all, replace them, as in --t2t_hparams "
+            "change only the training: to train with other settings or not at all, "
+            "replace them, as in --t2t_hparams "
             "optimizer=adam,learning_rate_schedule=legacy",
         ),
         (
             unknown,
-            "are unknown: if they do not change the model, say so with "
+            "are unknown: if they do not change the model, disable them with "
             "--t2t_hparams KEY=none",
         ),
     ]
-    if problems := [f"{', '.join(keys)} {why}" for keys, why in parts if keys]:
+    if problems := [f"{', '.join(keys)} {text}" for keys, text in parts if keys]:
         raise UserError(
-            "tensor2tensor's hyper-parameters cannot be taken over: "
+            "tensor2tensor's hyper-parameters cannot be imported: "
             + "; ".join(problems)
         )
 
 
 def _unsupported(t2t: Mapping[str, Any], allowed: Mapping[str, list[Any]]) -> list[str]:
     return [
-        f"{key}={_shown(t2t[key])}"
+        f"{key}={_as_text(t2t[key])}"
         for key, values in allowed.items()
         if key in t2t and t2t[key] not in values
     ]
 
 
 def _untranslatable(values: Mapping[str, Any]) -> list[str]:
-    """Names translated hyper-parameters whose values mean nothing here."""
-    found = []
+    """Returns translated hyper-parameters whose values have no equivalent."""
+    settings = []
     if _norm(values) not in ("post", "pre"):
         keys = ("layer_preprocess_sequence", "layer_postprocess_sequence")
-        found += [f"{key}={values[key]}" for key in keys]
+        settings += [f"{key}={values[key]}" for key in keys]
     if values["pos"] not in _POSITIONS:
-        found.append(f"pos={values['pos']}")
+        settings.append(f"pos={values['pos']}")
     heads = values["num_heads"]
     for key in ("attention_key_channels", "attention_value_channels"):
         if heads < 1 or values[key] % heads:
-            found.append(f"{key}={values[key]} for num_heads={heads}")
+            settings.append(f"{key}={values[key]} for num_heads={heads}")
     relative = values["self_attention_type"] == "dot_product_relative"
     if relative and values["max_relative_position"] < 1:
-        found.append(f"max_relative_position={values['max_relative_position']}")
-    return found
+        settings.append(f"max_relative_position={values['max_relative_position']}")
+    return settings
 
 
 def _norm(values: Mapping[str, Any]) -> str:
@@ -208,10 +222,10 @@ def _norm(values: Mapping[str, Any]) -> str:
 
 
 def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns our schedule and its scale, or None where there is none like it.
+    """Returns the equivalent schedule and scale, or None if there is none.
 
-    utils/learning_rate.py: "legacy" with "noam" is 5000 * 0.002 * learning_rate
-    times the paper's rate; else the schedule is a product of named factors.
+    In utils/learning_rate.py, "legacy" with "noam" is 5000 * 0.002 * learning_rate
+    times the paper's rate. Other schedules are products of named factors.
     """
     factors = Counter(
         name.strip() for name in values["learning_rate_schedule"].split("*")
@@ -228,7 +242,7 @@ def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
     scale = values["learning_rate_constant"] ** constants
     hidden = values["hidden_size"]
     if factors == {"linear_warmup": 1, "rsqrt_decay": 1}:
-        # The formula has the factor d_model^-0.5 once.
+        # The schedule "t2t" contains the factor d_model^-0.5 once.
         formula, scale = "t2t", scale * hidden ** ((1 - widths) / 2)
     elif factors == {"rsqrt_decay": 1}:
         formula, scale = "rsqrt_decay", scale * hidden ** (-widths / 2)
@@ -238,7 +252,7 @@ def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_like(value: object, default: object, key: str) -> bool:
-    """Whether a value is of the type of tensor2tensor's default."""
+    """Returns whether a value has the type of tensor2tensor's default."""
     if value is None:
         return key in ("pos", "clip_grad_norm")
     if isinstance(default, bool):
@@ -249,7 +263,7 @@ def _is_like(value: object, default: object, key: str) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    """Reads a number, true or false; anything else is a word."""
+    """Parses a number or boolean; returns other text unchanged."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
@@ -260,5 +274,5 @@ def _parsed(text: str) -> Any:
     return text
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Reads a checkpoint of tensor2tensor with its hyper-parameters and vocabulary."""
+"""Importer of tensor2tensor checkpoints."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,17 +17,20 @@ def read(
     vocab_file: Path,
     target_space_id: int = 0,
 ) -> Source:
-    """Reads and checks a model with the state of its training.
+    """Reads and checks a model with its Adam state.
 
     Args:
-        checkpoint: The checkpoint's prefix, or the folder that holds it.
+        checkpoint: Prefix, file or folder of the checkpoint.
         hparams: tensor2tensor's hyper-parameters by name.
-        vocab_file: Its subwords.
-        target_space_id: Number of the target language (problem.py:SpaceID).
+        vocab_file: Path of the subword vocabulary.
+        target_space_id: Id of the target language (problem.py:SpaceID).
+
+    Returns:
+        The model in this package's form.
 
     Raises:
-        UserError: A file is missing or damaged, the files are of different models, or
-            this package does not have such a model.
+        UserError: A file is missing or damaged, the files belong to different models,
+            or the model is not supported.
     """
     tokenizer = load_vocabulary(vocab_file)
     ours = to_hparams(hparams, tokenizer.vocab_size, target_space_id)
@@ -39,7 +42,7 @@ def read(
     weights = file.weights(shapes, ours.norm)
     used = file.store.used
     betas = {"beta1": ours.adam_beta1, "beta2": ours.adam_beta2}
-    moments, missing = file.moments(shapes, ours.norm, betas)
+    moments, reason = file.moments(shapes, ours.norm, betas)
     unused = file.unused()
     without_meaning = [f"{k}={v}" for k, v in ignored(hparams).items()]
     return Source(
@@ -53,17 +56,21 @@ def read(
         every_array=not unused,
         step=file.step(),
         moments=moments,
-        adam=missing or "imported",
+        adam=reason or "imported",
         notes=(
-            f"a batch is that of one GPU, {ours.tokens_per_batch:,} positions a side: "
-            "to train on as several did, set tokens_per_batch and "
-            "max_tokens_per_device",
+            f"the batch size is that of one GPU, {ours.tokens_per_batch:,} positions "
+            "per side; for training like on several GPUs, increase tokens_per_batch "
+            "and max_tokens_per_device",
         ),
     )
 
 
 def load_vocabulary(path: Path) -> WordPieceTokenizer:
-    """Reads tensor2tensor's subwords, kept as `vocab.subwords`, or UserError."""
+    """Returns tensor2tensor's tokenizer, which is saved as `vocab.subwords`.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
     try:
         contents = path.read_bytes()
     except OSError as error:

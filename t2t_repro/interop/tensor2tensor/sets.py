@@ -1,7 +1,7 @@
-"""tensor2tensor's named hyper-parameter sets, which sets.yaml lists.
+"""Named hyper-parameter sets of tensor2tensor.
 
-Only hyper-parameters that decide what a translation model computes or how it is trained
-are listed.
+sets.yaml contains the hyper-parameters that affect translation models or their
+training.
 """
 
 from typing import Any
@@ -15,17 +15,20 @@ _PREFIX = "transformer_"
 
 
 def names() -> list[str]:
-    """Returns the names of all sets, as tensor2tensor's `--hparams_set` takes them."""
+    """Returns the names of all sets, which are values of tensor2tensor's flag."""
     return [_PREFIX + name for name in _SETS]
 
 
 def load(name: str) -> dict[str, Any]:
-    """Returns a set's values, its parents' included; UserError if it is unknown."""
+    """Returns the values of a set, including inherited ones.
+
+    Raises:
+        UserError: The set is unknown.
+    """
     if name not in names():
         raise UserError(
-            f"--t2t_hparams_set {name}: no such set is known here"
-            f"{did_you_mean(name, names())}; the run's hparams.json, given with "
-            "--hparams_json, says everything"
+            f"--t2t_hparams_set {name}: unknown set{did_you_mean(name, names())}; "
+            "otherwise give the run's hparams.json with --hparams_json"
         )
     return _values(name.removeprefix(_PREFIX))
 
@@ -37,4 +40,4 @@ def _values(name: str) -> dict[str, Any]:
 
 
 BASE = _values("base_v1")
-"""The first set, whose values stand for missing ones."""
+"""Values of the oldest set, the defaults of missing hyper-parameters."""

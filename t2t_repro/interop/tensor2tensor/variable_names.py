@@ -1,4 +1,4 @@
-"""The names of our variables in tensor2tensor 1.15.7's checkpoints."""
+"""Names of this package's variables in checkpoints of tensor2tensor 1.15.7."""
 
 from collections.abc import Collection, Mapping
 
@@ -17,14 +17,19 @@ TABLES = {
     "target_embedding/table": "target_emb",
     "softmax/table": "softmax",
 }
-"""Our embedding tables -> tensor2tensor's names of them."""
+"""Names of embedding tables -> tensor2tensor's names."""
 
 
 def t2t_name(name: str, norm: str) -> str:
-    """Returns tensor2tensor's name for a variable of stacks or body; KeyError if none.
+    """Returns tensor2tensor's name of a variable other than the embedding tables.
 
-    `name` is as in `named_variables`, no embedding table. tensor2tensor's scope of a
-    normalisation depends on `norm`, "post" or "pre".
+    Args:
+        name: Name in `named_variables`.
+        norm: Place of the layer normalization, "post" or "pre", which affects
+            tensor2tensor's scopes.
+
+    Raises:
+        KeyError: tensor2tensor lacks this variable.
     """
     if name in _TOP:
         return f"transformer/body/{_TOP[name]}"
@@ -32,47 +37,65 @@ def t2t_name(name: str, norm: str) -> str:
 
 
 def t2t_table_scope(name: str, vocab_size: int, d_model: int) -> str:
-    """Returns the scope of the shards of a table, one of `TABLES`."""
+    """Returns tensor2tensor's scope of the shards of an embedding table.
+
+    Args:
+        name: Key of `TABLES`.
+        vocab_size: Number of rows.
+        d_model: Number of columns.
+    """
     return f"transformer/symbol_modality_{vocab_size}_{d_model}/{TABLES[name]}"
 
 
 def t2t_variables_of(
-    shapes: Mapping[str, tuple[int, ...]], norm: str, found: Collection[str]
+    shapes: Mapping[str, tuple[int, ...]], norm: str, t2t_names: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the variables of tensor2tensor that make up a model, name -> shape.
+    """Returns the shapes of a model's variables by tensor2tensor's names.
 
-    `found` has the names in the checkpoint, which determine the number of shards.
+    Args:
+        shapes: Shapes by this package's names.
+        norm: Place of the layer normalization, "post" or "pre".
+        t2t_names: Names in the checkpoint, which determine the number of shards.
     """
-    wanted: dict[str, tuple[int, ...]] = {}
+    t2t_shapes: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
-        wanted |= _parts(name, shape, norm, found)
-    return wanted
+        t2t_shapes |= _t2t_shapes(name, shape, norm, t2t_names)
+    return t2t_shapes
 
 
 def from_t2t(
     t2t: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], norm: str
 ) -> dict[str, np.ndarray]:
-    """Returns the model's values by our names; KeyError if a variable is missing."""
+    """Returns the model's values by this package's names.
+
+    Args:
+        t2t: Values by tensor2tensor's names.
+        shapes: Shapes by this package's names.
+        norm: Place of the layer normalization, "post" or "pre".
+
+    Raises:
+        KeyError: A variable is missing.
+    """
     values = {}
     for name, shape in shapes.items():
-        first, *others = (t2t[part] for part in _parts(name, shape, norm, t2t))
+        first, *others = (t2t[part] for part in _t2t_shapes(name, shape, norm, t2t))
         values[name] = np.concatenate([first, *others]) if others else first
     return values
 
 
-def _parts(
-    name: str, shape: tuple[int, ...], norm: str, found: Collection[str]
+def _t2t_shapes(
+    name: str, shape: tuple[int, ...], norm: str, t2t_names: Collection[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the variables of tensor2tensor that make up one of ours.
+    """Returns the shapes of the tensor2tensor variables that form one variable.
 
-    A table lies in shards, contiguous blocks of rows; where they cannot be equal, the
-    first ones have one row more (modalities.py:get_weights). A missing table counts as
-    one shard.
+    An embedding table is stored in shards of consecutive rows. If its size is not
+    divisible, the first shards have one row more (modalities.py:get_weights). A missing
+    table counts as one shard.
     """
     if name not in TABLES:
         return {t2t_name(name, norm): shape}
     scope = t2t_table_scope(name, *shape)
-    count = sum(each.startswith(f"{scope}/weights_") for each in found) or 1
+    count = sum(each.startswith(f"{scope}/weights_") for each in t2t_names) or 1
     rows, longer = divmod(shape[0], count)
     return {
         f"{scope}/weights_{shard}": (rows + (shard < longer), *shape[1:])

@@ -1,4 +1,4 @@
-"""Every array of a file is taken, by name and shape, or refused."""
+"""Tests of reading, checking and rejecting the arrays of a weight file."""
 
 from pathlib import Path
 
@@ -15,49 +15,49 @@ def store(**arrays):
     return ArrayStore.of_arrays(FILE, arrays, ("float16", "float32"))
 
 
-def test_an_array_is_float32_and_counts_once():
-    found = store(a=np.float16([[1.5, 2]]), b=np.float32([3]))
-    array = found.take("a", None, 2)
+def test_take_returns_float32_and_counts_each_array_once():
+    arrays = store(a=np.float16([[1.5, 2]]), b=np.float32([3]))
+    array = arrays.take("a", None, 2)
     assert (array.dtype, array.tolist()) == (np.float32, [[1.5, 2]])
-    assert found.take("a", 1, None).tolist() == [[1.5, 2]]
-    assert (found.used, found.left) == (1, {"b": "b"})
-    assert found.take_if_there("c", 1) is None
-    assert found.shape("b") == (1,) and found.shape("c") is None
+    assert arrays.take("a", 1, None).tolist() == [[1.5, 2]]
+    assert (arrays.used, arrays.remaining) == (1, {"b": "b"})
+    assert arrays.take_optional("c", 1) is None
+    assert arrays.shape("b") == (1,) and arrays.shape("c") is None
 
 
-def test_an_array_that_nothing_takes_is_refused_by_name():
-    found = store(b=np.float32(1), a=np.float32(1), position=np.float32(1))
-    found.drop(["position"])
-    with pytest.raises(UserError, match=r"^model\.npz: a is no part of"):
-        found.refuse_left()
+def test_rejects_an_unused_array_by_name():
+    arrays = store(b=np.float32(1), a=np.float32(1), position=np.float32(1))
+    arrays.drop(["position"])
+    with pytest.raises(UserError, match=r"^model\.npz: a does not belong to"):
+        arrays.reject_remaining()
     for name in "ab":
-        found.take(name)
-    found.refuse_left()
+        arrays.take(name)
+    arrays.reject_remaining()
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "words"),
+    ("name", "shape", "message"),
     [
-        ("b", (), "has no b"),
-        ("a", (2,), r"the shape \(2, 3\), but the settings ask for \(2,\)"),
-        ("a", (None, 4), r"the shape \(2, 3\), .* ask for \('any', 4\)"),
-        ("double", (1,), "holds float64, but only float16 or float32 can"),
-        ("number", (1,), "holds int8, but only"),
-        ("nan", (2,), "holds infinity or NaN"),
+        ("b", (), "lacks b"),
+        ("a", (2,), r"the shape \(2, 3\), but the settings require \(2,\)"),
+        ("a", (None, 4), r"the shape \(2, 3\), .* require \('any', 4\)"),
+        ("double", (1,), "the dtype float64, but only float16 or float32 can"),
+        ("number", (1,), "the dtype int8, but only"),
+        ("nan", (2,), "contains infinity or NaN"),
     ],
 )
-def test_another_array_than_asked_for_is_refused(name, shape, words):
-    found = store(
+def test_rejects_a_missing_or_unexpected_array(name, shape, message):
+    arrays = store(
         a=np.zeros((2, 3), np.float32),
         double=np.zeros(1),
         number=np.zeros(1, np.int8),
         nan=np.float32([0, np.nan]),
     )
-    with pytest.raises(UserError, match=words):
-        found.take(name, *shape)
-    assert found.used == 0
+    with pytest.raises(UserError, match=message):
+        arrays.take(name, *shape)
+    assert arrays.used == 0
 
 
-def test_many_names_are_cut():
+def test_some_abbreviates_a_long_list():
     assert some(["a", "b"], 2) == "a, b"
     assert some(range(1005), 2) == "0, 1 and 1,003 more"

@@ -1,7 +1,7 @@
-"""A small model with random weights, as either program's folder; formulas in NumPy.
+"""Small random Marian model with a NumPy implementation.
 
-The formulas are Marian's (layers/generic.h, models/transformer.h), in float64 and one
-sentence at a time, so that they share nothing with the package's.
+The implementation follows Marian (layers/generic.h, models/transformer.h) in float64
+and processes one sentence at a time, so it is independent of the package.
 """
 
 import io
@@ -38,7 +38,14 @@ OPTIONS = {
 
 @dataclass
 class SmallMarian:
-    """What the files hold; `write` writes them, with changes for a test."""
+    """Contents of a model folder, which tests may change before writing it.
+
+    Attributes:
+        options: Marian's options in the weight file.
+        decoder: Contents of decoder.yml.
+        zeros: Number of zero bytes after the options.
+        size: Number of SentencePiece pieces.
+    """
 
     options: dict = field(default_factory=lambda: dict(OPTIONS))
     decoder: dict = field(
@@ -50,8 +57,8 @@ class SmallMarian:
             "mini-batch": 1,
         }
     )
-    zeros: int = 1  # Behind the options' text.
-    size: int = 40  # Pieces of the SentencePiece model.
+    zeros: int = 1
+    size: int = 40
 
     def __post_init__(self):
         model = io.BytesIO()
@@ -73,8 +80,8 @@ class SmallMarian:
         arrays = {}
 
         def draw(name, *shape):
-            drawn = generator.normal(size=shape) * 0.5
-            arrays[name] = drawn.astype(np.float32)
+            values = generator.normal(size=shape) * 0.5
+            arrays[name] = values.astype(np.float32)
 
         def norm(name):
             draw(f"{name}_ln_scale", 1, D)
@@ -98,13 +105,13 @@ class SmallMarian:
         return arrays
 
     def write(self, folder: Path) -> Path:
-        """Writes the folder."""
+        """Writes the model as a Marian folder."""
         folder.mkdir(parents=True)
         text = yaml.safe_dump(self.options).encode() + b"\0" * self.zeros
         arrays = {**self.arrays, "special:model.yml": np.frombuffer(text, np.int8)}
         np.savez(folder / "model.npz", **arrays)
         (folder / "decoder.yml").write_text(yaml.safe_dump(self.decoder))
-        # Words as Marian writes them: without quotes where YAML 1.2 needs none.
+        # Like Marian, leave `no` unquoted: it is a string in YAML 1.2.
         lines = [
             f"{json.dumps(piece, ensure_ascii=False) if piece != 'no' else piece}: {n}"
             for n, piece in enumerate(self.pieces)
@@ -116,7 +123,7 @@ class SmallMarian:
         return folder
 
     def write_transformers(self, folder: Path, with_torch: bool = False) -> Path:
-        """Writes the same model as a folder of Transformers'."""
+        """Writes the model as a Transformers folder."""
         folder.mkdir(parents=True)
         padding = len(self.pieces)
         ids = {
@@ -149,7 +156,10 @@ class SmallMarian:
             (folder / name).write_text(json.dumps(values), encoding="utf-8")
         for side in ("source", "target"):
             (folder / f"{side}.spm").write_bytes(self.spm)
-        arrays = {_theirs(name): self._turned(name) for name in self.arrays}
+        arrays = {
+            _transformers_name(name): self._transformers_array(name)
+            for name in self.arrays
+        }
         if with_torch:
             import torch
 
@@ -159,8 +169,8 @@ class SmallMarian:
             (folder / "model.safetensors").write_bytes(safetensors(arrays))
         return folder
 
-    def _turned(self, name: str) -> np.ndarray:
-        """Returns an array as Transformers keeps it, with a row of padding."""
+    def _transformers_array(self, name: str) -> np.ndarray:
+        """Returns an array in Transformers' layout, with a row for padding."""
         array = self.arrays[name]
         if name == "Wemb":
             return np.concatenate([array, np.zeros_like(array[:1])])
@@ -169,35 +179,40 @@ class SmallMarian:
         return array[0] if len(array) == 1 else np.ascontiguousarray(array.T)
 
     def logits(self, source: list[int], target: list[int]) -> np.ndarray:
-        """Returns the logits (target, pieces) of ids in the vocabulary's order."""
-        x = self._embedded(source)
-        for n in (1, 2):
-            x = self._attended(x, x, f"encoder_l{n}_self")
-            x = self._fed(x, f"encoder_l{n}")
-        memory, y = x, self._embedded([None, *target[:-1]])
-        y = self._attended(y, y, "decoder_l1_self", causal=True)
-        y = self._attended(y, memory, "decoder_l1_context")
-        y = self._fed(y, "decoder_l1")
-        return y @ self._of("Wemb").T + self._of("decoder_ff_logit_out_b")
+        """Returns the logits: float64 (targets, pieces).
 
-    def _of(self, name):
+        Args:
+            source: Source ids in the order of the vocabulary.
+            target: Target ids in the order of the vocabulary, ending with </s>.
+        """
+        x = self._embed(source)
+        for n in (1, 2):
+            x = self._attend(x, x, f"encoder_l{n}_self")
+            x = self._feed_forward(x, f"encoder_l{n}")
+        memory, y = x, self._embed([None, *target[:-1]])
+        y = self._attend(y, y, "decoder_l1_self", causal=True)
+        y = self._attend(y, memory, "decoder_l1_context")
+        y = self._feed_forward(y, "decoder_l1")
+        return y @ self._array("Wemb").T + self._array("decoder_ff_logit_out_b")
+
+    def _array(self, name):
         return self.arrays[name].astype(np.float64)
 
-    def _embedded(self, ids):
+    def _embed(self, ids):
         rows = np.zeros((len(ids), D))
-        for place, one in enumerate(ids):
-            if one is not None:
-                rows[place] = self._of("Wemb")[one] * math.sqrt(D)
+        for position, token in enumerate(ids):
+            if token is not None:
+                rows[position] = self._array("Wemb")[token] * math.sqrt(D)
             for i in range(D // 2):
-                angle = place * 10000 ** (-i / (D / 2 - 1))
-                rows[place, i] += math.sin(angle)
-                rows[place, D // 2 + i] += math.cos(angle)
+                angle = position * 10000 ** (-i / (D / 2 - 1))
+                rows[position, i] += math.sin(angle)
+                rows[position, D // 2 + i] += math.cos(angle)
         return rows
 
     def _linear(self, x, name, part):
-        return x @ self._of(f"{name}_W{part}") + self._of(f"{name}_b{part}")
+        return x @ self._array(f"{name}_W{part}") + self._array(f"{name}_b{part}")
 
-    def _attended(self, x, memory, name, causal=False):
+    def _attend(self, x, memory, name, causal=False):
         q = self._linear(x, name, "q")
         k, v = (self._linear(memory, name, part) for part in "kv")
         heads = []
@@ -208,12 +223,12 @@ class SmallMarian:
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
             heads.append(weights / weights.sum(axis=1, keepdims=True) @ v[:, head])
         output = self._linear(np.concatenate(heads, axis=1), name, "o")
-        return self._normed(x + output, f"{name}_Wo")
+        return self._normalize(x + output, f"{name}_Wo")
 
-    def _fed(self, x, layer):
+    def _feed_forward(self, x, layer):
         hidden = self._linear(x, f"{layer}_ffn", "1")
         hidden = self._activation(hidden)
-        return self._normed(
+        return self._normalize(
             x + self._linear(hidden, f"{layer}_ffn", "2"), f"{layer}_ffn_ffn"
         )
 
@@ -225,19 +240,20 @@ class SmallMarian:
             return x / (1 + np.exp(-x))
         return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
 
-    def _normed(self, x, name):
+    def _normalize(self, x, name):
         variance = x.var(axis=1, keepdims=True)
         normal = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(variance + 1e-9)
-        return normal * self._of(f"{name}_ln_scale") + self._of(f"{name}_ln_bias")
+        scale, bias = self._array(f"{name}_ln_scale"), self._array(f"{name}_ln_bias")
+        return normal * scale + bias
 
 
-def _theirs(name: str) -> str:
-    """Returns Transformers' name of an array of Marian's."""
-    found = re.fullmatch(r"(\w+?)_l(\d+)_(.*)", name)
-    if found is None:
+def _transformers_name(name: str) -> str:
+    """Returns Transformers' name of one of Marian's arrays."""
+    match = re.fullmatch(r"(\w+?)_l(\d+)_(.*)", name)
+    if match is None:
         return "model.shared.weight" if name == "Wemb" else "final_logits_bias"
-    side, number, rest = found.groups()
-    for marian, theirs in (
+    side, number, rest = match.groups()
+    for marian, transformers in (
         (r"self_Wo_ln_", "self_attn_layer_norm."),
         (r"context_Wo_ln_", "encoder_attn_layer_norm."),
         (r"ffn_ffn_ln_", "final_layer_norm."),
@@ -248,12 +264,12 @@ def _theirs(name: str) -> str:
         (r"\.(scale|W)$", ".weight"),
         (r"\.b$", ".bias"),
     ):
-        rest = re.sub(marian, theirs, rest)
+        rest = re.sub(marian, transformers, rest)
     return f"model.{side}.layers.{int(number) - 1}.{rest}"
 
 
 def safetensors(arrays: dict[str, np.ndarray], **changes: dict) -> bytes:
-    """Writes float32 arrays in the safetensors format, with changes of entries."""
+    """Serializes float32 arrays as safetensors; `changes` override header entries."""
     header, data = {}, b""
     for name, array in arrays.items():
         end = len(data) + array.nbytes

@@ -1,6 +1,7 @@
-"""Folders of Marian's and Transformers' that are damaged, incomplete or mixed up.
+"""Tests of importing damaged, incomplete or mixed folders of Marian and Transformers.
 
-Each is refused in one line and leaves nothing behind, or means what it meant before.
+The import either raises a one-line UserError and writes nothing, or the damage does
+not affect the result.
 """
 
 import json
@@ -23,7 +24,7 @@ KINDS = ("marian", "transformers", "torch")
 WEIGHTS = ("model.npz", "model.safetensors", "pytorch_model.bin")
 
 
-def written(kind: str, small: SmallMarian, folder: Path) -> Path:
+def write_folder(kind: str, small: SmallMarian, folder: Path) -> Path:
     if kind == "marian":
         return small.write(folder)
     if kind == "torch":
@@ -33,35 +34,35 @@ def written(kind: str, small: SmallMarian, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Two models, the second with fewer pieces."""
+    """Returns two models, of which the second has fewer pieces."""
     return SmallMarian(), SmallMarian(size=36)
 
 
 @pytest.fixture(params=KINDS)
 def folder(request, models, tmp_path):
-    """A folder of each kind, which a test may damage."""
-    return written(request.param, models[0], tmp_path / "folder")
+    """Returns a folder of each kind that a test may change."""
+    return write_folder(request.param, models[0], tmp_path / "folder")
 
 
-def refused(folder: Path, **flags: str) -> str:
-    """Imports, and returns why that is refused; nothing is written."""
-    with pytest.raises(UserError) as caught:
+def import_error(folder: Path, **flags: str) -> str:
+    """Returns the message of a failing import and checks that nothing is written."""
+    with pytest.raises(UserError) as error:
         import_model(lambda: read(folder, **flags), folder.with_name("model"))
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
-    message = str(caught.value)
+    message = str(error.value)
     assert "\n" not in message and len(message) < 400, message
     return message
 
 
-def meaning(folder: Path) -> tuple:
-    """What is read of a folder, but for its languages; UserError as an import."""
+def contents_of(folder: Path) -> tuple:
+    """Reads a folder; returns everything that the import uses except the languages."""
     model = read(folder)
     variables = {name: v.tobytes() for name, v in model.weights.items()}
-    pieces, left = model.tokenizer.pieces, model.unused["settings of the search"]
-    return model.hparams, variables, pieces, model.pieces_known, left
+    pieces, unused = model.tokenizer.pieces, model.unused["settings of the search"]
+    return model.hparams, variables, pieces, model.pieces_known, unused
 
 
-# Zips may have something behind them; the other two are optional.
+# Zip readers ignore trailing bytes, and two of the JSON files are optional.
 HARMLESS = {
     ("model.npz", "more"),
     ("pytorch_model.bin", "more"),
@@ -82,11 +83,11 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_refused_by_name(folder, damage):
-    before = meaning(folder)
+def test_rejects_a_damaged_file_by_name(folder, damage):
+    before = contents_of(folder)
     for path in sorted(folder.iterdir()):
         contents, name = path.read_bytes(), path.name
-        # What is left of short lines may be settings, too.
+        # A truncated decoder.yml can still be valid.
         if name == "decoder.yml" and damage.startswith("cut"):
             continue
         path.unlink()
@@ -95,40 +96,41 @@ def test_a_damaged_file_is_refused_by_name(folder, damage):
         if (name, damage) in HARMLESS:
             search = [{}, {"beam_size": 1, "decode_extra_length": 19}]
             changes = search[name == "generation_config.json"]
-            wanted = (before[0].replace(**changes), *before[1:])
-            assert meaning(folder)[:4] == wanted[:4], name
+            expected = (before[0].replace(**changes), *before[1:])
+            assert contents_of(folder)[:4] == expected[:4], name
         else:
-            message = refused(folder)
+            message = import_error(folder)
             assert path.stem.partition(".")[0] in message, (name, message)
         path.write_bytes(contents)
-    assert meaning(folder) == before
+    assert contents_of(folder) == before
 
 
-def test_files_of_another_model_are_refused_or_told(folder, models, tmp_path, request):
+def test_rejects_files_of_a_different_model(folder, models, tmp_path, request):
     kind = request.node.callspec.params["folder"]
-    other = written(kind, models[1], tmp_path / "other" / "folder")
+    other = write_folder(kind, models[1], tmp_path / "other" / "folder")
     for path in sorted(folder.iterdir()):
         contents = path.read_bytes()
         path.write_bytes((other / path.name).read_bytes())
         if path.suffix == ".spm":
-            # The smaller model's pieces are in the other's vocabulary, too.
-            known, pieces = meaning(folder)[3][path.stem]
+            # The vocabulary also contains the pieces of the smaller model.
+            known, pieces = contents_of(folder)[3][path.stem]
             assert 30 < known <= pieces < 36 + 1
         elif path.name in ("decoder.yml", "tokenizer_config.json"):
-            meaning(folder)  # Both models have the same.
+            contents_of(folder)  # This file is equal in both models.
         else:
             with pytest.raises(UserError, match=r"(of|to) different models"):
-                meaning(folder)
+                contents_of(folder)
         path.write_bytes(contents)
 
 
-def test_a_sentencepiece_model_of_other_text_is_refused(folder, models, shared_dir):
+def test_rejects_a_sentencepiece_model_of_different_text(folder, models, shared_dir):
     paths = sorted(shared_dir.glob("marian/a_opus/marian/*.spm"))
     if not paths:
-        pytest.skip("Marian's vectors are not on this machine")
+        pytest.skip("Marian's reference data are missing")
     for path in paths:
         shutil.copyfile(path, folder / path.name)
-        assert re.search(rf" has \d+ of the \d+ pieces of {path.name}", refused(folder))
+        message = import_error(folder)
+        assert re.search(rf"contains \d+ of the \d+ pieces of {path.name}", message)
         (folder / path.name).write_bytes(models[0].spm)
 
 
@@ -138,13 +140,13 @@ ODD = (
 )
 
 
-def unharmed(folder: Path, path: Path, changed: Iterable[str]) -> int:
-    """Writes each text into the file; counts those that are refused in one line."""
+def count_rejected(folder: Path, path: Path, texts: Iterable[str]) -> int:
+    """Writes each text into the file and counts the one-line UserErrors."""
     contents, count = path.read_bytes(), 0
-    for text in changed:
+    for text in texts:
         path.write_text(text, encoding="utf-8")
         try:
-            meaning(folder)
+            contents_of(folder)
         except UserError as error:
             assert "\n" not in str(error) and str(folder) in str(error)
             count += 1
@@ -153,52 +155,52 @@ def unharmed(folder: Path, path: Path, changed: Iterable[str]) -> int:
 
 
 @pytest.mark.parametrize("name", ["config", "generation_config", "tokenizer_config"])
-def test_any_value_in_json_is_refused_in_one_line_or_read(models, tmp_path, name):
-    folder = written("transformers", models[0], tmp_path / "folder")
+def test_reads_or_rejects_any_value_in_json(models, tmp_path, name):
+    folder = write_folder("transformers", models[0], tmp_path / "folder")
     path = folder / f"{name}.json"
     values = json.loads(path.read_text())
     changed = [json.dumps(values | {key: odd}) for key in values for odd in ODD]
-    count = unharmed(folder, path, changed)
+    count = count_rejected(folder, path, changed)
     assert count > (len(changed) / 2 if name != "tokenizer_config" else -1)
-    # Of a name that comes twice the program takes the second.
+    # Transformers would use the second value of a duplicate name.
     twice = path.read_text()[:-1] + ', "source_lang": 1, "source_lang": 2}'
-    assert unharmed(folder, path, [twice, "[]", "1", "[" * 100_000]) == 4
+    assert count_rejected(folder, path, [twice, "[]", "1", "[" * 100_000]) == 4
 
 
-def test_any_value_in_yaml_is_refused_in_one_line_or_read(models, tmp_path):
-    folder = written("marian", models[0], tmp_path / "folder")
+def test_reads_or_rejects_any_value_in_yaml(models, tmp_path):
+    folder = write_folder("marian", models[0], tmp_path / "folder")
     values = yaml.safe_load((folder / "decoder.yml").read_text())
     changed = [yaml.safe_dump(values | {key: odd}) for key in values for odd in ODD]
-    assert unharmed(folder, folder / "decoder.yml", changed) > len(changed) / 2
+    assert count_rejected(folder, folder / "decoder.yml", changed) > len(changed) / 2
     texts = ("{: [", "[]", "x", "a: {b: c}", "a: b\na: b", "? [a]\n: b", "[" * 10**6)
     ids = ("no: -1", "no: 1.0", f"no: {'1' * 5000}", "no: [1]")
     for file in ("decoder.yml", "vocab.yml"):
         text = (folder / file).read_text(encoding="utf-8")
         more = [text + line for line in ("mini-batch: 1\n</s>: 9\nmini-batch: 1\n",)]
-        assert unharmed(folder, folder / file, [*texts, *more]) == len(texts) + 1
+        assert count_rejected(folder, folder / file, [*texts, *more]) == len(texts) + 1
     text = (folder / "vocab.yml").read_text(encoding="utf-8")
     changed = [text.replace("no: 1\n", f"{each}\n") for each in ids]
-    assert unharmed(folder, folder / "vocab.yml", changed) == len(ids)
+    assert count_rejected(folder, folder / "vocab.yml", changed) == len(ids)
 
 
-def test_references_do_not_grow_to_gigabytes(models, tmp_path):
-    folder = written("marian", models[0], tmp_path / "folder")
+def test_rejects_yaml_references_that_would_expand_to_gigabytes(models, tmp_path):
+    folder = write_folder("marian", models[0], tmp_path / "folder")
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     for one, other in zip("bcdefghijkl", "abcdefghijk", strict=True):
         lines.append(f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]")
     for end in ("models: *l", "vocabs: *l", "beam-size: *l"):
         (folder / "decoder.yml").write_text("\n".join([*lines, end]))
-        assert "lines of the form" in refused(folder)
+        assert "lines of the form" in import_error(folder)
 
 
-def test_any_value_of_an_option_is_refused_in_one_line_or_read(tmp_path):
+def test_reads_or_rejects_any_value_of_an_option(tmp_path):
     small, count = SmallMarian(), 0
     for name in OPTIONS:
         for odd in ODD:
             small.options = OPTIONS | {name: odd}
             folder = small.write(tmp_path / "folder")
             try:
-                meaning(folder)
+                contents_of(folder)
             except UserError as error:
                 assert "\n" not in str(error) and str(folder) in str(error)
                 count += 1
@@ -208,67 +210,65 @@ def test_any_value_of_an_option_is_refused_in_one_line_or_read(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("words", "change"),
+    ("message", "change"),
     [
         ("has the shape", lambda array: array.T),
         ("has the shape", lambda array: array[None]),
         ("has the shape", lambda array: array[:0]),
-        ("holds infinity or NaN", lambda array: array * np.float32("nan")),
-        ("holds infinity or NaN", lambda array: array + np.float32("inf")),
+        ("contains infinity or NaN", lambda array: array * np.float32("nan")),
+        ("contains infinity or NaN", lambda array: array + np.float32("inf")),
     ],
 )
-def test_weights_of_other_shapes_or_of_no_numbers(tmp_path, kind, words, change):
+def test_rejects_weights_of_wrong_shapes_or_with_nan(tmp_path, kind, message, change):
     small = SmallMarian()
     small.arrays["encoder_l1_ffn_W1"] = change(small.arrays["encoder_l1_ffn_W1"])
-    message = refused(written(kind, small, tmp_path / "folder"))
-    assert words in message and any(name in message for name in WEIGHTS)
+    error = import_error(write_folder(kind, small, tmp_path / "folder"))
+    assert message in error and any(name in error for name in WEIGHTS)
 
 
-def test_heads_divide_the_channels(tmp_path):
+def test_rejects_a_width_that_is_not_a_multiple_of_the_heads(tmp_path):
     small = SmallMarian()
     small.options["transformer-heads"] = 3
-    assert "3 heads do not divide 8" in refused(small.write(tmp_path / "folder"))
+    message = import_error(small.write(tmp_path / "folder"))
+    assert "the width 8 must be a multiple of the 3 heads" in message
 
 
-def test_an_npz_that_is_made_up(tmp_path):
+def test_rejects_a_manipulated_npz(tmp_path):
     folder = SmallMarian().write(tmp_path / "folder")
     path = folder / "model.npz"
     zeros = {"a": np.zeros(10**7, np.float32)}
     np.savez_compressed(path, **zeros)
     assert path.stat().st_size < 10**5
-    assert "no npz of numbers" in refused(folder)
+    assert "not an npz file" in import_error(folder)
     noise = np.random.default_rng(1).integers(0, 5, 10**5).astype(np.float32)
     np.savez_compressed(path, a=noise)
     contents = bytearray(path.read_bytes())
     contents[1000:1010] = bytes(10)
     path.write_bytes(contents)
-    assert "no npz of numbers" in refused(folder)
+    assert "not an npz file" in import_error(folder)
     huge = b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}"
     for count in (2**40, 2**62, 2**80):
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("a.npy", (huge % count).ljust(127) + b"\n")
-        assert "no npz of numbers" in refused(folder)
+        assert "not an npz file" in import_error(folder)
     with zipfile.ZipFile(path, "w") as file, pytest.warns(UserWarning, match="Dupl"):
         for _ in range(2):
             file.writestr("a.npy", b"")
-    assert "no npz of numbers" in refused(folder)
+    assert "not an npz file" in import_error(folder)
 
 
-# What a flag says against the files
-
-
-def test_a_flag_does_not_contradict_the_activation(tmp_path):
+def test_activation_flag_only_selects_the_form_of_gelu(tmp_path):
     small = SmallMarian()
     folder = small.write(tmp_path / "folder")
-    message = refused(folder, activation="gelu")
+    message = import_error(folder, activation="gelu")
     assert "transformer-ffn-activation: swish, but --activation gelu" in message
     shutil.rmtree(folder)
     small.options["transformer-ffn-activation"] = "gelu"
     folder = small.write(tmp_path / "folder")
-    assert "gelu, but --activation relu" in refused(folder, activation="relu")
-    told = {}
+    assert "gelu, but --activation relu" in import_error(folder, activation="relu")
+    unused = {}
     for activation in ("gelu", "gelu_sigmoid"):
         model = read(folder, activation=activation)
         assert model.hparams.activation == activation
-        told[activation] = model.unused.get("the GELU of its version of Marian")
-    assert told == {"gelu": None, "gelu_sigmoid": ["gelu"]}
+        unused[activation] = model.unused.get("the GELU of its version of Marian")
+    assert unused == {"gelu": None, "gelu_sigmoid": ["gelu"]}

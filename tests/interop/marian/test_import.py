@@ -1,4 +1,4 @@
-"""Importing a small Marian model, compared with its formulas in NumPy."""
+"""Tests of importing a small Marian model, against an implementation in NumPy."""
 
 import shutil
 from functools import partial
@@ -15,30 +15,31 @@ from tests.interop.marian.small_marian import SmallMarian
 LINES = [([3, 9, 4, 7], [5, 1, 12, 7]), ([20, 0, 7], [2, 7])]
 
 
-def our_logits(small, folder, source, target):
+def imported_logits(small, folder, source, target):
+    """Returns the imported model's logits in the order of Marian's vocabulary."""
     model = read(folder)
-    ours = model.tokenizer.pieces
+    pieces = model.tokenizer.pieces
     ids = [
-        np.array([[ours.index(small.pieces[one]) for one in side]])
+        np.array([[pieces.index(small.pieces[token]) for token in side]])
         for side in (source, target)
     ]
     logits = np.asarray(model.build()({"inputs": ids[0], "targets": ids[1]}))[0]
     assert (logits[:, 0] < -5000).all()
-    return logits[:, [ours.index(piece) for piece in small.pieces]]
+    return logits[:, [pieces.index(piece) for piece in small.pieces]]
 
 
 @pytest.mark.parametrize("activation", ["relu", "swish", "gelu"])
-def test_logits_are_those_of_the_formulas(tmp_path, activation):
+def test_logits_equal_the_numpy_implementation(tmp_path, activation):
     small = SmallMarian()
     small.options["transformer-ffn-activation"] = activation
     folder = small.write(tmp_path / "marian")
     for source, target in LINES:
-        found = our_logits(small, folder, source, target)
+        logits = imported_logits(small, folder, source, target)
         expected = small.logits(source, target)
-        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
+        np.testing.assert_allclose(logits, expected, atol=1e-4, rtol=0)
 
 
-def test_an_older_marian_had_another_gelu(tmp_path):
+def test_gelu_of_an_older_marian_is_the_sigmoid_form(tmp_path):
     small = SmallMarian()
     small.options["transformer-ffn-activation"] = "gelu"
     small.options["version"] = "v1.9.0 0000000"
@@ -47,7 +48,7 @@ def test_an_older_marian_had_another_gelu(tmp_path):
     assert hparams.activation == "gelu_sigmoid"
 
 
-def test_the_search_is_the_one_of_decoder_yml(tmp_path):
+def test_search_hparams_come_from_decoder_yml(tmp_path):
     small = SmallMarian()
     small.decoder["word-penalty"] = 0.25
     folder = small.write(tmp_path / "marian")
@@ -60,7 +61,7 @@ def test_the_search_is_the_one_of_decoder_yml(tmp_path):
     assert report.unused["settings of the search"] == ["mini-batch"]
 
 
-def test_the_vocabulary_has_words_that_yaml_takes_for_others(tmp_path):
+def test_vocabulary_keeps_the_word_no_as_text(tmp_path):
     small = SmallMarian()
     folder = small.write(tmp_path / "marian")
     import_model(lambda: read(folder), tmp_path / "model")
@@ -69,24 +70,24 @@ def test_the_vocabulary_has_words_that_yaml_takes_for_others(tmp_path):
     assert tokenizer.pieces[:4] == ["<pad>", "</s>", "<unk>", "no"]
 
 
-def test_languages_are_those_given_or_of_the_files_or_the_default(tmp_path):
-    """Transformers' file names en and fi, Marian's none."""
-    for write, given, languages, unused in (
+def test_languages_come_from_flags_or_files_or_defaults(tmp_path):
+    """Only the Transformers folder contains languages: en and fi."""
+    for write, flags, languages, unused in (
         (SmallMarian().write, (None, None), ("en", "de"), None),
         (SmallMarian().write_transformers, (None, None), ("en", "fi"), None),
         (SmallMarian().write_transformers, ("en", "se"), ("en", "se"), ["fi"]),
     ):
         folder = write(tmp_path / "folder")
-        report = import_model(partial(read, folder), tmp_path / "model", given)
+        report = import_model(partial(read, folder), tmp_path / "model", flags)
         provenance = ModelDir(tmp_path / "model").provenance()
         assert (provenance.source_lang, provenance.target_lang) == languages
         assert (report.source_lang, report.target_lang) == languages
         assert report.unused.get("languages of the files") == unused
-        for made in (folder, tmp_path / "model"):
-            shutil.rmtree(made)
+        for path in (folder, tmp_path / "model"):
+            shutil.rmtree(path)
 
 
-REFUSED = {
+UNSUPPORTED = {
     "type": "amun",
     "transformer-decoder-autoreg": "rnn",
     "transformer-train-position-embeddings": True,
@@ -106,66 +107,66 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("option", REFUSED)
-def test_another_model_is_refused_by_name(tmp_path, option):
+@pytest.mark.parametrize("option", UNSUPPORTED)
+def test_rejects_an_unsupported_option_by_name(tmp_path, option):
     small = SmallMarian()
-    small.options[option] = REFUSED[option]
+    small.options[option] = UNSUPPORTED[option]
     folder = small.write(tmp_path / "marian")
-    with pytest.raises(UserError, match=f"{option}: .* not supported here"):
+    with pytest.raises(UserError, match=f"{option}: .* not supported"):
         import_model(lambda: read(folder), tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["marian"]
 
 
-def cut_off(folder):
+def truncate_weights(folder):
     path = folder / "model.npz"
     path.write_bytes(path.read_bytes()[:-300])
 
 
-def one_piece_less(folder):
+def remove_last_piece(folder):
     path = folder / "vocab.yml"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]))
 
 
-def pickled(folder):
+def write_pickled_weights(folder):
     np.savez(folder / "model.npz", Wemb=np.array([{}], object))
 
 
-def no_pieces(folder):
+def empty_source_spm(folder):
     (folder / "source.spm").write_bytes(b"")
 
 
 DAMAGES = {
-    "no npz of numbers": cut_off,
-    "belong to different models": one_piece_less,
-    "damaged": pickled,
+    "not an npz file": truncate_weights,
+    "belong to different models": remove_last_piece,
+    "damaged": write_pickled_weights,
     "no such file": lambda folder: (folder / "vocab.yml").unlink(),
-    "download has": lambda folder: (folder / "target.spm").unlink(),
+    "download of the model": lambda folder: (folder / "target.spm").unlink(),
     "found none": lambda folder: (folder / "decoder.yml").unlink(),
-    "no YAML": lambda folder: (folder / "vocab.yml").write_text("{: ["),
-    "SentencePiece": no_pieces,
+    "not valid YAML": lambda folder: (folder / "vocab.yml").write_text("{: ["),
+    "SentencePiece": empty_source_spm,
 }
 
 
-@pytest.mark.parametrize("words", DAMAGES)
-def test_damaged_and_missing_files_are_one_line(tmp_path, words):
+@pytest.mark.parametrize("message", DAMAGES)
+def test_rejects_damaged_and_missing_files_in_one_line(tmp_path, message):
     folder = SmallMarian().write(tmp_path / "marian")
-    DAMAGES[words](folder)
-    with pytest.raises(UserError, match=words) as caught:
+    DAMAGES[message](folder)
+    with pytest.raises(UserError, match=message) as error:
         import_model(lambda: read(folder), tmp_path / "model")
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["marian"]
 
 
-def test_weights_of_another_model_are_refused(tmp_path):
+def test_rejects_wrong_surplus_and_missing_weights(tmp_path):
     small = SmallMarian()
     small.arrays["decoder_l1_self_Wq"] = np.zeros((3, 8), np.float32)
     with pytest.raises(UserError, match="decoder_l1_self_Wq has the shape"):
         read(small.write(tmp_path / "shape"))
     small = SmallMarian()
     small.arrays["decoder_l2_self_Wq"] = np.zeros((8, 8), np.float32)
-    with pytest.raises(UserError, match="decoder_l2_self_Wq is no part"):
+    with pytest.raises(UserError, match="decoder_l2_self_Wq does not belong"):
         read(small.write(tmp_path / "more"))
     small = SmallMarian()
     del small.arrays["encoder_l1_ffn_b1"]
-    with pytest.raises(UserError, match="has no encoder_l1_ffn_b1"):
+    with pytest.raises(UserError, match="lacks encoder_l1_ffn_b1"):
         read(small.write(tmp_path / "less"))

@@ -1,6 +1,6 @@
-"""An imported model computes what Marian, or Transformers, computes with it.
+"""Tests of imported models against outputs of Marian and Transformers.
 
-The values are those programs' own, or float64's of the same formulas.
+The expected values were computed by these programs, or by their formulas in float64.
 """
 
 import numpy as np
@@ -14,11 +14,16 @@ from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.losses import symbol_losses
 from tests.interop.marian import vectors as marian_vectors
-from tests.interop.marian.vectors import CASES, our_gradient, ours, theirs
+from tests.interop.marian.vectors import (
+    CASES,
+    from_program_ids,
+    program_gradient,
+    to_program_ids,
+)
 
-# Marian gives nothing for an empty or blank line, and cuts two at three times the
-# source; Transformers takes `</s>` in a text for the end mark, and forces the end of a
-# greedy line at 200.
+# Line numbers with known differences. Marian returns no tokens for empty and blank
+# lines and truncates two outputs at three times the source length. Transformers
+# tokenizes the text `</s>` as EOS and forces EOS at 200 tokens.
 NOT_COMPARED = {"marian": {18, 19, 21, 23}, "transformers": {35}}
 
 
@@ -28,28 +33,28 @@ pytestmark = pytest.mark.medium
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
 def vectors(request, shared_dir):
     if not (shared_dir / "marian").is_dir():
-        pytest.skip("Marian's vectors are not on this machine")
+        pytest.skip("Marian's reference data are missing")
     return marian_vectors.load(shared_dir, *request.param)
 
 
 @pytest.fixture
 def kernels():
-    """Searches as the commands do."""
+    """Enables the optimized implementations, like the commands."""
     fast.install("CPU")
     yield
     fast.uninstall()
 
 
-def test_encoder_and_logits(vectors, formulas):
+def test_encoder_output_and_logits_are_equal(vectors, formulas):
     inputs, targets = vectors.batch()
     output, _ = vectors.model.encode(inputs)
     expected = vectors.arrays["encoder_output"]
-    seen = vectors.arrays["inputs_mask"]
-    np.testing.assert_allclose(output.numpy()[seen], expected[seen], atol=1e-4, rtol=0)
+    mask = vectors.arrays["inputs_mask"]
+    np.testing.assert_allclose(output.numpy()[mask], expected[mask], atol=1e-4, rtol=0)
     logits = vectors.model({"inputs": inputs, "targets": targets}).numpy()
-    seen = vectors.arrays["targets_mask"]
+    mask = vectors.arrays["targets_mask"]
     expected = vectors.arrays["logits"][..., vectors.orders[1]]
-    np.testing.assert_allclose(logits[seen][:, 1:], expected[seen], atol=1e-4, rtol=0)
+    np.testing.assert_allclose(logits[mask][:, 1:], expected[mask], atol=1e-4, rtol=0)
     assert (tf.nn.softmax(logits)[..., 0].numpy() == 0).all()
 
 
@@ -68,31 +73,35 @@ def loss_and_gradients(vectors, label_smoothing, form, without_padding=True):
 
 
 def compare(vectors, prefix, expected, label_smoothing, form, without_padding=True):
-    loss, found = loss_and_gradients(vectors, label_smoothing, form, without_padding)
+    loss, ours = loss_and_gradients(vectors, label_smoothing, form, without_padding)
     assert loss == pytest.approx(float(vectors.arrays[expected]), abs=1e-4)
     names = [name for name in vectors.arrays if name.startswith(f"{prefix}/")]
     assert names
     for name in names:
-        wanted = vectors.arrays[name]
-        mine = our_gradient(name.removeprefix(f"{prefix}/"), found, vectors)
-        if mine.shape != wanted.shape:  # Transformers' last row, padding's.
-            axis = int(mine.shape[0] == wanted.shape[0])
-            wanted = np.take(wanted, range(mine.shape[axis]), axis)
-        np.testing.assert_allclose(mine, wanted, atol=1e-5, rtol=0, err_msg=name)
+        expected_gradient = vectors.arrays[name]
+        gradient = program_gradient(name.removeprefix(f"{prefix}/"), ours, vectors)
+        # The last row of Transformers' tables is padding.
+        if gradient.shape != expected_gradient.shape:
+            axis = int(gradient.shape[0] == expected_gradient.shape[0])
+            rows = range(gradient.shape[axis])
+            expected_gradient = np.take(expected_gradient, rows, axis)
+        np.testing.assert_allclose(
+            gradient, expected_gradient, atol=1e-5, rtol=0, err_msg=name
+        )
 
 
-def test_losses_and_gradients_of_marian(vectors, formulas):
+def test_losses_and_gradients_equal_marian(vectors, formulas):
     if vectors.program != "marian":
-        pytest.skip("Transformers has other losses")
+        pytest.skip("the reference data of Transformers have different losses")
     compare(vectors, "grad", "loss", 0.0, "marian")
     compare(vectors, "grad_smoothed", "loss_smoothed", 0.1, "marian")
     compare(vectors, "grad_smoothed_t2t", "loss_smoothed_t2t", 0.1, "t2t")
 
 
-def test_losses_and_gradients_of_transformers(vectors, formulas):
-    """Without <pad> in its softmax as here, and with it: a bias of 0."""
+def test_losses_and_gradients_equal_transformers(vectors, formulas):
+    """Compares losses without <pad> in the softmax and, with a bias of 0, with it."""
     if vectors.program != "transformers":
-        pytest.skip("Marian has other losses")
+        pytest.skip("the reference data of Marian have different losses")
     compare(vectors, "grad_without_pad", "loss_without_pad", 0.0, "marian")
     bias = vectors.model.softmax_table.bias
     before = bias.numpy()
@@ -111,60 +120,62 @@ def test_losses_and_gradients_of_transformers(vectors, formulas):
         bias.assign(before)
 
 
-def encoded(vectors, number):
+def encode(vectors, number):
     source, target = vectors.orders
     return (
-        tf.constant([ours(vectors.lines["source_ids"][number], source)]),
-        tf.constant([ours(vectors.lines["target_ids"][number], target)]),
+        tf.constant([from_program_ids(vectors.lines["source_ids"][number], source)]),
+        tf.constant([from_program_ids(vectors.lines["target_ids"][number], target)]),
     )
 
 
-def test_log_probabilities_of_40_lines(vectors, formulas):
+def test_log_probabilities_of_40_lines_are_equal(vectors, formulas):
     assert len(vectors.lines["source_ids"]) == 40
     signature = [tf.TensorSpec([None, None], tf.int32)] * 2
     score = tf.function(
         lambda x, y: log_probs(vectors.model, x, y), input_signature=signature
     )
     for number, expected in enumerate(vectors.lines["target_token_log_probs"]):
-        found = score(*encoded(vectors, number))[0].numpy()
-        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
+        result = score(*encode(vectors, number))[0].numpy()
+        np.testing.assert_allclose(result, expected, atol=1e-4, rtol=0)
 
 
-def found_by(vectors, search, lines):
+def search_lines(vectors, search, lines):
+    """Yields the number, the best ids and the score of each line."""
     decoder = generate.decoder_of(vectors.model, search.beam_size)
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)])
-    def find(inputs):
+    def search_line(inputs):
         result = generate.generate(search, decoder, inputs)
         return result.ids, result.scores
 
     for number in lines:
-        ids, scores = find(encoded(vectors, number)[0])
-        yield number, theirs(ids.numpy()[0, 0], vectors.orders[1]), float(scores[0, 0])
+        ids, scores = search_line(encode(vectors, number)[0])
+        best = to_program_ids(ids.numpy()[0, 0], vectors.orders[1])
+        yield number, best, float(scores[0, 0])
 
 
-def test_greedy_ids(vectors, kernels):
+def test_greedy_search_finds_the_same_ids(vectors, kernels):
     if "greedy" not in vectors.lines:
-        pytest.skip("Marian's own decoder is wrong for norm first")
+        pytest.skip("Marian's decoder computes pre-norm models incorrectly")
     lines = sorted(set(range(40)) - NOT_COMPARED[vectors.program])
-    for number, found, _ in found_by(vectors, DecodingConfig(1, 0.0, 200), lines):
+    for number, ids, _ in search_lines(vectors, DecodingConfig(1, 0.0, 200), lines):
         expected = vectors.lines["greedy"][number]["ids"]
         if vectors.program == "marian":
             expected = expected[0]
-        assert found[:200] == expected, number
+        assert ids[:200] == expected, number
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_beams_as_tensor2tensor_searches(vectors, kernels, alpha):
-    expected = vectors.searches[f"{vectors.program}/alpha_{alpha}"]
+def test_beam_search_equals_tensor2tensor(vectors, kernels, alpha):
+    results = vectors.searches[f"{vectors.program}/alpha_{alpha}"]
     compared = 0
     search = DecodingConfig(4, alpha, 50, tensor2tensor_rules=True)
-    for number, found, score in found_by(vectors, search, range(40)):
-        wanted = expected[number]
+    for number, ids, score in search_lines(vectors, search, range(40)):
+        expected = results[number]
         if number == 37 and vectors.program == "transformers":
-            continue  # It was searched for Marian's ids of `</s>` in a text.
-        if wanted["margin"] >= 5e-5:
-            assert found == wanted["ids"], number
+            continue  # The expected result is for Marian's tokenization of `</s>`.
+        if expected["margin"] >= 5e-5:
+            assert ids == expected["ids"], number
             compared += 1
-        assert score == pytest.approx(wanted["score"], abs=1e-3)
+        assert score == pytest.approx(expected["score"], abs=1e-3)
     assert compared >= 20

@@ -1,4 +1,4 @@
-"""An imported model learns as its own program's weights do elsewhere."""
+"""Tests of training an imported model, against Transformers in PyTorch."""
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
 
-# Of Transformers 5.24.0 under PyTorch 2.13.0, float32: MarianMTModel without dropout,
-# Marian's label smoothing of 0.1 without a class <pad>, final_logits_bias trained, the
-# update Adam's of section 5.3 with the rates below; ten batches of 64 pairs, the first
-# of Multi30k's training in their order.
+# Losses of MarianMTModel in Transformers 5.24.0 and PyTorch 2.13.0, float32, without
+# dropout. Label smoothing is Marian's (0.1, without the class <pad>), final_logits_bias
+# is trained, and Adam has the settings of section 5.3 with the rates below. The ten
+# batches are the first 640 pairs of Multi30k's training data, in order.
 LOSSES = {
     "a_opus": (
         *(3.058895, 2.968378, 3.093344, 3.175538, 3.001145),
@@ -29,18 +29,18 @@ LOSSES = {
         *(3.379165, 3.433948, 3.481971, 3.537473, 3.376360),
     ),
 }
-# 0.001 min(n / 4, sqrt(4 / n)).
+# Learning rate of step n: 0.001 min(n / 4, sqrt(4 / n)).
 RATES = [0.00025, 0.0005, 0.00075, 0.001, *(0.002 / n**0.5 for n in range(5, 11))]
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("case", LOSSES)
-def test_ten_updates_are_those_of_transformers_under_pytorch(
+def test_ten_steps_have_the_losses_of_transformers_in_pytorch(
     shared_dir, tmp_path, case
 ):
     folder, corpus = shared_dir / "marian" / case, shared_dir / "corpora/multi30k"
     if not folder.is_dir() or not corpus.is_dir():
-        pytest.skip("Marian's vectors or Multi30k are not on this machine")
+        pytest.skip("Marian's reference data or Multi30k are missing")
     source = read(folder / "transformers", positions="transformers")
     import_model(lambda: source, tmp_path / "model")
     directory = ModelDir(tmp_path / "model")
@@ -59,8 +59,8 @@ def test_ten_updates_are_those_of_transformers_under_pytorch(
     losses, rates = [], []
     for number in range(10):
         inputs, targets = (
-            one.encode(lines[64 * number : 64 * (number + 1)]).to_tensor().numpy()
-            for one, lines in zip((tokenizer, tokenizer.target), texts, strict=True)
+            side.encode(lines[64 * number : 64 * (number + 1)]).to_tensor().numpy()
+            for side, lines in zip((tokenizer, tokenizer.target), texts, strict=True)
         )
         flat = packed_batch.pack({"inputs": inputs, "targets": targets})
         batch = {name: tf.constant(value) for name, value in flat.items()}

@@ -1,9 +1,9 @@
-"""Records what OpenNMT-tf computes with small models; needs OpenNMT-tf 2.32 alone.
+"""Records reference data of OpenNMT-tf 2.32 for small models.
 
     record_vectors.py FOLDER
 
-Writes FOLDER/opennmt_NAME.npz for each of `CASES`: the files of a model with random
-weights, as OpenNMT-tf writes them, and what it computes with them.
+Writes FOLDER/opennmt_NAME.npz for each of `CASES`: OpenNMT-tf's files of a model with
+random weights, and its outputs. Requires OpenNMT-tf but not this package.
 """
 
 import io
@@ -23,7 +23,7 @@ import yaml
 from opennmt.models import EmbeddingsSharingLevel
 
 CASES = {
-    # Two vocabularies, three tables.
+    # Two vocabularies and three embedding tables.
     "base": {},
     "relative": {
         "position_encoder_class": None,
@@ -40,7 +40,7 @@ CASES = {
 }
 CONTROLS = {"relative": {"start": True, "end": True}, "post": {"end": True}}
 SIZES = {"num_layers": (2, 1), "num_units": 8, "num_heads": 2, "ffn_inner_dim": 12}
-LONGEST = 12
+MAX_LENGTH = 12
 SEARCHES = {"greedy": (1, 0.0), "beam4": (4, 0.0), "beam4_0.6": (4, 0.6)}
 SEARCHES |= {"beam6_1.5": (6, 1.5)}
 ENGLISH, GERMAN = (
@@ -53,21 +53,21 @@ WORDS = {
 
 
 def lines(side, seed, count):
-    """Draws lines of number words; the same numbers for both sides."""
+    """Returns random lines of number words; equal seeds give translations."""
     draw = random.Random(seed)
     rows = [draw.choices(range(10), k=draw.randint(1, 7)) for _ in range(count)]
     return [" ".join(WORDS[side][n] for n in row) for row in rows]
 
 
 def write_vocabulary(folder, sides):
-    """Trains a SentencePiece model, and writes it and its vocabulary."""
+    """Trains a SentencePiece model and writes the model and its vocabulary."""
     name, model = "-".join(sides), io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(line for side in sides for line in lines(side, 1, 200)),
         model_writer=model,
         vocab_size=40,
         hard_vocab_limit=False,
-        normalization_rule_name="identity",  # The default's table is 240 kB.
+        normalization_rule_name="identity",  # The default adds a table of 240 kB.
         minloglevel=2,
     )
     (folder / f"{name}.spm").write_bytes(model.getvalue())
@@ -79,7 +79,7 @@ def write_vocabulary(folder, sides):
 
 
 def write_config(folder, case):
-    """Writes data.yml; returns its section data with paths that can be read."""
+    """Writes data.yml and returns its section `data` with absolute paths."""
     shared = case == "relative"
     sides = [("source", "target")] * 2 if shared else [("source",), ("target",)]
     data, files = {}, [write_vocabulary(folder, names) for names in sides]
@@ -91,30 +91,30 @@ def write_config(folder, case):
     if case in CONTROLS:
         data["source_sequence_controls"] = CONTROLS[case]
     params = {"beam_width": 4, "length_penalty": 0.6, "coverage_penalty": 0.2}
-    params["maximum_decoding_length"] = LONGEST
+    params["maximum_decoding_length"] = MAX_LENGTH
     config = {"model_dir": "run", "data": data, "params": params}
     (folder / "data.yml").write_text(yaml.safe_dump(config))
     return opennmt.config.try_prefix_paths(str(folder), data)
 
 
 def write_description(folder, case):
-    """Writes model_description.py, as one who trains such a model does."""
+    """Writes model_description.py like a user of OpenNMT-tf."""
     arguments = SIZES | CASES[case]
     levels = {v: k for k, v in vars(EmbeddingsSharingLevel).items() if type(v) is int}
-    told = [
+    lines_of_arguments = [
         f"    {name}=onmt.models.EmbeddingsSharingLevel.{levels[value]},"
         if name == "share_embeddings"
         else f"    {name}={value!r},"
         for name, value in arguments.items()
     ]
-    call = ["model = lambda: onmt.models.Transformer(", *told, ")"]
+    call = ["model = lambda: onmt.models.Transformer(", *lines_of_arguments, ")"]
     (folder / "model_description.py").write_text(
         "\n".join(["import opennmt as onmt", "", *call, ""])
     )
 
 
-def made(data, case):
-    """Makes the model with random weights that 16 bits hold."""
+def build_model(data, case):
+    """Returns a model with random weights that float16 represents exactly."""
     model = opennmt.models.Transformer(**SIZES | CASES[case])
     model.initialize(data, params={})
     model.create_variables()
@@ -124,7 +124,7 @@ def made(data, case):
         if "gamma" in variable.name:
             value += 1
         variable.assign(value.astype(np.float16).astype(np.float32))
-    # Translations end at several lengths.
+    # Increase the probability of EOS, so that translations have different lengths.
     output = model.decoder.output_layer
     end = np.eye(model.labels_inputter.vocabulary_size, dtype=np.float32)[2]
     if output.use_bias:
@@ -136,7 +136,7 @@ def made(data, case):
 
 
 def files_of(folder):
-    """Returns the bytes of every file below a folder by its path there."""
+    """Returns the bytes of all files in a folder by relative path."""
     return {
         f"file/{path.relative_to(folder)}": np.frombuffer(path.read_bytes(), np.uint8)
         for path in sorted(folder.rglob("*"))
@@ -144,8 +144,8 @@ def files_of(folder):
     }
 
 
-def computed(model):
-    """Returns what the model computes for a few pairs, one batch or one by one."""
+def outputs_of(model):
+    """Returns the model's inputs, outputs and search results for a few pairs."""
     pairs = lines("source", 5, 5), lines("target", 5, 5)
     features = model.features_inputter.make_features(tf.constant(pairs[0]))
     labels = model.labels_inputter.make_features(tf.constant(pairs[1]))
@@ -153,7 +153,7 @@ def computed(model):
     memory, _, _ = model.encoder(
         model.features_inputter(features), sequence_length=features["length"]
     )
-    found = {
+    outputs_by_name = {
         "sources": np.array(pairs[0]),
         "targets": np.array(pairs[1]),
         "source_ids": features["ids"].numpy(),
@@ -166,40 +166,44 @@ def computed(model):
     for name, smoothing in (("loss", 0.0), ("smoothed_loss", 0.1)):
         model.params["label_smoothing"] = smoothing
         loss, _, tokens = model.compute_loss(outputs, labels, training=True)
-        found[name] = np.array([loss, tokens])
-    return found | searched(model, pairs[0])
+        outputs_by_name[name] = np.array([loss, tokens])
+    return outputs_by_name | search_results(model, pairs[0])
 
 
-def searched(model, sources):
-    """Searches each source alone: what is in a batch can change OpenNMT-tf's order."""
-    found = {}
+def search_results(model, sources):
+    """Returns the ids of all hypotheses of each search.
+
+    Each source is a batch of its own, because the order of OpenNMT-tf's hypotheses can
+    depend on the other rows of a batch.
+    """
+    results = {}
     for name, (beam, penalty) in SEARCHES.items():
         model.params.update(
             beam_width=beam,
             length_penalty=penalty,
             num_hypotheses=beam,
-            maximum_decoding_length=LONGEST,
+            maximum_decoding_length=MAX_LENGTH,
         )
-        kept = []
-        model.labels_inputter.ids_to_tokens = Ids(kept)
+        batches = []
+        model.labels_inputter.ids_to_tokens = RecordingTable(batches)
         for source in sources:
             model(model.features_inputter.make_features(tf.constant([source])))
-        ids = np.zeros((len(sources), beam, LONGEST), np.int32) + 2
-        for row, one in enumerate(kept):
-            ids[row, :, : one.shape[-1]] = one[0]
-        found[f"ids/{name}"] = ids
-    return found
+        ids = np.zeros((len(sources), beam, MAX_LENGTH), np.int32) + 2
+        for row, batch in enumerate(batches):
+            ids[row, :, : batch.shape[-1]] = batch[0]
+        results[f"ids/{name}"] = ids
+    return results
 
 
-class Ids:
-    """Stands in for the table of tokens, and notes the ids that are looked up."""
+class RecordingTable:
+    """Replacement of the token table that records the ids of each lookup."""
 
-    def __init__(self, kept):
-        self.kept = kept
+    def __init__(self, batches):
+        self.batches = batches
 
     def lookup(self, ids):
-        """Notes int64 (1, beam, length)."""
-        self.kept.append(ids.numpy())
+        """Records the ids, int64 (1, beam, length), and returns them as strings."""
+        self.batches.append(ids.numpy())
         return tf.strings.as_string(ids)
 
 
@@ -208,17 +212,17 @@ def main():
     for case in CASES:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            model = made(write_config(folder, case), case)
+            model = build_model(write_config(folder, case), case)
             write_description(folder, case)
             tf.train.Checkpoint(model=model).write(str(folder / "ckpt-3"))
             files = files_of(folder)
         with tempfile.TemporaryDirectory() as name:
             if case == "relative":
-                # The graph, which no import reads, would take 2 MB.
+                # Record only the variables: the import ignores the graph of 2 MB.
                 tf.saved_model.save(model, name, signatures=model.serve_function())
-                kept = files_of(Path(name) / "variables")
-                files |= {f"variables/{key}": kept[key] for key in kept}
-        arrays = computed(model)
+                variables = files_of(Path(name) / "variables")
+                files |= {f"variables/{key}": variables[key] for key in variables}
+        arrays = outputs_of(model)
         np.savez_compressed(
             Path(sys.argv[1]) / f"opennmt_{case}.npz", **files, **arrays
         )

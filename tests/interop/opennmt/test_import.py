@@ -1,6 +1,6 @@
-"""Importing what OpenNMT-tf left; what is damaged, mixed or another model is refused.
+"""Tests of importing OpenNMT-tf models and of rejecting damaged or mixed files.
 
-The files are those that tests/interop/opennmt/record_vectors.py recorded.
+record_vectors.py recorded the files.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import yaml
 
 from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.opennmt.config import read_config
-from t2t_repro.interop.opennmt.description import described
+from t2t_repro.interop.opennmt.description import read_description
 from t2t_repro.runs.checkpoints import write_tensors
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.errors import UserError
@@ -27,14 +27,14 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def config_with(folder, section, **values):
+def edit_config(folder, section, **values):
     path = folder / "data.yml"
     config = yaml.safe_load(path.read_text())
     config[section] |= values
     path.write_text(yaml.safe_dump(config))
 
 
-def test_a_model_directory_is_made_and_told(folder, tmp_path):
+def test_import_writes_a_model_directory_and_a_report(folder, tmp_path):
     report = import_model(lambda: read_files(folder), tmp_path / "model")
     directory = ModelDir(tmp_path / "model")
     hparams = directory.hparams()
@@ -42,8 +42,8 @@ def test_a_model_directory_is_made_and_told(folder, tmp_path):
     assert (hparams.norm, hparams.norm_epsilon) == ("pre", 1e-3)
     assert (hparams.position, hparams.source_end) == ("sinusoid_from_one", False)
     assert not (hparams.share_embeddings or hparams.tie_target)
-    searched = hparams.search, hparams.beam_size, hparams.alpha
-    assert searched == ("opennmt", 4, 0.6)
+    search = hparams.search, hparams.beam_size, hparams.alpha
+    assert search == ("opennmt", 4, 0.6)
     assert (hparams.decode_length_factor, hparams.decode_extra_length) == (0.0, 12)
     assert report.unused["settings of the search"] == ["coverage_penalty=0.2"]
     assert "not used, settings of the search: coverage_penalty=0.2" in report.text()
@@ -51,13 +51,12 @@ def test_a_model_directory_is_made_and_told(folder, tmp_path):
     assert report.parameters == model.count_params()
 
 
-def test_other_ways_of_having_the_model(tmp_path):
-    relative = write_files("relative", tmp_path / "run")
-    read = read_files(relative)
-    assert read.hparams.max_relative_position == 3
-    assert read.hparams.position == "none"
-    assert read.hparams.share_embeddings
-    tokenizer = read.tokenizer
+def test_imports_relative_and_post_norm_models(tmp_path):
+    relative = read_files(write_files("relative", tmp_path / "run"))
+    assert relative.hparams.max_relative_position == 3
+    assert relative.hparams.position == "none"
+    assert relative.hparams.share_embeddings
+    tokenizer = relative.tokenizer
     first = tokenizer.encode(["one"]).to_list()[0][0]
     assert tokenizer.pieces[first] == "<s>"
     assert first not in tokenizer.target.encode(["eins"]).to_list()[0]
@@ -66,7 +65,7 @@ def test_other_ways_of_having_the_model(tmp_path):
     assert post.hparams.tie_target and post.hparams.source_end
 
 
-def test_a_saved_model_has_the_same_variables(tmp_path):
+def test_imports_the_same_weights_from_a_saved_model(tmp_path):
     folder = write_files("relative", tmp_path / "run")
     exported = write_files("relative", tmp_path / "export", "variables/file")
     variables = exported / "variables"
@@ -74,14 +73,14 @@ def test_a_saved_model_has_the_same_variables(tmp_path):
     for path in exported.glob("variables.*"):
         path.rename(variables / path.name)
     (exported / "saved_model.pb").write_bytes(b"a graph, which is not read")
-    described_by = str(folder / "model_description.py")
+    description = str(folder / "model_description.py")
     config = (str(folder / "data.yml"),)
-    found = read_files(exported, model=described_by, config=config)
+    source = read_files(exported, model=description, config=config)
     expected = read_files(folder)
-    assert found.weights.keys() == expected.weights.keys()
+    assert source.weights.keys() == expected.weights.keys()
     for name, value in expected.weights.items():
-        np.testing.assert_array_equal(found.weights[name], value)
-    with pytest.raises(UserError, match=r"has no model_description.py.* give --model"):
+        np.testing.assert_array_equal(source.weights[name], value)
+    with pytest.raises(UserError, match=r"lacks model_description.py.* give --model"):
         read_files(exported, config=config)
 
 
@@ -95,17 +94,20 @@ def test_a_saved_model_has_the_same_variables(tmp_path):
         ("ScalingNmtEnDe", 16, "sinusoid_from_one"),
     ],
 )
-def test_models_of_the_catalog(tmp_path, name, heads, position):
+def test_reads_models_of_the_catalog_by_name_and_file(tmp_path, name, heads, position):
     (tmp_path / "model_description.py").write_text(
         "from opennmt import models\n"
         f'model = lambda: models.get_model_from_catalog("{name}")\n'
     )
-    for description in (described(None, tmp_path), described(name, tmp_path)):
+    for description in (
+        read_description(None, tmp_path),
+        read_description(name, tmp_path),
+    ):
         hparams = description.hparams()
         assert (hparams["num_heads"], hparams["position"]) == (heads, position)
 
 
-def test_a_description_is_read_in_every_form(tmp_path):
+def test_reads_a_subclass_of_transformer(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "import tensorflow as tf\nimport opennmt as onmt\n"
@@ -117,13 +119,13 @@ def test_a_description_is_read_in_every_form(tmp_path):
         "            position_encoder_class=onmt.layers.SinusoidalPositionEncoder)\n"
         "model = Mine\n"
     )
-    hparams = described(str(path), tmp_path).hparams()
+    hparams = read_description(str(path), tmp_path).hparams()
     assert (hparams["num_heads"], hparams["activation"]) == (4, "swish")
     assert (hparams["dropout"], hparams["attention_dropout"]) == (0.0, 0.1)
 
 
 CALL = "import opennmt as onmt\nmodel = lambda: onmt.models.Transformer({})\n"
-OTHERS = {
+UNSUPPORTED = {
     "LuongAttention is not supported": 'get_model_from_catalog("LuongAttention")',
     "other models are not supported": "import opennmt\nmodel = opennmt.models.X()",
     "ffn_activation=onmt.layers.gelu": CALL.format("ffn_activation=onmt.layers.gelu"),
@@ -133,102 +135,102 @@ OTHERS = {
     "source_inputter=ParallelInputter": CALL.format(
         "source_inputter=onmt.inputters.ParallelInputter([])"
     ),
-    "no argument": CALL.format("ffn_gate=True"),
-    "cannot be told without running": CALL.format("num_heads=HEADS // 2"),
-    "no Python file": "model = (",
+    "unknown argument ffn_gate in": CALL.format("ffn_gate=True"),
+    "HEADS // 2 is not a constant": CALL.format("num_heads=HEADS // 2"),
+    "not a valid Python file": "model = (",
 }
 
 
-@pytest.mark.parametrize("words", OTHERS)
-def test_other_descriptions_are_refused_by_name(tmp_path, words):
+@pytest.mark.parametrize("message", UNSUPPORTED)
+def test_rejects_an_unsupported_description_by_name(tmp_path, message):
     path = tmp_path / "other.py"
-    path.write_text(OTHERS[words])
-    with pytest.raises(UserError, match=words) as caught:
-        described(str(path), tmp_path).hparams()
-    assert "\n" not in str(caught.value)
+    path.write_text(UNSUPPORTED[message])
+    with pytest.raises(UserError, match=message) as error:
+        read_description(str(path), tmp_path).hparams()
+    assert "\n" not in str(error.value)
 
 
-def cut_off(folder):
+def truncate_data(folder):
     path = folder / "ckpt-3.data-00000-of-00001"
     path.write_bytes(path.read_bytes()[:-300])
 
 
-def one_piece_less(folder):
+def remove_last_piece(folder):
     path = folder / "source.vocab"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
 
 
-def other_marks(folder):
+def swap_special_pieces(folder):
     edit(folder / "source.vocab", "<blank>\n<s>", "<s>\n<blank>")
 
 
-def more_layers(folder):
+def add_decoder_layer(folder):
     edit(folder / "model_description.py", "num_layers=(2, 1)", "num_layers=2")
 
 
-def another_tokenizer(folder):
+def change_tokenizer(folder):
     params = {"mode": "aggressive", "joiner_annotate": True}
     tokenization = {"type": "OpenNMTTokenizer", "params": params}
-    config_with(folder, "data", source_tokenization=tokenization)
+    edit_config(folder, "data", source_tokenization=tokenization)
 
 
 DAMAGES = {
-    "cannot read": cut_off,
-    "they belong to different models": one_piece_less,
-    "begins with <blank>, <s> and </s>": other_marks,
-    r"says num_layers=\[2, 2\], but in .* it is \[2, 1\]": more_layers,
-    "mode: aggressive, joiner_annotate: True": another_tokenizer,
-    "several inputs": lambda folder: config_with(
+    "cannot read": truncate_data,
+    "the files belong to different models": remove_last_piece,
+    "first three lines must be <blank>, <s> and </s>": swap_special_pieces,
+    r"num_layers is \[2, 2\], but in .* it is \[2, 1\]": add_decoder_layer,
+    "mode: aggressive, joiner_annotate: True": change_tokenizer,
+    "several inputs": lambda folder: edit_config(
         folder, "data", source_vocabulary=["a", "b"]
     ),
-    "has no source_tokenization, .*--source_spm": lambda folder: config_with(
+    "lacks source_tokenization; .*--source_spm": lambda folder: edit_config(
         folder, "data", source_tokenization=None
     ),
-    "has no target_vocabulary": lambda folder: config_with(
+    "lacks target_vocabulary": lambda folder: edit_config(
         folder, "data", target_vocabulary=None
     ),
-    "names elsewhere/absent.vocab, which is neither": lambda folder: config_with(
+    "names elsewhere/absent.vocab, which does not exist": lambda folder: edit_config(
         folder, "data", target_vocabulary="elsewhere/absent.vocab"
     ),
-    "beam_width must be a whole number": lambda folder: config_with(
+    "beam_width must be a whole number": lambda folder: edit_config(
         folder, "params", beam_width=2.5
     ),
-    "length_penalty must be a number": lambda folder: config_with(
+    "length_penalty must be a number": lambda folder: edit_config(
         folder, "params", length_penalty="long"
     ),
     "SentencePiece model is damaged": lambda folder: (
         folder / "source.spm"
     ).write_bytes(b"junk"),
-    "no YAML": lambda folder: (folder / "data.yml").write_text("{: ["),
-    "holds no checkpoint": lambda folder: (folder / "ckpt-3.index").unlink(),
+    "not valid YAML": lambda folder: (folder / "data.yml").write_text("{: ["),
+    "contains no checkpoint": lambda folder: (folder / "ckpt-3.index").unlink(),
     "twice": lambda folder: edit(folder / "target.vocab", "</s>\n", "</s>\ns\ns\n"),
 }
 
 
-@pytest.mark.parametrize("words", DAMAGES)
-def test_damaged_and_mixed_files_are_one_line(folder, tmp_path, words):
-    DAMAGES[words](folder)
-    with pytest.raises(UserError, match=words) as caught:
+@pytest.mark.parametrize("message", DAMAGES)
+def test_rejects_damaged_and_mixed_files_in_one_line(folder, tmp_path, message):
+    DAMAGES[message](folder)
+    with pytest.raises(UserError, match=message) as error:
         import_model(lambda: read_files(folder), tmp_path / "model")
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_checkpoint_of_another_program_is_refused(tmp_path):
+def test_rejects_a_checkpoint_of_a_different_program(tmp_path):
     write_tensors(tmp_path / "model.ckpt-1", {"w": np.zeros(2, np.float32)})
-    with pytest.raises(UserError, match="no checkpoint of OpenNMT-tf 2"):
+    with pytest.raises(UserError, match="is not a checkpoint of OpenNMT-tf 2"):
         read_files(tmp_path)
 
 
-def test_what_was_cut_before_names_its_model(folder):
-    config_with(folder, "data", source_tokenization=None, target_tokenization=None)
+def test_flags_give_the_sentencepiece_models_of_pretokenized_text(folder):
+    edit_config(folder, "data", source_tokenization=None, target_tokenization=None)
     spm = {"source_spm": str(folder / "source.spm")}
     spm["target_spm"] = str(folder / "target.spm")
     assert read_files(folder, **spm).tokenizer.vocab_size
 
 
-def test_auto_config_is_what_onmt_main_adds(folder):
-    config_with(folder, "params", beam_width=None)
+def test_auto_config_adds_the_defaults_of_onmt_main(folder):
+    edit_config(folder, "params", beam_width=None)
     files = [str(folder / "data.yml")]
     assert read_config(files, folder, False, False).search()["beam_size"] == 1
     (folder / "more.yml").write_text("params: {length_penalty: 0.2}\n")

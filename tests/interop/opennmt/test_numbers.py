@@ -1,4 +1,4 @@
-"""An imported model computes what OpenNMT-tf computes with it; values are its own."""
+"""Tests of imported models against outputs of OpenNMT-tf."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,13 @@ def vectors(request, tmp_path_factory):
     return opennmt_vectors.load(request.param, tmp_path_factory.mktemp("opennmt"))
 
 
-def test_the_text_is_cut_as_it_is_there(vectors):
+def test_tokenization_is_equal(vectors):
     sources, targets = vectors.batch()
     arrays, ids = vectors.arrays, vectors.ids
     for row, length in enumerate(arrays["source_lengths"]):
         theirs = ids[0][arrays["source_ids"][row, :length]]
-        # Ours end in EOS also where OpenNMT-tf's do not, and the encoder is told.
+        # Sources here always end with EOS; `source_end` is False if the encoder must
+        # ignore it.
         ours = sources[row][sources[row] > 0]
         assert ours.tolist() in (theirs.tolist(), [*theirs, 1])
         assert vectors.read.hparams.source_end == (len(ours) == length)
@@ -37,7 +38,7 @@ def test_the_text_is_cut_as_it_is_there(vectors):
         assert targets[row][targets[row] > 0].tolist() == theirs.tolist()
 
 
-def test_encoder_output_and_logits(vectors, formulas):
+def test_encoder_output_and_logits_are_equal(vectors, formulas):
     sources, targets = vectors.batch()
     arrays = vectors.arrays
     output, _ = vectors.model.encode(sources)
@@ -46,29 +47,29 @@ def test_encoder_output_and_logits(vectors, formulas):
         expected = arrays["encoder_output"][row, :length]
         np.testing.assert_allclose(output[row, :length], expected, atol=1e-4, rtol=0)
     for row, length in enumerate(arrays["target_lengths"]):
-        found = logits[row, :length].numpy()[:, vectors.ids[1]]
+        ours = logits[row, :length].numpy()[:, vectors.ids[1]]
         expected = arrays["logits"][row, :length]
-        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
+        np.testing.assert_allclose(ours, expected, atol=1e-4, rtol=0)
         assert (logits[row, :length, 0].numpy() < -5000).all()
 
 
-def test_losses(vectors):
+def test_losses_are_equal(vectors):
     sources, targets = vectors.batch()
     logits = vectors.model({"inputs": sources, "targets": targets})
     for name, smoothing in (("loss", 0.0), ("smoothed_loss", 0.1)):
-        found, tokens = loss_sum(logits, targets, smoothing, without_padding=True)
-        expected, their_tokens = vectors.arrays[name]
-        assert tokens == their_tokens
-        # Its loss is the cross entropy, ours what exceeds the least that it can be.
+        loss, tokens = loss_sum(logits, targets, smoothing, without_padding=True)
+        expected, expected_tokens = vectors.arrays[name]
+        assert tokens == expected_tokens
+        # OpenNMT-tf does not subtract the entropy of the smoothed labels.
         if smoothing:
             pieces = vectors.arrays["logits"].shape[-1]
-            found += tokens * entropy_of_smoothing(smoothing, pieces)
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
+            loss += tokens * entropy_of_smoothing(smoothing, pieces)
+        np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", SEARCHES)
-def test_all_hypotheses_of_a_search(vectors, formulas, name):
+def test_all_hypotheses_of_a_search_are_equal(vectors, formulas, name):
     beam_size, alpha = SEARCHES[name]
     search = DecodingConfig(
         beam_size,
@@ -82,15 +83,15 @@ def test_all_hypotheses_of_a_search(vectors, formulas, name):
     decoder = generate.decoder_of(vectors.model, beam_size)
 
     @tf.function(autograph=False)
-    def find(inputs):
+    def run_search(inputs):
         return generate.generate(search, decoder, inputs)
 
-    found = find(tf.constant(sources)).ids.numpy()
+    ids = run_search(tf.constant(sources)).ids.numpy()
     lengths = set()
     for row, expected in enumerate(vectors.arrays[f"ids/{name}"]):
-        for place, theirs in enumerate(vectors.ids[1][expected]):
-            ours = found[row, place][found[row, place] > 0]
-            wanted = theirs[theirs != 1].tolist()
-            assert ours[ours != 1].tolist() == wanted
-            lengths.add(len(wanted))
+        for rank, theirs in enumerate(vectors.ids[1][expected]):
+            ours = ids[row, rank][ids[row, rank] > 0]
+            expected_ids = theirs[theirs != 1].tolist()
+            assert ours[ours != 1].tolist() == expected_ids
+            lengths.add(len(expected_ids))
     assert beam_size == 1 or len(lengths) > 2

@@ -1,4 +1,4 @@
-"""Vectors that record_vectors.py recorded of OpenNMT-tf 2.32, and our model."""
+"""Reference data of OpenNMT-tf 2.32, recorded by record_vectors.py."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,22 @@ CASES = ("base", "relative", "post")
 
 @dataclass(frozen=True)
 class Vectors:
-    """A case: OpenNMT-tf's files and values, and what they became here."""
+    """Recorded case and the imported model.
+
+    Attributes:
+        arrays: OpenNMT-tf's inputs and outputs.
+        read: Result of the importer.
+        model: Imported model.
+        ids: For source and target, this package's id of each row of OpenNMT-tf's table.
+    """
 
     arrays: dict[str, np.ndarray]
     read: Source
     model: Transformer
-    # Row of OpenNMT-tf's table -> our id, of the source and of the target.
     ids: tuple[np.ndarray, np.ndarray]
 
     def batch(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the sources and targets in our ids, ended and padded as ours."""
+        """Returns sources and targets as this package's ids, padded with 0."""
         sources = self.read.tokenizer.encode(self.arrays["sources"]).to_tensor()
         targets = self.read.tokenizer.target.encode(self.arrays["targets"]).to_tensor()
         return sources.numpy(), targets.numpy()
@@ -37,7 +43,7 @@ def arrays_of(case: str) -> dict[str, np.ndarray]:
 
 
 def write_files(case: str, folder: Path, part: str = "file") -> Path:
-    """Writes OpenNMT-tf's files into a folder that is made."""
+    """Writes OpenNMT-tf's files of a case into a new folder."""
     for name, value in arrays_of(case).items():
         if name.startswith(f"{part}/"):
             path = folder / name.removeprefix(f"{part}/")
@@ -47,17 +53,17 @@ def write_files(case: str, folder: Path, part: str = "file") -> Path:
 
 
 def read_files(folder: Path, **changes: object) -> Source:
-    """Reads such a folder."""
-    given = {"checkpoint": folder, "config": (str(folder / "data.yml"),)}
-    return read(**given | changes)
+    """Imports a folder of OpenNMT-tf; `changes` override arguments of the importer."""
+    arguments = {"checkpoint": folder, "config": (str(folder / "data.yml"),)}
+    return read(**arguments | changes)
 
 
 def load(case: str, folder: Path) -> Vectors:
-    """Writes the files of a case and reads the model."""
+    """Writes the files of a case into the folder and imports the model."""
     write_files(case, folder)
     read = read_files(folder)
     ids = tuple(
-        _ours(side.pieces, folder, name)
+        _our_ids(side.pieces, folder, name)
         for side, name in (
             (read.tokenizer, "source"),
             (read.tokenizer.target, "target"),
@@ -66,8 +72,8 @@ def load(case: str, folder: Path) -> Vectors:
     return Vectors(arrays_of(case), read, read.build(), ids)
 
 
-def _ours(pieces: list[str], folder: Path, side: str) -> np.ndarray:
-    """Finds our id of each of OpenNMT-tf's, <unk> last."""
+def _our_ids(pieces: list[str], folder: Path, side: str) -> np.ndarray:
+    """Returns this package's id of each row of OpenNMT-tf's table, <unk> last."""
     (path,) = folder.glob(f"*{side}*.vocab")
     theirs = path.read_text(encoding="utf-8").split("\n")[:-1]
     return np.array([pieces.index(piece) for piece in [*theirs, "<unk>"]])

@@ -1,4 +1,4 @@
-"""What a training by tensor2tensor leaves, made from golden vectors."""
+"""Files of a tensor2tensor training, written from golden vectors."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 from t2t_repro.runs.checkpoints import write_tensors
 from tests import golden
 
-# The least that a vocabulary of word pieces holds: two reserved ones, the escapes.
+# The smallest valid vocabulary: the reserved pieces and the characters of escapes.
 _FIRST = ["<pad>_", "<EOS>_", *"\\_u;0123456789"]
 
 
@@ -19,9 +19,9 @@ class T2TRun:
     """Files of one training.
 
     Attributes:
-        checkpoint: the checkpoint's prefix.
-        hparams_json: its hyper-parameters.
-        vocab_file: its vocabulary.
+        checkpoint: Prefix of the checkpoint.
+        hparams_json: Path of the hyper-parameters.
+        vocab_file: Path of the vocabulary.
     """
 
     checkpoint: Path
@@ -29,7 +29,7 @@ class T2TRun:
     vocab_file: Path
 
     def flags(self, model_dir: Path, **changes: object) -> list[str]:
-        """Returns the flags of `import_t2t`, some of them changed."""
+        """Returns the flags of `import_t2t`; `changes` override them."""
         values = {
             "checkpoint": self.checkpoint,
             "hparams_json": self.hparams_json,
@@ -42,7 +42,7 @@ class T2TRun:
 
 
 def write_vocabulary(path: Path, size: int) -> Path:
-    """Writes a vocabulary of so many word pieces that no sentence is made of."""
+    """Writes a vocabulary of `size` pieces that do not occur in sentences."""
     pieces = [*_FIRST, *(f"q{number}_" for number in range(size - len(_FIRST)))]
     lines = "".join(f"'{piece}'\n" for piece in pieces)
     path.write_text(lines, encoding="utf-8")
@@ -50,14 +50,14 @@ def write_vocabulary(path: Path, size: int) -> Path:
 
 
 def write_hparams(path: Path, arrays: dict[str, np.ndarray], **changes: Any) -> Path:
-    """Writes the hparams.json of a golden case, some values changed."""
+    """Writes the hparams.json of a golden case; `changes` override its values."""
     values = json.loads(str(arrays["hparams_json"])) | changes
     path.write_text(json.dumps(values), encoding="utf-8")
     return path
 
 
 def write_run(folder: Path, arrays: dict[str, np.ndarray], vocab_size: int) -> T2TRun:
-    """Writes the variables of a golden case as the checkpoint of step 150."""
+    """Writes the files of a golden case, with a checkpoint of step 150."""
     prefix = folder / "model.ckpt-150"
     variables = golden.t2t_variables(arrays)
     write_tensors(prefix, {**variables, "global_step": np.int64(150)})

@@ -1,4 +1,4 @@
-"""A tensor2tensor checkpoint is found, sorted and read, or refused in a line."""
+"""Tests of reading and rejecting tensor2tensor checkpoints."""
 
 import re
 
@@ -11,12 +11,12 @@ from t2t_repro.system.errors import UserError
 
 SCOPE = "transformer/symbol_modality_5_2"
 LAYER = "transformer/body/encoder/layer_0/ffn"
-# Ours: one table and one kernel of a model of width 2.
+# One table and one kernel of a model of width 2.
 SHAPES = {
     "embedding/table": (5, 2),
     "encoder/layer_0/feed_forward/hidden/kernel": (2, 3),
 }
-# 5 rows in 2 shards are 3 and 2 (modalities.py:get_weights).
+# Two shards of 5 rows have 3 and 2 rows (modalities.py:get_weights).
 VARIABLES = {
     f"{SCOPE}/shared/weights_0": np.arange(6, dtype=np.float32).reshape(3, 2),
     f"{SCOPE}/shared/weights_1": np.arange(6, 10, dtype=np.float32).reshape(2, 2),
@@ -26,15 +26,15 @@ BETAS = {"beta1": 0.5, "beta2": 0.25}
 
 
 def slots():
-    """Moments that are the variables plus 100 and plus 200."""
+    """Returns moments that equal the variables plus 100 and plus 200."""
     return {
-        f"training/{name}/{slot}": value + np.float32(more)
-        for slot, more in (("Adam", 100), ("Adam_1", 200))
+        f"training/{name}/{slot}": value + np.float32(offset)
+        for slot, offset in (("Adam", 100), ("Adam_1", 200))
         for name, value in VARIABLES.items()
     }
 
 
-# After 3 updates the powers are beta^4.
+# After 3 steps the powers are beta^4.
 STATE = {
     "global_step": np.int64(3),
     "training/beta1_power": np.float32(0.5**4),
@@ -47,7 +47,7 @@ def checkpoint(folder, variables, name="model.ckpt-3"):
     return T2TCheckpoint(folder / name)
 
 
-def test_every_variable_is_sorted_by_what_it_is_for(tmp_path):
+def test_unused_variables_are_reported_by_category(tmp_path):
     others = {
         "losses_avg/problem_0/total_loss": np.float32(1),
         "train_stats/problem_0_steps": np.int32(3),
@@ -58,8 +58,8 @@ def test_every_variable_is_sorted_by_what_it_is_for(tmp_path):
     source.weights(SHAPES, "post")
     assert source.store.used == len(VARIABLES)
     assert source.unused()["Adam's moments"] == sorted(slots())
-    _, missing = source.moments(SHAPES, "post", BETAS)
-    assert missing == ""
+    _, reason = source.moments(SHAPES, "post", BETAS)
+    assert reason == ""
     assert source.unused() == {
         "statistics": [
             "losses_avg/problem_0/total_loss",
@@ -70,68 +70,66 @@ def test_every_variable_is_sorted_by_what_it_is_for(tmp_path):
     }
 
 
-def test_weights_and_moments_are_read_by_our_names(tmp_path):
+def test_reads_weights_and_moments(tmp_path):
     source = checkpoint(tmp_path, VARIABLES | slots() | STATE)
     table = np.arange(10).reshape(5, 2)
     weights = source.weights(SHAPES, "post")
     np.testing.assert_array_equal(weights["embedding/table"], table)
-    moments, missing = source.moments(SHAPES, "post", BETAS)
-    assert (missing, source.step()) == ("", 3)
+    moments, reason = source.moments(SHAPES, "post", BETAS)
+    assert (reason, source.step()) == ("", 3)
     np.testing.assert_array_equal(moments["m/embedding/table"], table + 100)
     np.testing.assert_array_equal(moments["v/embedding/table"], table + 200)
     assert len(moments) == 4
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
-        (dict.fromkeys(slots()), "holds none"),
-        ({f"training/{LAYER}/conv1/kernel/Adam_1": None}, "holds 5 of 6 moments"),
-        # As in an average by avg_checkpoints.py, whose step is 0.
+        (dict.fromkeys(slots()), "contains no moments"),
+        ({f"training/{LAYER}/conv1/kernel/Adam_1": None}, "contains 5 of 6 moments"),
+        # avg_checkpoints.py sets the step to 0.
         ({"global_step": np.int64(0)}, r"beta1_power is 0.0625, not 0.5\^1"),
         ({"training/beta2_power": np.float32(0.25)}, r"beta2_power is 0.25, not 0"),
     ],
 )
-def test_moments_that_cannot_be_used_are_left_and_it_is_said_why(
-    tmp_path, changes, words
-):
+def test_unusable_moments_are_ignored_with_a_reason(tmp_path, changes, message):
     variables = VARIABLES | slots() | STATE | changes
-    there = {k: v for k, v in variables.items() if v is not None}
-    moments, missing = checkpoint(tmp_path, there).moments(SHAPES, "post", BETAS)
-    assert re.search(words, missing)
+    variables = {k: v for k, v in variables.items() if v is not None}
+    moments, reason = checkpoint(tmp_path, variables).moments(SHAPES, "post", BETAS)
+    assert re.search(message, reason)
     assert moments == {}
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
-        ({f"{LAYER}/conv1/kernel": None}, "lacks .*layer_0/ffn/conv1/kernel: it is of"),
-        ({f"{LAYER}/conv1/bias": np.zeros(3)}, "has .*conv1/bias besides"),
-        ({f"{SCOPE}/shared/weights_0": None}, "has .*shared/weights_1 besides"),
+        ({f"{LAYER}/conv1/kernel": None}, "lacks .*layer_0/ffn/conv1/kernel; give"),
+        ({f"{LAYER}/conv1/bias": np.zeros(3)}, "has the surplus .*conv1/bias"),
+        ({f"{SCOPE}/shared/weights_0": None}, "has the surplus .*shared/weights_1"),
         (
             {f"{LAYER}/conv1/kernel": np.zeros((2, 4), np.float32)},
-            r"conv1/kernel has the shape \(2, 4\), but the settings ask for \(2, 3\)",
+            r"conv1/kernel has the shape \(2, 4\), but the settings require \(2, 3\)",
         ),
     ],
 )
-def test_a_checkpoint_of_another_model_is_refused(tmp_path, changes, words):
+def test_rejects_a_checkpoint_of_a_different_model(tmp_path, changes, message):
     variables = {k: v for k, v in (VARIABLES | changes).items() if v is not None}
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         checkpoint(tmp_path, variables).weights(SHAPES, "post")
 
 
-def test_a_shard_that_is_missing_in_the_middle_is_named(tmp_path):
+def test_error_names_a_missing_shard(tmp_path):
     shards = {n: np.zeros((2, 2), np.float32) for n in (0, 2)}
     variables = {f"{SCOPE}/shared/weights_{n}": v for n, v in shards.items()}
     kernel = f"{LAYER}/conv1/kernel"
     variables[kernel] = VARIABLES[kernel]
-    with pytest.raises(UserError, match=r"lacks .*weights_1 and has .*weights_2"):
+    with pytest.raises(UserError, match=r"lacks .*weights_1 and has the .*weights_2"):
         checkpoint(tmp_path, variables).weights(SHAPES, "post")
 
 
-def test_halves_of_floats_are_refused(tmp_path):
+def test_rejects_float16(tmp_path):
     halves = {k: v.astype(np.float16) for k, v in VARIABLES.items()}
-    with pytest.raises(UserError, match="holds float16, but only float32 can be"):
+    with pytest.raises(UserError, match="the dtype float16, but only float32 can be"):
         checkpoint(tmp_path, halves).weights(SHAPES, "post")
 
 
@@ -151,12 +149,12 @@ UNTIED = table(5, "input_emb") | table(5, "target_emb") | table(5, "softmax")
         (UNTIED, (5, 5, 2, False)),
     ],
 )
-def test_tables_that_fit_are_accepted(tmp_path, variables, arguments):
+def test_accepts_tables_of_the_expected_sizes(tmp_path, variables, arguments):
     checkpoint(tmp_path, variables).check_tables(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("variables", "arguments", "words"),
+    ("variables", "arguments", "message"),
     [
         (table(5, "shared"), (4, 4, 2, True), "5 subwords, but --vocab_file has 4;"),
         (table(5, "shared"), (4, 8, 2, True), r"has 4 \(padded to 8\)"),
@@ -166,11 +164,11 @@ def test_tables_that_fit_are_accepted(tmp_path, variables, arguments):
         (
             UNTIED | table(7, "target_emb"),
             (5, 5, 2, False),
-            "vocabularies of 5, 7 subwords for source and target; .* one for both",
+            "vocabularies of 5, 7 subwords .* only models with one vocabulary",
         ),
         ({"lstm/kernel": np.zeros(1)}, (5, 5, 2, True), "variables begin with lstm"),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(tmp_path, variables, arguments, words):
-    with pytest.raises(UserError, match=words):
+def test_rejects_tables_of_other_sizes(tmp_path, variables, arguments, message):
+    with pytest.raises(UserError, match=message):
         checkpoint(tmp_path, variables).check_tables(*arguments)

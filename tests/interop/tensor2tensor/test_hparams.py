@@ -1,4 +1,4 @@
-"""tensor2tensor's hyper-parameters are translated or refused, never guessed."""
+"""Tests of translating and rejecting tensor2tensor's hyper-parameters."""
 
 import json
 
@@ -25,11 +25,11 @@ BASE = t2t_sets.load("transformer_base")
         ("t2t_big", "transformer_big"),
     ],
 )
-def test_our_own_sets_are_the_translations_of_theirs(ours, theirs):
+def test_named_sets_equal_the_translated_sets_of_tensor2tensor(ours, theirs):
     expected = hparam_sets.load(ours)
-    found = to_hparams(t2t_sets.load(theirs), expected.vocab_size)
-    # How long, how much at once and what decoding adds are no part of the recipe.
-    free = {
+    hparams = to_hparams(t2t_sets.load(theirs), expected.vocab_size)
+    # Data, batch size, duration and checkpoints are not part of tensor2tensor's sets.
+    excluded = {
         "problem",
         "tokenizer",
         "num_decoder_layers",
@@ -43,8 +43,8 @@ def test_our_own_sets_are_the_translations_of_theirs(ours, theirs):
         "keep_checkpoints",
     }
     for key, value in expected.to_dict().items():
-        if key not in free:
-            assert getattr(found, key) == value, key
+        if key not in excluded:
+            assert getattr(hparams, key) == value, key
 
 
 @pytest.mark.parametrize(
@@ -80,25 +80,26 @@ def test_our_own_sets_are_the_translations_of_theirs(ours, theirs):
             {"learning_rate_schedule": "constant*rsqrt_decay"},
             {"learning_rate_schedule": "rsqrt_decay", "learning_rate_scale": 2.0},
         ),
-        # 512^0.5 takes back the width that the formula divides by.
+        # 512^0.5 cancels the factor d_model^-0.5 of the schedule "t2t".
         (
             {"learning_rate_schedule": "linear_warmup * rsqrt_decay"},
             {"learning_rate_schedule": "t2t", "learning_rate_scale": 512**0.5},
         ),
-        # The Transformer reads layer_prepostprocess_dropout.
+        # tensor2tensor's Transformer ignores "dropout".
         ({"dropout": 0.7, "layer_prepostprocess_dropout": 0.3}, {"dropout": 0.3}),
         ({"ffn_layer": "conv_hidden_relu"}, {"d_ff": 2048}),
     ],
 )
-def test_a_value_is_translated(changes, expected):
-    found = to_hparams(BASE | changes, 100)
-    assert {key: getattr(found, key) for key in expected} == pytest.approx(expected)
+def test_translates_a_value(changes, expected):
+    hparams = to_hparams(BASE | changes, 100)
+    assert {key: getattr(hparams, key) for key in expected} == pytest.approx(expected)
 
 
-def test_the_target_space_and_the_decoding_are_said_outside_of_them():
-    found = to_hparams(BASE, 100, target_space_id=5)
-    assert (found.target_space_id, found.tokenizer) == (5, "wordpiece")
-    assert (found.beam_size, found.alpha, found.decode_extra_length) == (4, 0.6, 50)
+def test_sets_the_target_space_and_the_search_of_t2t_decoder():
+    hparams = to_hparams(BASE, 100, target_space_id=5)
+    assert (hparams.target_space_id, hparams.tokenizer) == (5, "wordpiece")
+    search = hparams.beam_size, hparams.alpha, hparams.decode_extra_length
+    assert search == (4, 0.6, 50)
 
 
 UNSUPPORTED = {
@@ -132,21 +133,21 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("key", UNSUPPORTED)
-def test_an_unsupported_value_is_refused_by_name(key):
+def test_rejects_an_unsupported_value_by_name(key):
     with pytest.raises(UserError, match=f"{key}="):
         to_hparams(BASE | {key: UNSUPPORTED[key]}, 100)
 
 
-def test_all_unsupported_values_are_named_at_once_in_one_line():
-    with pytest.raises(UserError) as refused:
+def test_error_lists_all_unsupported_values_in_one_line():
+    with pytest.raises(UserError) as error:
         to_hparams(BASE | UNSUPPORTED, 100)
-    line = str(refused.value)
-    assert "\n" not in line
+    message = str(error.value)
+    assert "\n" not in message
     for key in UNSUPPORTED:
-        assert f"{key}=" in line, key
+        assert f"{key}=" in message, key
 
 
-def test_key_channels_that_the_heads_cannot_share_are_refused():
+def test_rejects_key_channels_that_are_not_a_multiple_of_the_heads():
     with pytest.raises(UserError, match="attention_key_channels=100 for num_heads=8"):
         to_hparams(BASE | {"attention_key_channels": 100}, 100)
 
@@ -154,18 +155,18 @@ def test_key_channels_that_the_heads_cannot_share_are_refused():
 @pytest.mark.parametrize(
     "changes", [{"hidden_size": "512"}, {"num_heads": None}, {"label_smoothing": "x"}]
 )
-def test_a_value_of_the_wrong_type_is_refused(changes):
+def test_rejects_a_value_of_the_wrong_type(changes):
     with pytest.raises(UserError, match=f"{next(iter(changes))}=.* type"):
         to_hparams(BASE | changes, 100)
 
 
-def test_an_unknown_hyper_parameter_that_is_off_is_ignored_and_reported():
+def test_ignores_and_reports_a_disabled_unknown_hyper_parameter():
     values = BASE | {"a_new_feature": False, "moe_k": 2, "optimizer": "adam"}
     to_hparams(values, 100)
     assert ignored(values) == {"a_new_feature": False, "moe_k": 2}
 
 
-def test_overrides_are_read_as_tensor2tensor_reads_them():
+def test_parses_overrides_like_tensor2tensor():
     text = "a=1, b=0.5,c=True,d=word,e=0,1,f=,g=none"
     assert parse_t2t_overrides(text) == {
         "a": 1,
@@ -180,25 +181,25 @@ def test_overrides_are_read_as_tensor2tensor_reads_them():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [("a", "'a' is not of the form"), ("a=1,a=2", "a is given twice")],
 )
-def test_damaged_overrides_are_refused(text, words):
-    with pytest.raises(UserError, match=words):
+def test_rejects_invalid_overrides(text, message):
+    with pytest.raises(UserError, match=message):
         parse_t2t_overrides(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "it must hold one object"),
-        ("7", "it must hold one object"),
+        ("[]", "expected an object"),
+        ("7", "expected an object"),
         (json.dumps({"hidden_size": 8}), "filter_size, num_heads, num_hidden_layers"),
     ],
 )
-def test_a_file_that_is_no_hparams_json_is_refused(tmp_path, text, words):
+def test_rejects_a_file_that_is_not_an_hparams_json(tmp_path, text, message):
     path = tmp_path / "hparams.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         read_json(path)

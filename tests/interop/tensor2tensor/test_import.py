@@ -1,4 +1,4 @@
-"""An imported model is tensor2tensor's, number for number, and learns on like it."""
+"""Tests of imported tensor2tensor models: weights, logits and resumed training."""
 
 import re
 from contextlib import nullcontext
@@ -26,16 +26,17 @@ from tests.interop.tensor2tensor.run import (
     write_vocabulary,
 )
 
-# Updates 7 to 9 from train_v1_ckpt on the batches of updates 1 to 3, by tensor2tensor
-# 1.15.7's own utils/optimize.py:optimize with TensorFlow 1.15.5 on one thread. The
-# same program repeated the six updates of train_v1.npz to 5e-7 in their losses and
-# 7e-8 in the weights.
-LATER = golden.load(
+# Steps 7 to 9 from train_v1_ckpt on the batches of steps 1 to 3, computed by
+# tensor2tensor 1.15.7 (utils/optimize.py:optimize) with TensorFlow 1.15.5 on one
+# thread. This program reproduced steps 1 to 6 in train_v1.npz with errors of at most
+# 5e-7 in the losses and 7e-8 in the weights.
+STEPS_7_TO_9 = golden.load(
     Path(__file__).parents[2] / "data" / "golden" / "train_v1_steps_7_to_9.npz"
 )
 
 
-def imported(run: T2TRun, model_dir: Path, **changes):
+def import_run(run: T2TRun, model_dir: Path, **changes):
+    """Returns the report and the model directory of an imported training."""
     report = import_model(
         lambda: read(
             checkpoint=run.checkpoint,
@@ -49,8 +50,8 @@ def imported(run: T2TRun, model_dir: Path, **changes):
 
 
 @pytest.fixture(scope="module")
-def six_updates(shared_dir, tmp_path_factory):
-    """The arrays of tensor2tensor's six updates, and the model imported after them."""
+def step_6(shared_dir, tmp_path_factory):
+    """Returns tensor2tensor's arrays of 6 steps, and the import after step 6."""
     folder = tmp_path_factory.mktemp("six")
     golden_dir = shared_dir / "t2t" / "golden"
     arrays = golden.load(golden_dir / "train_v1.npz")
@@ -59,11 +60,11 @@ def six_updates(shared_dir, tmp_path_factory):
         write_hparams(folder / "hparams.json", arrays),
         write_vocabulary(folder / "vocab.subwords", 101),
     )
-    return arrays, *imported(run, folder / "model")
+    return arrays, *import_run(run, folder / "model")
 
 
-def test_weights_moments_and_step_are_those_of_the_checkpoint(six_updates, shared_dir):
-    arrays, report, directory = six_updates
+def test_weights_moments_and_step_equal_the_checkpoint(step_6, shared_dir):
+    arrays, report, directory = step_6
     checkpoint = directory.checkpoint()
     assert checkpoint.step == report.step == 6
     assert (report.adam, report.every_array) == ("imported", True)
@@ -91,7 +92,7 @@ def test_weights_moments_and_step_are_those_of_the_checkpoint(six_updates, share
 
 
 class Recorder:
-    """Keeps what every update told."""
+    """Progress reporter that records the loss and learning rate of each step."""
 
     def __init__(self):
         self.results = []
@@ -110,7 +111,7 @@ class Recorder:
 
 
 def train(loop, arrays, count):
-    """Runs updates on the golden batches, the first one first."""
+    """Trains on the first `count` golden batches; returns losses and rates."""
     batches = [
         pack({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
         for number in range(count)
@@ -121,7 +122,7 @@ def train(loop, arrays, count):
     return np.array(recorder.results)
 
 
-def loop_of(directory, checkpoint_dir):
+def create_loop(directory, checkpoint_dir):
     hparams = directory.hparams().replace(eval_steps=0)
     model = directory.model(directory.checkpoint())
     strategy = tf.distribute.get_strategy()
@@ -129,11 +130,9 @@ def loop_of(directory, checkpoint_dir):
 
 
 @pytest.mark.medium
-def test_six_updates_from_the_start_give_the_moments_of_the_checkpoint(
-    six_updates, tmp_path
-):
-    arrays, _, directory = six_updates
-    loop = loop_of(directory, tmp_path)
+def test_six_steps_give_the_moments_of_the_checkpoint(step_6, tmp_path):
+    arrays, _, directory = step_6
+    loop = create_loop(directory, tmp_path)
     start = from_t2t(
         golden.t2t_variables(arrays),
         {name: tuple(v.shape) for name, v in loop.weights.items()},
@@ -151,28 +150,28 @@ def test_six_updates_from_the_start_give_the_moments_of_the_checkpoint(
         )
 
 
-def test_further_training_goes_on_as_tensor2tensors_does(six_updates, tmp_path):
-    arrays, _, directory = six_updates
-    loop = loop_of(directory, directory.checkpoint_dir)
+def test_resumed_training_equals_tensor2tensor(step_6, tmp_path):
+    arrays, _, directory = step_6
+    loop = create_loop(directory, directory.checkpoint_dir)
     assert loop.restore() == 6
     loop.checkpoint_dir = tmp_path
     losses, rates = train(loop, arrays, 3).T
-    assert loop.step == int(LATER["global_step"]) == 9
-    np.testing.assert_allclose(losses, LATER["losses"], atol=1e-5)
-    np.testing.assert_allclose(rates, LATER["learning_rates"], rtol=1e-6)
+    assert loop.step == int(STEPS_7_TO_9["global_step"]) == 9
+    np.testing.assert_allclose(losses, STEPS_7_TO_9["losses"], atol=1e-5)
+    np.testing.assert_allclose(rates, STEPS_7_TO_9["learning_rates"], rtol=1e-6)
     ours = {name: v.numpy() for name, v in loop.weights.items()}
-    theirs = golden.t2t_variables(LATER)
-    some = {
+    theirs = golden.t2t_variables(STEPS_7_TO_9)
+    recorded = {
         name: array.shape
         for name, array in ours.items()
         if name == "embedding/table" or t2t_name(name, "post") in theirs
     }
-    assert len(some) == 8
-    for name, value in from_t2t(theirs, some, "post").items():
+    assert len(recorded) == 8
+    for name, value in from_t2t(theirs, recorded, "post").items():
         np.testing.assert_allclose(ours[name], value, atol=1e-5, err_msg=name)
 
 
-# Each over a vocabulary of 203 subwords.
+# Golden cases with a vocabulary of 203 subwords.
 CASES = [
     "v1_postnorm",
     "v3_prenorm",
@@ -185,10 +184,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_kind_of_model_computes_tensor2tensors_logits(shared_dir, tmp_path, case):
+def test_logits_equal_tensor2tensor(shared_dir, tmp_path, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
     run = write_run(tmp_path, arrays, 203)
-    report, directory = imported(
+    report, directory = import_run(
         run, tmp_path / "model", target_space_id=int(arrays["target_space_id"])
     )
     assert report.step == 150
@@ -204,13 +203,11 @@ def test_every_kind_of_model_computes_tensor2tensors_logits(shared_dir, tmp_path
     assert report.table_rows == arrays["logits"].shape[-1]
 
 
-def test_one_that_knows_no_moments_starts_with_zeros_at_its_step(shared_dir, tmp_path):
+def test_checkpoint_without_moments_starts_with_zero_moments(shared_dir, tmp_path):
     arrays = golden.load(shared_dir / "t2t/golden/v1_postnorm.npz")
-    report, directory = imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
-    assert report.adam == "the checkpoint holds none"
-    assert "Adam will start with zero moments: the checkpoint holds none" in (
-        report.text()
-    )
+    report, directory = import_run(write_run(tmp_path, arrays, 203), tmp_path / "model")
+    assert report.adam == "the checkpoint contains no moments"
+    assert f"Adam will start with zero moments: {report.adam}" in report.text()
     checkpoint = directory.checkpoint()
     assert checkpoint.has_optimizer and checkpoint.step == 150
     optimizer = checkpoint.tensors("optimizer")
@@ -218,10 +215,8 @@ def test_one_that_knows_no_moments_starts_with_zeros_at_its_step(shared_dir, tmp
         assert not optimizer.read(name).any()
 
 
-def test_an_average_of_tensor2tensors_is_imported_without_its_moments(
-    shared_dir, tmp_path
-):
-    """avg_checkpoints.py averages the powers and the slots and sets the step to 0."""
+def test_averaged_checkpoint_is_imported_without_moments(shared_dir, tmp_path):
+    # avg_checkpoints.py averages the powers and the moments and sets the step to 0.
     prefix = shared_dir / "t2t" / "golden" / "avg_ckpts" / "averaged.ckpt-0"
     reader = tf.train.load_checkpoint(str(prefix))
     shapes = reader.get_variable_to_shape_map()
@@ -239,23 +234,23 @@ def test_an_average_of_tensor2tensors_is_imported_without_its_moments(
     vocab_file = write_vocabulary(tmp_path / "vocab", 23)
     report = import_model(lambda: read(prefix, values, vocab_file), tmp_path / "model")
     assert report.step == 0
-    assert "moments are not those of step 0" in report.adam
+    assert "moments do not belong to step 0" in report.adam
     assert sum(name.endswith("/Adam_1") for name in report.unused["Adam's moments"])
-    found = ModelDir(tmp_path / "model").checkpoint().tensors()
+    tensors = ModelDir(tmp_path / "model").checkpoint().tensors()
     np.testing.assert_array_equal(
-        found.read("encoder/layer_0/feed_forward/hidden/kernel"),
+        tensors.read("encoder/layer_0/feed_forward/hidden/kernel"),
         reader.get_tensor(hidden),
     )
 
 
-def test_two_vocabularies_are_refused(shared_dir, tmp_path):
+def test_rejects_separate_vocabularies(shared_dir, tmp_path):
     arrays = golden.load(shared_dir / "t2t/golden/v3_unshared.npz")
     with pytest.raises(UserError, match=r"vocabularies of 151, 203 subwords"):
-        imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
+        import_run(write_run(tmp_path, arrays, 203), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
-def test_a_vocabulary_may_be_called_anything(tmp_path):
+def test_vocabulary_file_may_have_any_name(tmp_path):
     path = write_vocabulary(tmp_path / "vocab.translate_ende_wmt8k.8192", 20)
     tokenizer = load_vocabulary(path)
     assert (tokenizer.vocab_size, tokenizer.file_name) == (20, "vocab.subwords")
@@ -263,15 +258,15 @@ def test_a_vocabulary_may_be_called_anything(tmp_path):
         load_vocabulary(tmp_path / "none")
 
 
-def test_a_folder_in_use_is_left_alone(six_updates, tmp_path):
+def test_rejects_a_directory_that_is_not_empty(step_6, tmp_path):
     (tmp_path / "mine").write_text("x", encoding="utf-8")
-    with pytest.raises(UserError, match=r"--model_dir .* is there and not empty"):
-        import_model(lambda: pytest.fail("it was read"), tmp_path)
+    with pytest.raises(UserError, match=r"--model_dir .* exists and is not empty"):
+        import_model(lambda: pytest.fail("the model was read"), tmp_path)
 
 
-def test_an_empty_folder_is_filled(shared_dir, tmp_path):
+def test_imports_into_an_empty_directory(shared_dir, tmp_path):
     arrays = golden.load(shared_dir / "t2t/golden/v1_posemb.npz")
     (tmp_path / "model").mkdir()
-    _, directory = imported(write_run(tmp_path, arrays, 203), tmp_path / "model")
+    _, directory = import_run(write_run(tmp_path, arrays, 203), tmp_path / "model")
     model = directory.model(directory.checkpoint())
     assert "input_position/table" in named_variables(model)

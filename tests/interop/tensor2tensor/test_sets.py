@@ -1,4 +1,4 @@
-"""The named sets are those of tensor2tensor's registry."""
+"""Tests of the named sets against tensor2tensor's registry."""
 
 import json
 from pathlib import Path
@@ -13,18 +13,18 @@ from t2t_repro.system.errors import UserError
 from t2t_repro.training.schedules import Schedule
 from tests import golden
 
-# What tensor2tensor 1.15.7's registry returned; the file names its source.
+# Output of tensor2tensor 1.15.7's registry; the file names its source.
 REGISTRY = json.loads(
     (Path(__file__).parents[2] / "data/golden/t2t_hparams_sets.json").read_text("utf-8")
 )["sets"]
 
 
 @pytest.mark.parametrize("name", t2t_sets.names())
-def test_every_value_is_the_registrys(name):
+def test_every_value_equals_the_registry(name):
     theirs = REGISTRY["transformer_base_v1"] | REGISTRY[name]
     ours = t2t_sets.load(name)
     assert ours == {key: theirs[key] for key in ours}
-    # What is not listed has the value that the first set has.
+    # Hyper-parameters missing from sets.yaml have the value of the oldest set.
     for key in theirs.keys() - ours.keys():
         assert theirs[key] == REGISTRY["transformer_base_v1"][key], key
 
@@ -44,9 +44,9 @@ def test_every_value_is_the_registrys(name):
         "transformer_tpu",
     ],
 )
-def test_the_learning_rates_of_a_set_are_tensor2tensors(shared_dir, name):
+def test_learning_rates_of_a_set_equal_tensor2tensor(shared_dir, name):
     arrays = golden.load(shared_dir / "t2t/golden/misc.npz")
-    # The rate does not depend on what transformer_tpu has besides and we have not.
+    # Replace the unsupported settings of transformer_tpu, which do not affect the rate.
     values = t2t_sets.load(name) | {"optimizer": "adam"}
     values = {k: v for k, v in values.items() if not k.endswith("_broadcast_dims")}
     hparams = to_hparams(values, 37_000)
@@ -60,6 +60,6 @@ def test_the_learning_rates_of_a_set_are_tensor2tensors(shared_dir, name):
     np.testing.assert_allclose(rates, arrays[f"lr/{name}"], rtol=1e-6)
 
 
-def test_an_unknown_set_is_refused_and_the_nearest_named():
-    with pytest.raises(UserError, match=r"no such set .* 'transformer_base_v2'"):
+def test_error_for_an_unknown_set_suggests_a_similar_name():
+    with pytest.raises(UserError, match=r"unknown set.* 'transformer_base_v2'"):
         t2t_sets.load("transformer_basev2")

@@ -1,4 +1,4 @@
-"""Our variables and tensor2tensor's are the same numbers under two names."""
+"""Tests of converting variables from and to tensor2tensor's names."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from t2t_repro.models.variables import named_variables
 from tests import golden
 
 
-def test_a_table_is_cut_into_blocks_of_rows_the_first_ones_longer():
-    # 5 rows in 3 shards are 2, 2 and 1 (modalities.py:get_weights).
+def test_first_shards_of_a_table_have_one_row_more():
+    # Three shards of 5 rows have 2, 2 and 1 rows (modalities.py:get_weights).
     table = np.arange(10, dtype=np.float32).reshape(5, 2)
     shards = to_t2t({"embedding/table": table}, "post", num_shards=3)
     scope = "transformer/symbol_modality_5_2/shared/weights"
@@ -21,7 +21,7 @@ def test_a_table_is_cut_into_blocks_of_rows_the_first_ones_longer():
     }
 
 
-def test_a_variable_that_tensor2tensor_lacks_is_refused():
+def test_rejects_a_variable_that_tensor2tensor_lacks():
     with pytest.raises(KeyError, match="rotary"):
         to_t2t({"encoder/layer_0/rotary/kernel": np.zeros(1)}, "post")
 
@@ -30,7 +30,7 @@ CASES = ["v1_postnorm", "v3_prenorm", "v1_posemb", "v3_unshared"]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_there_and_back_every_variable_of_tensor2tensor_is_the_same(shared_dir, case):
+def test_conversion_to_and_from_t2t_names_is_lossless(shared_dir, case):
     arrays = golden.load(shared_dir / "t2t/golden" / f"{case}.npz")
     theirs = golden.t2t_variables(arrays)
     model = golden.model_of(arrays, hparams := golden.hparams_of(arrays))
