@@ -67,10 +67,15 @@ def token_ratio_of(tokens: int, positions: int) -> float:
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:
-    """Returns the micro-batches that some of `of` replicas compute, of `parts` in all.
+    """Returns the numbers of the micro-batches that some replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than
     replicas, `TrainStep` cuts each by rows.
+
+    Args:
+        replicas: Numbers of the replicas.
+        of: Number of all replicas.
+        parts: Number of micro-batches in the batch.
     """
     cuts = max(of // parts, 1)
     return {piece // cuts for piece in range(parts * cuts) if piece % of in replicas}

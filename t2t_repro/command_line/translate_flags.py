@@ -42,7 +42,7 @@ _SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
 
 
 def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
-    """Adds the flag of an output's length limit; the help text names it `output`."""
+    """Adds the flag of the length limit; `output` is the noun in its help text."""
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),

@@ -93,7 +93,7 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
 def _share_matmul(
     group: Sequence[Dense | TokenEmbedding], whole: Callable[[tf.Tensor], tf.Tensor]
 ) -> None:
-    """Replaces the matmul of each layer of a group by its columns of `whole`."""
+    """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:
         end = start + _matrix_of(layer).shape[1]
@@ -265,7 +265,7 @@ class RangeObserver:
         self._extremes: dict[str, list[Array]] = {name: [] for name in self._groups}
 
     def __enter__(self) -> Self:
-        """Replaces the matmuls by observed float32 matmuls."""
+        """Replaces the matmuls with observed float32 matmuls."""
         for name, group in self._groups.items():
             _share_matmul(group, self._observed_matmul(name))
         for norm in _norms(self._model):

@@ -29,7 +29,7 @@ def distances_between(query: Tensor, key: Tensor) -> Tensor:
 
 
 def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
-    """Hides keys beyond the radius in addition to a mask."""
+    """Extends a mask so that it also hides keys beyond the radius."""
     return both(mask, ops.abs(distances) <= radius)
 
 
