@@ -62,7 +62,7 @@ def _serialized(ids: npt.NDArray[np.int32] | None) -> bytes:
 
 
 def token_ratio_of(tokens: int, positions: int) -> float:
-    """Returns the ratio of non-padding tokens to positions, rounded as float32."""
+    """Returns the ratio of non-padding tokens to positions, rounded to float32."""
     return float(np.float32(tokens) / np.float32(positions))
 
 

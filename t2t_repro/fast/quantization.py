@@ -282,9 +282,11 @@ class RangeObserver:
     def bounds(self, share: float) -> dict[str, ActivationRange]:
         """Returns the activation range of each matmul.
 
-        Its ends are quantiles: all values of a token are below the upper end for
-        `share` of the tokens, and above the lower end for `share` of them. It includes
-        0. A matmul that was not computed has the range 0 to 1.
+        The range includes 0. A matmul that was not computed has the range 0 to 1.
+
+        Args:
+            share: Fraction of the tokens whose maximum is at most the upper end of the
+                range. The minimum of the same fraction is at least the lower end.
         """
         ranges = {}
         for name, rows in self._extremes.items():

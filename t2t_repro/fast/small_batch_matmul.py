@@ -254,7 +254,7 @@ def _split_columns(matrix: Tensor) -> list[Tensor]:
 
 
 def _by_columns(matrices: list[Tensor]) -> _Matmul:
-    """Returns the matmul with matrices that are concatenated along their columns."""
+    """Returns the matmul with the concatenation of matrices along their columns."""
 
     def concatenated(x: Tensor) -> Tensor:
         products = [matmul(x, matrix) for matrix in matrices]

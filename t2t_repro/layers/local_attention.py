@@ -14,7 +14,7 @@ from t2t_repro.system.dispatch import dispatched
 def distances_between(query: Tensor, key: Tensor) -> Tensor:
     """Returns the position of each key minus that of each query.
 
-    The queries are the last positions of the keys.
+    The last query and the last key have the same position.
 
     Args:
         query: float (batch, heads, targets, d_k).
