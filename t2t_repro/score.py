@@ -41,8 +41,7 @@ def _parser() -> cli.ArgumentParser:
         "--tokens_per_batch",
         type=cli.at_least(1),
         default=2048,
-        help="maximum number of source, and of target, positions per batch, padding "
-        "included",
+        help="maximum number of positions per batch on each side, padding included",
     )
     return parser
 

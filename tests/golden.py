@@ -12,7 +12,8 @@ from t2t_repro.hparams import HParams
 from t2t_repro.interop.tensor2tensor.hparams import to_hparams
 from t2t_repro.models.transformer import Transformer
 
-# By default, GPUs since Ampere round the inputs of float32 matmuls to ten bits.
+# By default, GPUs since Ampere round the inputs of float32 matmuls to 10-bit
+# mantissas.
 tf.config.experimental.enable_tensor_float_32_execution(False)
 
 

@@ -77,7 +77,9 @@ def _selected(faults: Sequence[Fault], names: str | None) -> list[Fault]:
         return list(faults)
     selection = set(names.split(","))
     if unknown := selection - {fault.name for fault in faults}:
-        raise UserError(f"--only: unknown fault {min(unknown)}")
+        raise UserError(
+            f"--only: unknown fault {min(unknown)}; use names from the list of faults"
+        )
     return [fault for fault in faults if fault.name in selection]
 
 

@@ -59,7 +59,7 @@ def check_sentence(text: str, flag: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{flag} is not valid UTF-8") from None
+        raise UserError(f"{flag} is not valid UTF-8; give UTF-8 text") from None
 
 
 def inspect_translation(

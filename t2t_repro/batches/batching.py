@@ -28,7 +28,7 @@ class BatchingConfig:
     """Batching settings. `HParams` validates those that users can set.
 
     Attributes:
-        tokens_per_batch: Upper bound of the padded positions of each side of a global
+        tokens_per_batch: Upper bound on the padded positions of each side of a global
             batch: rows (filler rows included) x width, summed over its micro-batches.
             (Paper section 5.1: about 25,000 source and 25,000 target tokens. T2T:
             `batch_size` bounds the shard of one GPU instead.)
@@ -39,7 +39,7 @@ class BatchingConfig:
             the corpus.
         max_length: Maximum number of tokens of each side of a pair, EOS included;
             longer pairs are skipped.
-        tokens_per_part: Upper bound of the padded positions of each side of a
+        tokens_per_part: Upper bound on the padded positions of each side of a
             micro-batch. If it is 0 or at least `tokens_per_batch`, every batch is one
             micro-batch.
         max_shapes: Maximum number of shapes of kind `buckets`.
@@ -62,7 +62,7 @@ class BatchingConfig:
 
     @property
     def part_bound(self) -> int:
-        """Upper bound of the padded positions of each side of a micro-batch."""
+        """Upper bound on the padded positions of each side of a micro-batch."""
         return min(self.tokens_per_part or self.tokens_per_batch, self.tokens_per_batch)
 
     @property

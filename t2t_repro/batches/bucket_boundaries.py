@@ -83,8 +83,8 @@ class _Cell:
                 continue
             below = np.cumsum(counts.sum(axis=1))[:-1]
             above = counts.sum() - below
-            # Largest index with a pair, at each index along the axis: across the axis
-            # and along it.
+            # At each index along the axis: the longest length of a pair across the
+            # axis (0 without a pair), and the index + 1 if there is a pair.
             across_edge = np.where(counts > 0, np.arange(1, across + 1), 0).max(axis=1)
             along_edge = np.where(across_edge > 0, np.arange(1, length + 1), 0)
             low_along = length - np.maximum.accumulate(along_edge)[:-1]

@@ -108,7 +108,7 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
 
 
 def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
-    """Widens the longer side of pairs as far as a micro-batch keeps its rows.
+    """Widens the longer side of pairs as long as micro-batches keep their rows.
 
     Otherwise, rounding rows down to a multiple would make some micro-batches much
     smaller than others, and their devices would wait. `counts` and the result are int

@@ -51,7 +51,7 @@ def cut_sorted(
 
     Args:
         longer: int (pairs,), length of the longer side in tokens, ascending.
-        tokens_per_part: Upper bound of rows x longest side; a single pair may exceed
+        tokens_per_part: Upper bound on rows x longest side; a single pair may exceed
             it.
         rows_multiple: Divisor of the number of rows, if the bound allows that many.
 
@@ -112,7 +112,7 @@ def fill_buckets(
         pairs: int (pairs,), shuffled pair numbers.
         bucket: int (pairs,), bucket of each pair.
         widths: int (buckets, 2), source and target widths.
-        tokens_per_part: Upper bound of rows x wider side.
+        tokens_per_part: Upper bound on rows x wider side.
         rows_multiple: Divisor of the number of rows, if the bound allows that many.
     """
     order = pairs[stable_order(bucket)]

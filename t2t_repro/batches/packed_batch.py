@@ -62,15 +62,20 @@ def _serialized(ids: npt.NDArray[np.int32] | None) -> bytes:
 
 
 def token_ratio_of(tokens: int, positions: int) -> float:
-    """Returns the ratio of non-padding tokens to positions, rounded as float32."""
+    """Returns the ratio of non-padding tokens to positions, rounded to float32."""
     return float(np.float32(tokens) / np.float32(positions))
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:
-    """Returns the micro-batches that some of `of` replicas compute, of `parts` in all.
+    """Returns the numbers of the micro-batches that some replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than
     replicas, `TrainStep` cuts each by rows.
+
+    Args:
+        replicas: Numbers of the replicas.
+        of: Number of all replicas.
+        parts: Number of micro-batches in the batch.
     """
     cuts = max(of // parts, 1)
     return {piece // cuts for piece in range(parts * cuts) if piece % of in replicas}

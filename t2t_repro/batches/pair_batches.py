@@ -16,7 +16,7 @@ def pair_batches(
     Args:
         sources: Ids of the sources, each ending in EOS.
         targets: Ids of the targets, each ending in EOS.
-        tokens_per_batch: Upper bound of rows x longer side; a longer pair becomes a
+        tokens_per_batch: Upper bound on rows x longer side; a longer pair becomes a
             batch of one.
 
     Yields:

@@ -42,7 +42,7 @@ _SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
 
 
 def add_extra_length(parser: argparse.ArgumentParser, output: str) -> None:
-    """Adds the flag of an output's length limit; the help text names it `output`."""
+    """Adds the flag of the length limit; `output` is the noun in its help text."""
     parser.add_argument(
         "--extra_length",
         type=cli.at_least(0, MOST_EXTRA_LENGTH),
@@ -90,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--alignment_layer",
         type=cli.at_least(0),
         help="decoder layer, counted from 0, whose attention gives the alignment "
-        "(default: the last but one)",
+        "(default: the penultimate one)",
     )
     parser.add_argument(
         "--xla",
@@ -143,7 +143,7 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     if args.xla and not fast.is_installed():
         raise UserError(
             "--xla compiles the optimized search, which --no-fast and "
-            f"{fast.FAST}=0 disable; leave out one of them"
+            f"{fast.FAST}=0 disable; omit one of them"
         )
     if args.xla and args.precision == "int8":
         raise UserError(
@@ -158,7 +158,7 @@ def search_changes(args: Any, hparams: HParams) -> dict[str, Any]:
     except ValueError:
         raise UserError(
             f"--tensor2tensor_rules: the model uses {hparams.search}'s search (search "
-            "in its hparams.yaml); leave out the flag"
+            "in its hparams.yaml); omit the flag"
         ) from None
     beam_size = args.beam_size or hparams.beam_size
     if sampling is None and (args.nbest or 1) > beam_size:

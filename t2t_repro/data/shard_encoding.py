@@ -61,7 +61,7 @@ def encode_pairs(
 def _without_empty(
     chunk: list[tuple[int, tuple[str, str]]], left_out: dict[str, list[int]]
 ) -> list[tuple[str, str]]:
-    """Returns the pairs without an empty side; adds the other numbers to `left_out`."""
+    """Drops pairs with an empty side and records their numbers in `left_out`."""
     pairs = []
     for number, (source, target) in chunk:
         if not source.strip():

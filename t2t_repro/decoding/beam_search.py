@@ -25,7 +25,7 @@ def beam_search(
         constraints: Constraints on the hypotheses; None is the fastest.
         terms: Lexical constraints (see `ConstrainedSearch`); a result that is cut at
             its limit may lack some.
-        width: Upper bound of the limits; None: no bound.
+        width: Upper bound on the limits; None: no bound.
 
     Raises:
         ValueError: Constraints are combined with `tensor2tensor_rules`.

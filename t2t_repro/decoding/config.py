@@ -46,7 +46,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class DecodingConfig:
-    """The settings of a search for the translations of a sentence.
+    """Settings of the search for the translations of a sentence.
 
     Attributes:
         beam_size: Hypotheses per sentence; 1 is greedy search. Not used by sampling.
@@ -56,9 +56,10 @@ class DecodingConfig:
         nbest: Number of hypotheses per sentence, in beam search at most `beam_size`.
             The best hypothesis does not depend on it.
         min_length: Minimum number of tokens of an output, EOS included.
-        no_repeat_ngram: n, or 0: no output has the same n tokens in a row twice.
+        no_repeat_ngram: Length of the n-grams that must not occur twice in an output; 0
+            allows repetition.
         sampling: Settings of sampling; None for beam search.
-        tensor2tensor_rules: Uses one limit and one stop rule for a batch, as
+        tensor2tensor_rules: Whether to use one limit and one stop rule for a batch, as
             tensor2tensor does (`BatchWideT2TSearch`); requires `algorithm` "t2t".
         algorithm: The beam search algorithm: "t2t", "marian", "transformers" or
             "opennmt", each a class in `decoding.algorithms`.
@@ -68,7 +69,7 @@ class DecodingConfig:
         never: Tokens that are never produced; PAD is always one of them.
 
     Raises:
-        ValueError: A value is out of range, or two settings exclude each other.
+        ValueError: A value is out of range, or two settings cannot be combined.
     """
 
     beam_size: int = 4

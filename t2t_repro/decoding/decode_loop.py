@@ -95,14 +95,14 @@ class Search(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """The sentences still in the batch, and the results of all.
+    """The sentences still in the batch, and the results of all sentences.
 
     Attributes:
         progress: Progress of the sentences still in the batch.
         inputs: Inputs of the same sentences.
         places: int32 (rows,), the indices of these sentences among all sentences.
-        ids: int32 (batch, beam, width), the results.
-        scores: float32 (batch, beam), the results.
+        ids: int32 (batch, beam, width), the results of all sentences.
+        scores: float32 (batch, beam), their scores.
     """
 
     progress: Progress

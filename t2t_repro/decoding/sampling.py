@@ -1,4 +1,4 @@
-"""Sampling as TensorFlow graph code: every token is drawn, not searched.
+"""Sampling as TensorFlow graph code: tokens are drawn at random, without a search.
 
 The random numbers are a function of a seed and a key of the sentence, so that its
 samples do not depend on its batch, up to the rounding of the model's logits.

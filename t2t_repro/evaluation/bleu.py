@@ -149,7 +149,7 @@ def moses_tokens(
     Args:
         lines: Plain text.
         lang: Language code.
-        split_compounds: Whether to replace `a-b` by `a ##AT##-##AT## b`.
+        split_compounds: Whether to replace `a-b` with `a ##AT##-##AT## b`.
 
     Returns:
         The lines, with spaces between tokens.

@@ -98,7 +98,7 @@ def kernels(device: str) -> list[Kernel]:
 
 
 def install(device: str | None = None, without: Collection[str] = ()) -> None:
-    """Lets functions run their optimized implementation.
+    """Switches functions to their optimized implementations.
 
     With ``T2T_REPRO_FAST=0`` in the environment, or with a Keras backend other than
     TensorFlow, every function runs its reference implementation.
@@ -133,7 +133,7 @@ def install(device: str | None = None, without: Collection[str] = ()) -> None:
 
 
 def uninstall() -> None:
-    """Lets every function run its reference implementation."""
+    """Switches every function back to its reference implementation."""
     for kernel in kernels("CPU"):  # Includes every function of the GPU's list.
         kernel.function.implementation = kernel.function.reference
 

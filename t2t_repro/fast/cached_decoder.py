@@ -58,7 +58,11 @@ class KVCacheDecoder:
         )
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
-        """Returns the state before the first step, for int32 (batch, source)."""
+        """Returns the state before the first step.
+
+        Args:
+            inputs: int32 (batch, source), ending in EOS, 0-padded.
+        """
         encoder_output, mask = self.model.encode(inputs)
         bias = (1.0 - tf.cast(mask[:, None], tf.float32)) * MASKED
         # Repeated for each hypothesis: oneDNN would fuse the addition of a broadcast

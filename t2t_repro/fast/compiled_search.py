@@ -46,7 +46,7 @@ class CompiledSearch:
         self._lock = Lock()
 
     def is_for(self, inputs: tf.Tensor) -> bool:
-        """Returns whether it supports a batch, int32 (batch, source)."""
+        """Returns whether this search supports a batch, int32 (batch, source)."""
         sentences, source = inputs.shape
         if sentences != 1:
             return False

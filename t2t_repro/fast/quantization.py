@@ -93,7 +93,7 @@ def _weights(group: Iterable[Dense | TokenEmbedding]) -> tuple[Array, Array]:
 def _share_matmul(
     group: Sequence[Dense | TokenEmbedding], whole: Callable[[tf.Tensor], tf.Tensor]
 ) -> None:
-    """Replaces the matmul of each layer of a group by its columns of `whole`."""
+    """Replaces the matmul of each layer of a group with its columns of `whole`."""
     start = 0
     for layer in group:
         end = start + _matrix_of(layer).shape[1]
@@ -265,7 +265,7 @@ class RangeObserver:
         self._extremes: dict[str, list[Array]] = {name: [] for name in self._groups}
 
     def __enter__(self) -> Self:
-        """Replaces the matmuls by observed float32 matmuls."""
+        """Replaces the matmuls with observed float32 matmuls."""
         for name, group in self._groups.items():
             _share_matmul(group, self._observed_matmul(name))
         for norm in _norms(self._model):
@@ -282,9 +282,11 @@ class RangeObserver:
     def bounds(self, share: float) -> dict[str, ActivationRange]:
         """Returns the activation range of each matmul.
 
-        Its ends are quantiles: all values of a token are below the upper end for
-        `share` of the tokens, and above the lower end for `share` of them. It includes
-        0. A matmul that was not computed has the range 0 to 1.
+        The range includes 0. A matmul that was not computed has the range 0 to 1.
+
+        Args:
+            share: Fraction of the tokens whose maximum is at most the upper end of the
+                range. The minimum of the same fraction is at least the lower end.
         """
         ranges = {}
         for name, rows in self._extremes.items():

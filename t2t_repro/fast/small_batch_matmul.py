@@ -47,7 +47,7 @@ _Group = tuple[Dense | TokenEmbedding, ...]
 
 @dataclass(frozen=True)
 class SharedMatmul:
-    """Replaces the `matmul` of a layer by its columns of a shared matmul.
+    """Replaces the `matmul` of a layer with its columns of a shared matmul.
 
     Attributes:
         whole: Maps float (rows, channels) to (rows, units of all layers).
@@ -177,7 +177,7 @@ def split_weights(groups: Sequence[_Group], dtype: str) -> StepMatmuls:
 
 
 def _with_own_weights(groups: Sequence[_Group]) -> list[_Group]:
-    """Returns the groups whose layers use the reference matmul with their weights."""
+    """Returns the groups whose matmul has not been replaced, e.g. by quantization."""
     return [g for g in groups if g[0].matmul in (reference_linear, reference_logits)]
 
 
@@ -254,7 +254,7 @@ def _split_columns(matrix: Tensor) -> list[Tensor]:
 
 
 def _by_columns(matrices: list[Tensor]) -> _Matmul:
-    """Returns the matmul with matrices that are concatenated along their columns."""
+    """Returns the matmul with the concatenation of matrices along their columns."""
 
     def concatenated(x: Tensor) -> Tensor:
         products = [matmul(x, matrix) for matrix in matrices]
@@ -266,7 +266,7 @@ def _by_columns(matrices: list[Tensor]) -> _Matmul:
 def _matmul_for_any_rows(
     matrix: Tensor, divided: _Matmul, padded: Tensor, units: int
 ) -> _Matmul:
-    """Returns the matmul, which is divided if rows are few and the matrix is large."""
+    """Returns a matmul that calls `divided` for few rows of a large matrix."""
 
     def whole(x: Tensor) -> Tensor:
         y = ops.matmul(x, padded)

@@ -46,7 +46,7 @@ class Rule:
         source: Source of the default (section of the paper, tensor2tensor, own choice).
         minimum: Smallest allowed number. Default: no limit.
         maximum: Largest allowed number. Default: `INT32_MAX` for whole numbers.
-        below: Exclusive upper bound of a number. Default: no limit.
+        below: Exclusive upper bound on a number. Default: no limit.
         choices: Allowed strings. Default: any.
         plain: CPU default of a field that may be "auto"; files written before "auto"
             existed contain this value. Default: the field cannot be "auto".

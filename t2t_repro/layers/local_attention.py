@@ -14,7 +14,7 @@ from t2t_repro.system.dispatch import dispatched
 def distances_between(query: Tensor, key: Tensor) -> Tensor:
     """Returns the position of each key minus that of each query.
 
-    The queries are the last positions of the keys.
+    The last query and the last key have the same position.
 
     Args:
         query: float (batch, heads, targets, d_k).
@@ -29,7 +29,7 @@ def distances_between(query: Tensor, key: Tensor) -> Tensor:
 
 
 def near(mask: Tensor | None, distances: Tensor, radius: int) -> Tensor:
-    """Hides keys beyond the radius in addition to a mask."""
+    """Extends a mask so that it also hides keys beyond the radius."""
     return both(mask, ops.abs(distances) <= radius)
 
 

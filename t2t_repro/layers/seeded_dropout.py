@@ -34,7 +34,7 @@ def dropout_seed(seed: Tensor) -> Iterator[None]:
 
 
 def given_seed() -> Tensor | None:
-    """Returns the seed of the innermost `dropout_seed`, or None outside of any."""
+    """Returns the seed of the innermost `dropout_seed`, or None outside of one."""
     source = uniform_source.get()
     return source.seed if isinstance(source, _SeededSource) else None
 

@@ -89,7 +89,7 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
         word.split() != [word] or word != escaped(word) for word in words
     ):
         raise ValueError(
-            "words must be a non-empty list of words without white space and brackets, "
+            "words must be a non-empty list of words without white space or brackets, "
             f"not {list(words)!r:.200}"
         )
     usable = [tag for tag in tags if tag == escaped(tag)]

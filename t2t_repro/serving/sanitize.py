@@ -9,7 +9,7 @@ _BLANK = r"[\x09-\x0d\x1c-\x1f\x{85}\p{Z}]*"
 
 
 def beginning(text: tf.Tensor) -> tf.Tensor:
-    """Cuts texts, string (batch,), to `MOST_CHARACTERS`."""
+    """Truncates texts, string (batch,), to `MOST_CHARACTERS` characters."""
     return tf.strings.substr(text, 0, MOST_CHARACTERS, unit="UTF8_CHAR")
 
 

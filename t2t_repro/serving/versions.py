@@ -12,7 +12,7 @@ from t2t_repro.system.locks import exclusive_lock, try_exclusive_lock
 
 
 def check_format(export_dir: Path, file: str) -> None:
-    """Rejects a folder with versions of another format.
+    """Rejects a folder that contains versions in another format.
 
     A server always loads the newest version, so all versions need the same format.
 
@@ -28,7 +28,7 @@ def check_format(export_dir: Path, file: str) -> None:
         if not (version / file).exists():
             raise UserError(
                 f"--export_dir {export_dir}: {version} does not contain {file}, so it "
-                "has another format; name another folder"
+                "was exported in another format; name another folder"
             )
 
 
@@ -64,7 +64,7 @@ def write_version(export_dir: Path, write: Callable[[Path], object]) -> Path:
 
 
 def _remove_leftovers(export_dir: Path) -> None:
-    """Removes incomplete versions of killed processes."""
+    """Removes incomplete versions that killed processes left behind."""
     for folder in export_dir.glob(f"{ASIDE}*"):
         with try_exclusive_lock(folder) as is_free:
             if is_free:

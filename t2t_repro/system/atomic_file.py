@@ -129,13 +129,13 @@ def read_lines(path: str | os.PathLike[str]) -> list[str]:
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Replaces a file by a UTF-8 text in one atomic step (see `new_text_file`)."""
+    """Replaces a file's contents with a text atomically (see `new_text_file`)."""
     with new_text_file(path) as file:
         file.write(text)
 
 
 def write_bytes_atomically(path: str | os.PathLike[str], contents: bytes) -> None:
-    """Replaces a file by the given bytes in one atomic step (see `new_text_file`)."""
+    """Replaces a file's contents with bytes atomically (see `new_text_file`)."""
     with _new_file(path, "wb") as file:
         file.write(contents)
 

@@ -37,7 +37,7 @@ class CheckpointWriter:
     _saved_time: float = field(default_factory=time.monotonic)
 
     def saved_at(self, step: int) -> None:
-        """Records that the state of a step is saved now."""
+        """Records the step of the newest checkpoint and the current time."""
         self._saved_step, self._saved_time = step, time.monotonic()
 
     def restart_clock(self) -> None:

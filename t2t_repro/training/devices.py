@@ -98,7 +98,7 @@ def resolve_auto(
     replicas: int,
     hardware: Gpus | None,
 ) -> tuple[HParams, list[str]]:
-    """Replaces "auto" hyper-parameters by values for the device.
+    """Replaces "auto" hyper-parameters with values for the device.
 
     Args:
         requested: Hyper-parameters of this run.

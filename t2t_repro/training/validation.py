@@ -1,4 +1,4 @@
-"""Validation loss, without label smoothing and dropout."""
+"""Validation loss, without label smoothing or dropout."""
 
 import tensorflow as tf
 

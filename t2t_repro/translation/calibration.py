@@ -78,7 +78,7 @@ def quantize_model(
     """
     if not fast.is_installed():
         raise UserError(
-            "--precision int8 needs the optimized implementations; leave out --no-fast "
+            "--precision int8 needs the optimized implementations; omit --no-fast "
             f"and {fast.FAST}=0, or use float32"
         )
     reason = int8_matmul.unsupported_reason()

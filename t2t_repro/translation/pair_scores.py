@@ -152,8 +152,8 @@ class PairScorer:
             pairs: Source and target sentences without line ends. An empty sentence is
                 encoded as EOS.
             per_token: Whether to return the score of each token.
-            tokens_per_batch: Maximum number of source, and of target, positions per
-                batch, padding included.
+            tokens_per_batch: Maximum number of positions on each side of a batch,
+                padding included.
             window: Number of pairs that are held in memory and sorted by length.
             progress: Callback whose argument is the number of pairs scored since the
                 last call.

@@ -76,7 +76,7 @@ class Parser:
         ]
 
     def _parse(self, words: Sequence[str], translation: Translation) -> Translation:
-        """Replaces the linearized tree by a tree with the words."""
+        """Replaces the linearized tree with a tree that contains the words."""
         best = parse_of(words, translation)
         self.parsed += 1
         self.repaired += best.needed

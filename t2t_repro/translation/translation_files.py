@@ -164,7 +164,7 @@ class TranslationState:
     first_cut: list[int] = field(default_factory=list)
 
     def add(self, translations: Iterable[Translation]) -> None:
-        """Counts the next lines."""
+        """Adds the translations of the next lines to the counts."""
         for translation in translations:
             self.lines += 1
             if translation.cut:

@@ -8,7 +8,7 @@ from t2t_repro.batches.batching import BatchingConfig, plan_epoch
 
 @pytest.fixture(scope="module")
 def lengths():
-    """400,000 pairs of log-normal lengths of about 30 tokens."""
+    """Lengths of 400,000 pairs, log-normally distributed around 30 tokens."""
     rng = np.random.default_rng(27)
     source = np.exp(rng.normal(3.2, 0.62, 400_000))
     target = source * np.exp(rng.normal(0.03, 0.2, 400_000))

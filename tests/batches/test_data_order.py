@@ -66,7 +66,7 @@ def numbered_pairs(lengths):
 
 
 def parts_of(batch):
-    """Returns the micro-batches of a training batch in the format of the files."""
+    """Returns the micro-batches of a batch in the format of `tests/data/data_order`."""
     parts = []
     for number in range(len(batch["inputs"])):
         inputs, targets = (side.numpy() for side in rectangle(batch, number))
@@ -76,7 +76,7 @@ def parts_of(batch):
 
 
 def epochs_of(lengths, order):
-    """Returns the batches of two epochs in the format of the files."""
+    """Returns the batches of two epochs in the format of `tests/data/data_order`."""
     config, seed = BatchingConfig(**order["config"]), order["seed"]
     size = plan_epoch(np.array(lengths), config, seed, epoch=0).batches
     read = pipeline.batches(numbered_pairs(lengths), config, seed).take(2 * size)

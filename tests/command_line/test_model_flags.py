@@ -1,4 +1,4 @@
-"""Tests of the flags of the model and its precision."""
+"""Tests of the model flags and the precision flags."""
 
 import pytest
 

@@ -202,7 +202,7 @@ def _replaced(name: str, text: str) -> Change:
 
 
 def _outward_link(world: World) -> None:
-    """Replaces the log by a link to a file outside of the model directory."""
+    """Replaces the log with a link to a file outside of the model directory."""
     log = world.model / "training_log.tsv"
     log.unlink()
     log.symlink_to(world.odd / "kept" / "notes.txt")

@@ -90,7 +90,8 @@ def test_translates_and_scores_any_files(trained, tmp_path):
     assert texts[0] == (tmp_path / "text.en").read_text(encoding="utf-8").splitlines()
     assert texts[1] == output.read_text(encoding="utf-8").splitlines()
     assert values["comet_command"].startswith(f"comet-score -s {comet}/source.txt -t ")
-    # Existing translations need no model, and no language except for the paper's BLEU.
+    # Existing translations are scored without a model. Without a target language, only
+    # the paper's BLEU is missing.
     again = run_command.run(
         "evaluate", "--hypothesis_file", str(output), "--reference_file", reference
     )

@@ -1,4 +1,4 @@
-"""Translation of 100,000 random lines in the command and in the exported model."""
+"""Translation of 100,000 random lines by the command and by the exported model."""
 
 import random
 

@@ -34,7 +34,10 @@ def import_it(folder, model_dir, *flags):
 
 @pytest.fixture(scope="module")
 def imported(shared_dir, tmp_path_factory):
-    """Returns a function that imports a case once, to a directory and its report."""
+    """Returns a function that imports a case, unless it has been imported before.
+
+    The function returns the model directory and the result of the import command.
+    """
     imports = {}
 
     def get(program, case):

@@ -226,7 +226,7 @@ def test_manifests_contain_the_origin_of_the_splits(original):
 
 def test_second_process_reports_that_it_waits_for_the_first(run):
     descriptor = os.open(run.data_dir, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # The lock of another preparing process.
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # As another process would.
     waiting = threading.Thread(target=run)
     waiting.start()
     while not run.log:

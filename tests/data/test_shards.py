@@ -41,7 +41,7 @@ def ids(text):
 
 @pytest.fixture
 def directory(tmp_path):
-    """A directory of two shards with two pairs and one pair."""
+    """A directory of two shards: the first has two pairs, the second has one."""
     path = tmp_path / "enc" / "train"
     write_shards(PAIRS, CodePointTokenizer(), path, "train", ORIGIN, pairs_per_shard=2)
     return path

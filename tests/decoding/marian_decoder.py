@@ -180,5 +180,5 @@ def _order(path: Path) -> _Order:
 
 
 def _with_padding(table: tf.Tensor) -> tf.Tensor:
-    """Adds a row of zeros, for PAD, before a table."""
+    """Prepends a row of zeros, for PAD, to a table."""
     return tf.concat([tf.zeros_like(table[:1]), table], axis=0)

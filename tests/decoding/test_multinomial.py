@@ -21,7 +21,7 @@ def distribution(
     best_first = list(np.argsort(-LOGITS, kind="stable"))
     head = best_first[: top_k or None]
     share = weights[head] / weights[head].sum()
-    # The fewest tokens whose probabilities sum up to p.
+    # The fewest tokens whose probabilities sum to at least p.
     nucleus = next(n for n in range(1, 99) if share[:n].sum() >= top_p - 1e-9)
     truncated = np.zeros_like(weights)
     truncated[head[:nucleus]] = weights[head[:nucleus]]

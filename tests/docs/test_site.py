@@ -1,4 +1,4 @@
-"""Build of the documentation site: complete, without warnings and downloads."""
+"""Build of the documentation site: complete, without warnings or downloads."""
 
 import os
 import re

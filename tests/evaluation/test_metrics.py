@@ -68,7 +68,8 @@ def test_bootstrap_agrees_with_sacrebleus_command(systems, tmp_path):
     for row, each in zip(rows, (bleu.first, bleu.second), strict=True):
         assert row == tuple(f"{v:.2f}" for v in (each.score, each.mean, each.ci))
     assert f"{bleu.second.p_value:.4f}" == p_value
-    # The difference is ten BLEU points: the smallest p-value of 1,000 samples.
+    # With a difference of ten BLEU points, the p-value is the smallest possible one
+    # for 1,000 samples.
     assert "differ: p = 0.0010" in bleu.text()
     json.dumps([each.to_dict() for each in differences.values()])
 

@@ -160,7 +160,7 @@ def test_split_matmul_equals_the_matmul(shape, compiled):
 
     for result in products(x):
         np.testing.assert_array_equal(result, expected)
-    # The weights are copies.
+    # `matmul` has copies of the weights, so a later assignment does not change it.
     table.table.assign(np.zeros_like(matrix.T))
     np.testing.assert_array_equal(products(x)[2], expected)
     assert not np.any(StepMatmuls().logits(x, table))

@@ -81,7 +81,7 @@ def test_no_findings_in_raw_corpora(shared_dir):
     "line",
     [
         "Write to bob@example.org, or to @bob & <b>Eve</b>.",
-        "He said &quot;no&quot; and that&apos;s it.",  # Entities of a web page.
+        "He said &quot;no&quot; and that&apos;s it.",  # As on web pages.
         "a <p> of HTML, <document>, < seg >, x@@y, ##AT",
         "Ernst &amp; Young",
     ],

@@ -197,7 +197,7 @@ def test_english_sentence_has_one_german_translation() -> None:
             translation = translations.setdefault(item.source, item.target)
             assert translation == item.target
             repeated += translation is not item.target
-    assert repeated > 500  # Enough sentences occurred repeatedly.
+    assert repeated > 500  # Otherwise the test would compare too few.
 
 
 def test_text_is_clean(problem: TranslateEndeNumbers) -> None:

@@ -25,7 +25,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def unbatched(export_dir, texts):
-    """Returns the answer for each text from a single request without batching."""
+    """Returns the answer for each text, requested alone and without batching."""
     with serving(export_dir, small.NAME) as running:
         server = Server("127.0.0.1", running.grpc_port, small.NAME)
         transport = connect(server)

@@ -86,6 +86,6 @@ def test_rejects_versions_of_another_format(tmp_path):
     write_version(tmp_path, fill)
     check_format(tmp_path, "file")
     with pytest.raises(
-        UserError, match=r"/1 does not contain other, so it has another"
+        UserError, match=r"/1 does not contain other, so it was exported in another"
     ):
         check_format(tmp_path, "other")

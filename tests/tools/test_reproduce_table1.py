@@ -78,7 +78,7 @@ def test_counts_multiplications():
 @pytest.mark.parametrize("n", [3, 8])
 def test_counts_sequential_operations_in_the_graph(n):
     assert {kind: sequential_operations(kind, n, SMALL) for kind in KINDS} == {
-        "self-attention": 2,  # Scores, then values.
+        "self-attention": 2,  # Q K^T, then the sum of V.
         "recurrent": n,
         "convolutional": 1,
         "restricted": 2,

@@ -78,7 +78,7 @@ def changes(row: str, base: HParams) -> dict[str, object]:
 def _whole(row: str, key: str, size: Fraction) -> int:
     if size.denominator != 1 or size < 1:
         raise UserError(
-            f"row {row}: {key} would be {float(size):g} with this base; choose "
-            "--hparams whose sizes are divisible like the paper's"
+            f"row {row}: {key} would be {float(size):g} with this base, but must be "
+            "a positive whole number; choose --hparams with other sizes"
         )
     return int(size)

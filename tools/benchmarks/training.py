@@ -35,7 +35,7 @@ def train(settings: Mapping[str, Any]) -> None:
     """Trains on random pairs as `python -m t2t_repro.train` does.
 
     Uses the command's loop, input pipeline, monitor and allocator settings, without
-    validation and checkpoints. A request is a number of steps; the answer has their
+    validation or checkpoints. A request is a number of steps; the answer has their
     `target_tokens`. `settings` are the fields of a `Work`.
     """
     before = memory("VmRSS")

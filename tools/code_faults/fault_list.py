@@ -34,7 +34,7 @@ class Fault(NamedTuple):
     tests: list[str]
 
     def apply(self, text: str) -> str:
-        """Returns the text of the file with the fault."""
+        """Returns the text of the file with the fault applied."""
         return text.replace(self.old, self.new)
 
 

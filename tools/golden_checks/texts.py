@@ -75,7 +75,7 @@ def check_packing_and_trees(sheet: Sheet) -> None:
         for ids in zip(*(sheet.take(f"examples/{s}") for s in sides), strict=True)
     ]
     length, queue_size = sheet.take("packed_length"), sheet.take("queue_size")
-    # The name of a list may contain its spacing.
+    # A list with its own spacing between examples is named `packed_spacingN`.
     lists = {name.split("/")[0] for name in sheet.arrays if _PACKED.match(name)}
     for name in sorted(lists):
         match = _PACKED.match(name)

@@ -111,7 +111,7 @@ class Training:
         return {n: tf.convert_to_tensor(g).numpy() for n, g in gradients.items()}
 
     def in_t2t(self, values: dict[str, Array]) -> dict[str, Array]:
-        """Returns values by tensor2tensor's names, with its shards of the tables."""
+        """Returns values by tensor2tensor's names, with embedding tables in shards."""
         return to_t2t(values, self.hparams.norm, self._shards)
 
 

@@ -33,8 +33,8 @@ def crossover(
 ) -> float | None:
     """Returns the length above which `one` costs more than `other`.
 
-    Interpolates on logarithmic axes between the last two lengths with a change of
-    sign. Costs must be positive.
+    Interpolates on logarithmic axes between the last two neighboring lengths between
+    which the difference of the costs changes its sign. Costs must be positive.
 
     Returns:
         Length, or None if the costs do not cross.

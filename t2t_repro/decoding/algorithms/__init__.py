@@ -18,8 +18,8 @@ def algorithm_class(
             treats a batch exactly as tensor2tensor does.
 
     Raises:
-        ValueError: The name is unknown, or another algorithm than "t2t" is combined
-            with `tensor2tensor_rules`.
+        ValueError: The name is unknown, or `tensor2tensor_rules` is combined with an
+            algorithm other than "t2t".
     """
     classes: dict[str, type[SearchAlgorithm]] = {
         "t2t": T2TSearch,

@@ -43,7 +43,7 @@ class SearchAlgorithm(Method):
 
     @property
     def num_candidates(self) -> int:
-        """Continuations of a sentence that each step ranks."""
+        """Number of continuations per sentence that each step ranks."""
         return self.beam_size
 
     def penalty(self, length: Any) -> Any:

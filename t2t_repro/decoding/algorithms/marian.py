@@ -23,7 +23,7 @@ class MarianSearch(T2TSearch):
 
     @property
     def num_candidates(self) -> int:
-        """Continuations of a sentence that each step ranks: the beam size."""
+        """Number of continuations per sentence that each step ranks: the beam size."""
         return self.beam_size
 
     def penalty(self, length: Any) -> Any:
@@ -33,7 +33,7 @@ class MarianSearch(T2TSearch):
     def eligible(
         self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
     ) -> Candidates:
-        """Drops candidates beyond the beam size less the finished hypotheses."""
+        """Keeps as many candidates as the beam has unfinished hypotheses."""
         rank = tf.range(tf.shape(ends)[1])
         places = tf.math.count_nonzero(tf.equal(scores, NEVER), 1, True, tf.int32)
         log_probs = tf.where(rank >= places, NEVER, candidates.log_probs)

@@ -83,7 +83,8 @@ class OpenNMTSearch(SearchAlgorithm):
         """Adds one token to every unfinished hypothesis."""
         old, length = progress.sentences, progress.length + 1
         logits, state = decoder.step(old.last_ids, progress.length, progress.state)
-        # The unfinished share one penalty, so only the finished need to be rescaled.
+        # All unfinished hypotheses have the same length, and thus the same penalty, so
+        # only the finished ones need to be rescaled.
         level = old.compared * self.penalty(length) / self.penalty(old.lengths + 1)
         level = tf.where(old.finished, level, old.compared)
         logits = only_eos(logits, old.finished)

@@ -71,7 +71,7 @@ class T2TSearch(SearchAlgorithm):
 
     @property
     def num_candidates(self) -> int:
-        """Continuations of a sentence that each step ranks.
+        """Number of continuations per sentence that each step ranks.
 
         They are 2 * beam, because up to `beam` of the best may end in EOS. Greedy
         search (beam 1) ranks only the best one, and ends if it is EOS.
@@ -105,7 +105,9 @@ class T2TSearch(SearchAlgorithm):
     def done(self, status: SearchStatus) -> tf.Tensor:
         """Returns which sentences are done: bool (rows,); see `sentences_done`."""
         length, limits, log_probs, _ = status
-        if self.word_penalty:  # Scores may rise, so only exhaustion proves the end.
+        if self.word_penalty:
+            # A longer hypothesis may have a higher score, so the search ends only at
+            # the limit or when no hypothesis can be continued.
             return (length >= limits) | tf.equal(log_probs[:, 0], NEVER)
         return sentences_done(status, self.penalty(limits), self.nbest)
 
@@ -189,7 +191,7 @@ class T2TSearch(SearchAlgorithm):
         finished = self._finish(beams.scores, candidates, ends, length)
         status = SearchStatus(length, inputs.limits, log_probs, finished.scores)
         done = self.done(status)[:, None]
-        # If no hypothesis has finished by the limit, the unfinished are the result.
+        # If none has finished by the limit, the unfinished hypotheses are the result.
         cut = done & tf.equal(finished.scores[:, :1], NEVER)
         unfinished = _Results(self.cut_score(log_probs, length), parents, ids)
         both = zip(unfinished, finished, strict=True)

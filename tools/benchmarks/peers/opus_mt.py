@@ -88,7 +88,7 @@ def transformers(work):
 
 
 def ctranslate2(work):
-    """Returns a search function like `transformers`; a batch uses all cores."""
+    """Returns a search function like `transformers` that uses all cores for a batch."""
     from ctranslate2 import Translator
 
     folder = Path(work["folder"])
