@@ -16,11 +16,11 @@ OPTION = "TF_ENABLE_ONEDNN_OPTS"
 def test_tensorflow_uses_onednn_unless_disabled(variables, on):
     unset = {OPTION, "TF_CPP_MIN_LOG_LEVEL"}
     environment = {k: v for k, v in os.environ.items() if k not in unset}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "import t2t_repro, tensorflow"],
         env=environment | variables,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ("oneDNN custom operations are on" in done.stderr) is on
+    assert ("oneDNN custom operations are on" in result.stderr) is on

@@ -208,8 +208,8 @@ def test_average_does_not_follow_links_with_temporary_names(trained_copy, tmp_pa
     for name in (".writing-averaged", ".writing-over-averaged"):
         (trained_copy.model_dir / name).symlink_to(outside)
     flags = ("--model_dir", str(trained_copy.model_dir), "--last", "1")
-    done = run_command.run("average", *flags)
-    assert done.status == 0 or run_command.is_one_clear_line(done)
+    result = run_command.run("average", *flags)
+    assert result.status == 0 or run_command.is_one_clear_line(result)
     assert contents(outside) == {str(outside / "checkpoint.json"): b'{"step": 1}'}
 
 
@@ -265,6 +265,6 @@ def test_files_in_a_folder_for_shards_are_not_deleted(trained_copy):
     shutil.rmtree(encoded / "train")
     (encoded / "train").mkdir()
     (encoded / "train" / "notes.txt").write_text("mine")
-    done = run_command.run("train", *trained_copy.arguments()[:-1])
-    assert run_command.is_one_clear_line(done), done
+    result = run_command.run("train", *trained_copy.arguments()[:-1])
+    assert run_command.is_one_clear_line(result), result
     assert (encoded / "train" / "notes.txt").read_text() == "mine"

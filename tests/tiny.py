@@ -162,6 +162,6 @@ def train(folder: Path) -> Trained:
     write_corpus(folder / "data")
     write_hparams(folder)
     arguments = Trained(folder, run_command.Done(0, "", "")).arguments()
-    done = run_command.run("train", *arguments)
-    assert done.status == 0, done.err
-    return Trained(folder, done)
+    result = run_command.run("train", *arguments)
+    assert result.status == 0, done.err
+    return Trained(folder, result)

@@ -121,10 +121,10 @@ def test_flags_exist_and_values_are_allowed(command, capsys):
 
 def help_of(program, tool):
     if program == "bash":
-        done = subprocess.run(
+        result = subprocess.run(
             ["bash", ROOT / tool, "--help"], capture_output=True, text=True, check=True
         )
-        return done.stdout
+        return result.stdout
     return run_command.run(tool, "--help").out
 
 
@@ -207,8 +207,8 @@ def folder(trained, tmp_path_factory):
         (path / name).write_text("one two\nthree\n", encoding="utf-8")
     (path / "terms.tsv").write_text("one\teins\n", encoding="utf-8")
     flags = ["--model_dir", path / "mymodel", "--export_dir", path / "exported"]
-    done = run_command.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
-    assert done.status == 0, done.err
+    result = run_command.run("export", *map(str, [*flags, "--model_name", "mymodel"]))
+    assert result.status == 0, result.err
     return path
 
 
@@ -222,11 +222,11 @@ def execute(command, folder, monkeypatch):
     if isinstance(stdin, str):
         stdin = (folder / stdin).read_bytes() if stdin else b""
     module = words[2].removeprefix("t2t_repro.")
-    done = run_command.run(module, *words[3:], stdin=stdin)
-    assert done.status == 0, done.err
+    result = run_command.run(module, *words[3:], stdin=stdin)
+    assert result.status == 0, result.err
     if command.stdout:
-        (folder / command.stdout).write_text(done.out, encoding="utf-8")
-    return done
+        (folder / command.stdout).write_text(result.out, encoding="utf-8")
+    return result
 
 
 def is_run(command):
@@ -248,9 +248,9 @@ def test_command_runs(command, folder, tmp_path, monkeypatch):
     shutil.copytree(folder, work)
     if "exported" in command.words:
         shutil.rmtree(work / "exported")
-    done = execute(command, work, monkeypatch)
+    result = execute(command, work, monkeypatch)
     if "t2t_repro.translate" in command.words and "--nbest" not in command.words:
-        output = done.out or (work / "text.de").read_text(encoding="utf-8")
+        output = result.out or (work / "text.de").read_text(encoding="utf-8")
         lines = 1 if isinstance(command.stdin, bytes) else 2
         assert output.count("\n") == lines
 
@@ -295,7 +295,7 @@ def test_python_block_runs(block, folder):
 
 
 def run_python(text, folder):
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", text],
         cwd=folder,
         env={**run_command.os.environ, "PYTHONPATH": str(ROOT)},
@@ -303,8 +303,8 @@ def run_python(text, folder):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.medium

@@ -116,8 +116,8 @@ def test_quick_start_model_translates_examples_and_visitor_inputs(tmp_path):
     assert run_command.run_alone("train", *flags, *folders).status == 0
     accepted = quickstart_report.visitor_inputs()
     inputs = "".join(f"{line}\n" for line in (*EXAMPLES, *accepted))
-    done = run_command.run_alone("translate", "--model_dir", model, input=inputs)
-    lines = done.out.splitlines()
+    process = run_command.run_alone("translate", "--model_dir", model, input=inputs)
+    lines = process.out.splitlines()
     assert dict(zip(EXAMPLES, lines, strict=False)) == EXAMPLES
     answers = lines[len(EXAMPLES) :]
     correct = sum(

@@ -26,8 +26,8 @@ def build(folder, output, *options):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = build(folder, "html")
-    assert done.returncode == 0, done.stderr
+    result = build(folder, "html")
+    assert result.returncode == 0, result.stderr
     return folder / "html"
 
 
@@ -72,8 +72,8 @@ LINK = '<a href="live.html">'
 
 @pytest.mark.medium
 def test_site_with_a_model_has_a_live_page_and_a_link_to_it(site, trained):
-    done = build(site.parent, "live", "-D", f"live_model={trained.model_dir}")
-    assert done.returncode == 0, done.stderr
+    result = build(site.parent, "live", "-D", f"live_model={trained.model_dir}")
+    assert result.returncode == 0, result.stderr
     live = site.parent / "live"
     assert LINK in (live / "index.html").read_text(encoding="utf-8")
     page = (live / "live.html").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def test_site_without_a_model_has_no_link_to_a_live_page(site):
 
 @pytest.mark.medium
 def test_build_fails_if_the_model_does_not_exist(site):
-    done = build(site.parent, "bad", "-D", "live_model=nothing")
-    assert done.returncode != 0
-    assert "live_model: " in done.stderr
-    assert "nothing" in done.stderr
+    result = build(site.parent, "bad", "-D", "live_model=nothing")
+    assert result.returncode != 0
+    assert "live_model: " in result.stderr
+    assert "nothing" in result.stderr
