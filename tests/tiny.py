@@ -163,5 +163,5 @@ def train(folder: Path) -> Trained:
     write_hparams(folder)
     arguments = Trained(folder, run_command.Done(0, "", "")).arguments()
     result = run_command.run("train", *arguments)
-    assert result.status == 0, done.err
+    assert result.status == 0, result.err
     return Trained(folder, result)
