@@ -52,8 +52,8 @@ def write_ctranslate2(
         model: Built model.
         tokenizer: Tokenizer of the model.
         output_dir: Empty folder for the export.
-        quantization: "float32", "int8", "int16" or "float16". With int8, vectors stay
-            float32.
+        quantization: "float32", "int8", "int16" or "float16". With int8, biases and
+            layer normalization stay float32.
 
     Raises:
         UserError: CTranslate2 is not installed or does not support the model.
@@ -113,8 +113,8 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     spec.config.layer_norm_epsilon = first.feed_forward_residual.layer_norm.epsilon
     spec.config.add_source_eos = model.source_end
     spec.config.eos_token = target[EOS_ID]
-    # A decoder that starts from zeros still needs a start token, PAD, whose embedding
-    # it ignores.
+    # CTranslate2 requires a start token even if the first input is a zero vector. It
+    # then ignores the embedding of this token, PAD.
     start = target[_start_token(model)]
     spec.config.decoder_start_token = spec.config.bos_token = start
     # Vocabularies without <unk> can encode any text, so the unknown token is never
@@ -247,7 +247,10 @@ def _vocabularies(
 
 
 def _table(tokenizer: Tokenizer, rows: int) -> list[str]:
-    """Returns unique names of `rows` rows, including padding by `vocab_divisor`."""
+    """Returns a unique name for each of the `rows` rows of an embedding table.
+
+    The rows that `vocab_divisor` adds are included.
+    """
     names = tokenizer.pieces
     last = {name: number for number, name in enumerate(names)}
     names = [

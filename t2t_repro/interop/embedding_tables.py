@@ -57,5 +57,5 @@ class Tables:
 
 
 def _reordered(rows: np.ndarray, order: Sequence[int]) -> np.ndarray:
-    """Returns a row of zeros and the rows with the indices in `order`."""
+    """Returns a row of zeros, followed by the rows with the indices in `order`."""
     return np.concatenate([np.zeros_like(rows[:1]), rows[order]])

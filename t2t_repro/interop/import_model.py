@@ -31,9 +31,9 @@ def import_model(
 
     Args:
         read: Function that reads and checks the model.
-        model_dir: Directory to create, absent or empty.
-        languages: Codes of the source and target language; None takes the code in the
-            model's files, or else "en" and "de".
+        model_dir: Directory to create; it must be absent or empty.
+        languages: Codes of the source and target language; None uses the code in the
+            model's files, or "en" and "de" if they contain none.
 
     Returns:
         The report of the import.
@@ -125,7 +125,8 @@ def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
             "it or give another directory"
         )
 
-    # Replace the target of a symbolic link, not the link. "." has no name to replace.
+    # Resolve the path, so that the target of a symbolic link is replaced instead of the
+    # link, and that "." has a name for `with_name`.
     final = model_dir.resolve()
     folder = final.with_name(f".importing-{final.name}")
     try:

@@ -6,7 +6,7 @@ from t2t_repro.system.errors import UserError
 
 
 def number(where: str, name: str, value: object) -> float:
-    """Returns a finite number from a number or its text.
+    """Converts a number or its text to a finite float.
 
     Args:
         where: File or flag of the setting, for messages.
@@ -29,7 +29,7 @@ def number(where: str, name: str, value: object) -> float:
 
 
 def whole_number(where: str, name: str, value: object) -> int:
-    """Returns an integer like `number`; raises UserError if there is a fraction."""
+    """Converts a value like `number`, but to an integer; rejects fractions."""
     result = number(where, name, value)
     if result != int(result):
         raise UserError(f"{where}: {name} must be a whole number, not {value!r:.40}")

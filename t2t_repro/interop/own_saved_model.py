@@ -1,8 +1,8 @@
 """Import of a SavedModel that `export` wrote.
 
 The model card states the languages, vocabulary and hyper-parameters. The variables are
-numbered in the order of the model's variables, and the graph contains a SentencePiece
-vocabulary.
+stored under numbers, in the model's order, and the graph contains the vocabulary if it
+is a SentencePiece model.
 """
 
 import hashlib

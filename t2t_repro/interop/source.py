@@ -27,7 +27,7 @@ _TRAINING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Source:
-    """Checked model of another program, with this package's names.
+    """Validated model of another program, converted to this package's names.
 
     Attributes:
         program: Name of the program that wrote the files.

@@ -19,7 +19,7 @@ def stack_name(program: str, ours: str, norm: str) -> str:
     Args:
         program: Key of stack_weights.yaml.
         ours: Name of the variable in this package.
-        norm: Place of the layer normalization, "pre" or "post".
+        norm: Placement of the layer normalization, "pre" or "post".
 
     Raises:
         KeyError: The other program lacks this variable.

@@ -17,7 +17,7 @@ class ArrayStore:
     Attributes:
         file: Path of the file, or prefix of several files, for messages.
         shapes: Shape of each array by its key.
-        remaining: Key -> name of each model array that has not been taken yet.
+        remaining: Name of each model array that has not been taken yet, by key.
         used: Number of arrays taken.
     """
 
@@ -126,7 +126,7 @@ class ArrayStore:
 
 
 def some(names: Iterable[object], most: int = 4) -> str:
-    """Returns the first `most` names, separated by commas, and counts the others."""
+    """Lists the first `most` names and counts the others, e.g. `a, b and 3 more`."""
     listed = [str(name) for name in names]
     more = len(listed) - most
     first = ", ".join(listed[:most])

@@ -17,7 +17,7 @@ def open_bundle(prefix: Path, dtypes: Collection[str] = FLOATS) -> ArrayStore:
     """Opens the checkpoint with a prefix.
 
     Args:
-        prefix: Path of the checkpoint without the ending.
+        prefix: Path of the checkpoint without file extension.
         dtypes: Names of the accepted dtypes.
 
     Raises:
@@ -66,6 +66,6 @@ def _newest(folder: Path) -> Path | None:
         return None
     try:
         state = tf.train.get_checkpoint_state(str(folder))
-    except (ValueError, tf.errors.OpError):  # A damaged file.
+    except (ValueError, tf.errors.OpError):  # The file is damaged.
         return None
     return folder / Path(state.model_checkpoint_path).name if state else None

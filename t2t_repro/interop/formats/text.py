@@ -44,10 +44,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def own_tables(module: str) -> dict[str, Any]:
-    """Returns the contents of the YAML file next to a module of this package.
+    """Returns the contents of the YAML file that belongs to a module.
 
     Args:
-        module: `__file__` of the module, which has the name of the YAML file.
+        module: `__file__` of the module; the YAML file is next to it and has the same
+            name except for the suffix.
     """
     text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
     tables: dict[str, Any] = yaml.safe_load(text)
@@ -55,7 +56,7 @@ def own_tables(module: str) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
-    """Parses an integer; raises ValueError if float64 cannot represent it exactly."""
+    """Parses an integer; raises ValueError if it is too long for a float64."""
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"integer of {len(text):,} digits")
     return int(text)

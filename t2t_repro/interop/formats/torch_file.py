@@ -157,7 +157,8 @@ def _interpret(contents: bytes) -> Any:
     memo: dict[int, Any] = {}
 
     def since_mark() -> list[Any]:
-        start = len(stack) - stack[::-1].index(_MARK)  # ValueError without a mark.
+        # `index` raises ValueError if the stack contains no mark.
+        start = len(stack) - stack[::-1].index(_MARK)
         items = stack[start:]
         del stack[start - 1 :]
         return items

@@ -41,8 +41,8 @@ def read_marian(
     Args:
         folder: Folder of the weights and vocabularies.
         decoder_yml: Name of the settings file in a folder that has several; None
-            selects `decoder.yml` or the only one.
-        activation: Form of GELU, a value of `GELUS`; None derives it from the options.
+            selects `decoder.yml` or the only settings file.
+        activation: Variant of GELU, one of `GELUS`; None derives it from the options.
 
     Returns:
         The model, whose layer weights are not read yet.
@@ -164,7 +164,7 @@ def _vocabularies(
     settings: Mapping[str, Any],
     tables: Tables,
 ) -> Vocabularies:
-    """Reads the vocabulary file of each side; the settings may name one for both."""
+    """Reads the vocabulary of each side; both sides may have the same file."""
     names = settings.get("vocabs")
     if not isinstance(names, list) or len(names) != 2:
         raise UserError(

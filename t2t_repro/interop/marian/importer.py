@@ -31,7 +31,7 @@ def read(
         positions: Program whose position encodings and epsilon the model uses, a key
             of `CONVENTIONS`.
         decoder_yml: Name of the settings file in a Marian folder that has several.
-        activation: Form of GELU, if Marian's options do not determine it.
+        activation: Variant of GELU, if Marian's options do not determine it.
 
     Returns:
         The model in this package's form.
@@ -91,7 +91,10 @@ def _read_folder(
 
 
 def _piece_model(folder: Path, side: str) -> bytes:
-    """Returns the SentencePiece model of a side; raises UserError for subword-nmt."""
+    """Returns the SentencePiece model of a side.
+
+    Raises UserError if the side uses subword-nmt's BPE instead.
+    """
     path = folder / f"{side}.spm"
     if not path.is_file() and (folder / f"{side}.bpe").is_file():
         raise UserError(

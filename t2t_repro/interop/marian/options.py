@@ -22,8 +22,8 @@ _TABLES = own_tables(__file__)
 _NEEDED: dict[str, list[str]] = _TABLES["needed"]
 _KNOWN = {*_NEEDED, *_TABLES["read"]}
 _UNSET = ("", "false", "0", "default")
-# Marian's (preprocess, postprocess, postprocess-top), without "d" for dropout -> value
-# of `norm`.
+# Maps Marian's options (preprocess, postprocess, postprocess-top), without "d" for
+# dropout, to the value of `norm`.
 _NORMS: dict[tuple[str, ...], str] = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 
 _TextLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -33,10 +33,10 @@ Settings = dict[str, str | list[str]]
 
 
 def read_yaml(path: Path) -> Settings:
-    """Reads a YAML file whose values are texts or lists of texts.
+    """Reads a YAML file whose values are strings or lists of strings.
 
     Raises:
-        UserError: The file cannot be read, is not such YAML, or repeats a name.
+        UserError: The file cannot be read, does not have this form, or repeats a name.
     """
     text = read_text(path)
     try:
@@ -48,7 +48,7 @@ def read_yaml(path: Path) -> Settings:
 
 
 def parsed_yaml(text: str) -> Settings:
-    """Parses YAML text whose values are texts or lists of texts.
+    """Parses YAML text whose values are strings or lists of strings.
 
     Raises:
         yaml.YAMLError: The text is not valid YAML.
@@ -130,7 +130,7 @@ def described_model(
     Args:
         path: Path of the weight file, for messages.
         options: Marian's options.
-        activation: Form of GELU; None derives it from the options.
+        activation: Variant of GELU; None derives it from the options.
 
     Raises:
         UserError: An option is missing, invalid or not supported.
@@ -170,7 +170,7 @@ def described_model(
 
 
 def gelu_of_version(options: Mapping[str, str]) -> str | None:
-    """Returns the form of GELU that the recorded version of Marian computes.
+    """Returns the GELU variant that the recorded version of Marian computes.
 
     Returns None if the model does not use GELU or the version is not recorded.
     """
@@ -182,7 +182,7 @@ def gelu_of_version(options: Mapping[str, str]) -> str | None:
 
 
 def _activation(path: Path, options: Mapping[str, str], flag: str | None) -> str:
-    """Returns the activation; the flag or Marian's version selects the form of GELU."""
+    """Returns the activation; the flag or Marian's version selects the GELU variant."""
     name = options.get(_ACTIVATION, "")
     if name not in _ACTIVATIONS:
         raise UserError(

@@ -39,7 +39,7 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Config:
-    """Configuration of a training.
+    """Configuration of a training run.
 
     Attributes:
         files: Names of the configuration files, for messages.
@@ -56,7 +56,7 @@ class Config:
     marks: tuple[bool, bool]
 
     def vocabularies(self) -> Vocabularies:
-        """Reads the vocabularies of both sides; equal ones are shared."""
+        """Reads the vocabularies of both sides; if equal, the sides share one."""
         paths = [self._vocabulary_file(side) for side in _SIDES]
         source, target = map(_vocabulary, paths)
         return Vocabularies(source, None if source.pieces == target.pieces else target)
@@ -70,8 +70,8 @@ class Config:
                 None selects the model in the configuration.
 
         Raises:
-            UserError: The file is missing or damaged, or the configuration has no
-                tokenization or one without SentencePiece.
+            UserError: The file is missing or damaged, or the configured tokenization is
+                missing or does not use SentencePiece.
         """
         if path is not None:
             return read_piece_model(Path(path))
@@ -100,11 +100,11 @@ class Config:
     def _piece_file(self, side: str, kind: Any, params: Mapping[str, Any]) -> Any:
         """Returns the file name of the SentencePiece model.
 
-        Raises UserError if the tokenizer does more than SentencePiece.
+        Raises UserError if the tokenizer does anything besides SentencePiece.
         """
         if kind == "SentencePieceTokenizer":
             return params.get("model")
-        # The settings of sampling affect only the training.
+        # The sampling settings affect only training.
         allowed = ("mode", "sp_model_path", "sp_nbest_size", "sp_alpha")
         others = [f"{k}: {v}" for k, v in params.items() if v and k not in allowed]
         if kind != "OpenNMTTokenizer" or params.get("mode") != "none" or others:
@@ -244,8 +244,8 @@ def _vocabulary(path: Path) -> Vocabulary:
             f"{path}: the first three lines must be {BLANK}, {START} and {END}; "
             "convert a SentencePiece vocabulary with onmt-build-vocab"
         )
-    # Rename special pieces in the file, because <unk> and <pad> are added with other
-    # ids. No text is tokenized as a piece that contains a space.
+    # Rename <unk> and <pad> if the file lists them, because they are added with other
+    # ids. The new names contain a space, so no text is tokenized as one of them.
     renamed = [f"{p} listed" if p in (UNKNOWN, PADDING) else p for p in pieces]
     if len(set(renamed)) < len(renamed):
         duplicate = next(piece for piece in renamed if renamed.count(piece) > 1)

@@ -14,7 +14,8 @@ from t2t_repro.system.errors import UserError
 _MODEL = "transformer/"
 _OPTIMIZER = "training/"
 _STEP = "global_step"
-_SLOTS = {"m": "Adam", "v": "Adam_1"}  # Name of `Adam.state` -> tensor2tensor's name.
+# Maps prefixes of the names in `Adam.state` to suffixes of tensor2tensor's names.
+_SLOTS = {"m": "Adam", "v": "Adam_1"}
 _POWERS = {"beta1": f"{_OPTIMIZER}beta1_power", "beta2": f"{_OPTIMIZER}beta2_power"}
 _STATISTICS = ("losses_avg/", "train_stats/")
 _TABLE = re.compile(
@@ -50,7 +51,7 @@ class T2TCheckpoint:
     def check_tables(
         self, vocab_size: int, table_rows: int, d_model: int, shared: bool
     ) -> None:
-        """Checks the sizes of the embedding tables, which their names contain.
+        """Checks the sizes of the embedding tables, which are part of their names.
 
         Args:
             vocab_size: Number of subwords in the vocabulary.
@@ -101,7 +102,7 @@ class T2TCheckpoint:
 
         Args:
             shapes: Shapes of the model's variables by this package's names.
-            norm: Place of the layer normalization, "post" or "pre".
+            norm: Placement of the layer normalization, "post" or "pre".
 
         Raises:
             UserError: A model variable is missing, surplus or damaged, or has an
@@ -134,12 +135,12 @@ class T2TCheckpoint:
 
         Args:
             shapes: Shapes of the model's variables by this package's names.
-            norm: Place of the layer normalization, "post" or "pre".
+            norm: Placement of the layer normalization, "post" or "pre".
             betas: Adam's parameters "beta1" and "beta2".
 
         Returns:
-            The moments by the names of `Adam.state`, ``m/NAME`` and ``v/NAME``, and "";
-            or no moments and the reason.
+            The moments by their names in `Adam.state`, ``m/NAME`` and ``v/NAME``, and
+            "". If they cannot be used, an empty dictionary and the reason.
 
         Raises:
             UserError: A moment is damaged or has an unexpected shape.
@@ -177,8 +178,9 @@ class T2TCheckpoint:
             return f"the checkpoint contains {count:,} of {len(slots):,} moments"
         step = self.step()
         for beta, name in _POWERS.items():
-            # After n steps the variable is beta^(n + 1), which training computes from
-            # the step. Differences below 1e-6 do not affect the next step.
+            # After n steps, this variable is beta^(n + 1). It is not imported, because
+            # training computes the power from the step. Differences below 1e-6 do not
+            # affect the next step.
             expected = betas[beta] ** (step + 1)
             value = float(self.store.read(name)) if name in self.shapes else expected
             if not np.isclose(value, expected, rtol=1e-3, atol=1e-6):

@@ -73,17 +73,18 @@ def to_hparams(
 ) -> HParams:
     """Translates tensor2tensor's hyper-parameters into this package's.
 
-    The search settings are those of `t2t-decoder`, with the paper's 50 extra tokens.
+    The search settings are those of `t2t-decoder`, but translations may have only 50
+    more tokens than their sources, as in the paper.
     The batch size is that of one GPU.
 
     Args:
-        t2t: tensor2tensor's values by name; missing ones have its oldest defaults.
+        t2t: tensor2tensor's values by name; defaults are those of its oldest version.
         vocab_size: Number of subwords, without padding to `vocab_divisor`.
         target_space_id: Id of the target language (problem.py:SpaceID), which
             tensor2tensor's problem defines.
 
     Raises:
-        UserError: Values are not supported; the message lists all of them.
+        UserError: Some values are not supported; the message lists them.
     """
     values = {**BASE, **t2t}
     _reject_unsupported(t2t, values)
@@ -125,7 +126,7 @@ def to_hparams(
         clip_norm=values["clip_grad_norm"] or 0.0,
         tokens_per_batch=values["batch_size"],
         max_tokens_per_device=values["batch_size"],
-        # data_reader.py replaces 0 by the batch size.
+        # data_reader.py replaces 0 with the batch size.
         max_length=values["max_length"] or values["batch_size"],
         train_steps=t2t.get("train_steps") or _TRAIN_STEPS,
         beam_size=4,

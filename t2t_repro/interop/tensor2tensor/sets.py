@@ -15,7 +15,7 @@ _PREFIX = "transformer_"
 
 
 def names() -> list[str]:
-    """Returns the names of all sets, which are values of tensor2tensor's flag."""
+    """Returns the names of all sets, as in tensor2tensor's `--hparams_set`."""
     return [_PREFIX + name for name in _SETS]
 
 

@@ -25,7 +25,7 @@ def t2t_name(name: str, norm: str) -> str:
 
     Args:
         name: Name in `named_variables`.
-        norm: Place of the layer normalization, "post" or "pre", which affects
+        norm: Placement of the layer normalization, "post" or "pre", which affects
             tensor2tensor's scopes.
 
     Raises:
@@ -54,7 +54,7 @@ def t2t_variables_of(
 
     Args:
         shapes: Shapes by this package's names.
-        norm: Place of the layer normalization, "post" or "pre".
+        norm: Placement of the layer normalization, "post" or "pre".
         t2t_names: Names in the checkpoint, which determine the number of shards.
     """
     t2t_shapes: dict[str, tuple[int, ...]] = {}
@@ -71,7 +71,7 @@ def from_t2t(
     Args:
         t2t: Values by tensor2tensor's names.
         shapes: Shapes by this package's names.
-        norm: Place of the layer normalization, "post" or "pre".
+        norm: Placement of the layer normalization, "post" or "pre".
 
     Raises:
         KeyError: A variable is missing.
@@ -88,9 +88,9 @@ def _t2t_shapes(
 ) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of the tensor2tensor variables that form one variable.
 
-    An embedding table is stored in shards of consecutive rows. If its size is not
-    divisible, the first shards have one row more (modalities.py:get_weights). A missing
-    table counts as one shard.
+    An embedding table is stored in shards of consecutive rows. If the
+    number of rows is not a multiple of the number of shards, the first shards have one
+    more row (modalities.py:get_weights). A missing table counts as one shard.
     """
     if name not in TABLES:
         return {t2t_name(name, norm): shape}
