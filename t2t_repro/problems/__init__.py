@@ -36,8 +36,8 @@ def create(
         name: One of `names()`, or `MODULE:CLASS` for a custom problem.
         data_dir: Folder of the data, required by `files` and the parsing problems. The
             WMT problems look for a prepared TFDS data set in it and in TFDS's folder.
-        source_lang: Source language; for `files`, the ending of the source files. The
-            other problems have a fixed language.
+        source_lang: Source language; for `files`, the extension of the source files.
+            The other problems have a fixed language.
         target_lang: Target language; see `source_lang`.
 
     Raises:

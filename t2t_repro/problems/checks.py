@@ -18,8 +18,9 @@ from t2t_repro.problems.raw_text import LineMarks, find_preprocessing
 # Lines per split whose trigrams are counted; a few hundred suffice to distinguish
 # languages.
 _SAMPLE = 2000
-# Minimum gain in similarity for a report of swapped sides. Texts of one language and
-# domain have a similarity above 0.9, English and German about 0.5.
+# Sides are reported as swapped if swapping them increases the similarity by more than
+# this. Two texts of one language and domain have a similarity above 0.9, English and
+# German texts about 0.5.
 _MARGIN = 0.1
 # Number of training pairs in each edition of WMT16's English-German corpus, which
 # contains News Commentary v11 (WMT14: v9).

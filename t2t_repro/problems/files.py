@@ -31,11 +31,11 @@ class FilesProblem(Problem):
 
         Args:
             data_dir: Folder of the files.
-            source_lang: Ending of the source files. May be None if there are exactly
+            source_lang: Extension of the source files. May be None if there are exactly
                 two training files and `target_lang` is set.
-            target_lang: Ending of the target files; see `source_lang`. Both may be None
-                if the only training files are `train.en` and `train.de` (English to
-                German).
+            target_lang: Extension of the target files; see `source_lang`. Both may be
+                None if the only training files are `train.en` and `train.de` (English
+                to German).
 
         Raises:
             UserError: The folder is missing, or the languages are equal, malformed or

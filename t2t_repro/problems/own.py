@@ -17,7 +17,7 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class OwnProblem(Problem):
-    """Wrapper of a user-defined problem that reports its mistakes in one line each.
+    """Wrapper of a user-defined problem that reports each error in one line.
 
     The module of `MODULE:CLASS` is imported from the current folder or from PYTHONPATH.
     A model directory stores only the name, so loading somebody else's model directory
@@ -25,7 +25,7 @@ class OwnProblem(Problem):
 
     Args:
         name: `MODULE:CLASS`.
-        data_dir: Argument of the class.
+        data_dir: Argument of the class's constructor.
 
     Raises:
         UserError: The class is missing, is not a subclass of `Problem`, or fails.
@@ -49,7 +49,7 @@ class OwnProblem(Problem):
     def pairs(self, split: str) -> Iterator[tuple[str, str]]:
         """Yields the pairs of the wrapped problem.
 
-        Raises UserError if it fails or yields anything but two strings.
+        Raises UserError if it fails or yields anything but pairs of strings.
         """
         with self._in_one_line(f'pairs("{split}")'):
             for number, pair in enumerate(self._problem.pairs(split), 1):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 # Thresholds for a report, because raw text occasionally quotes a tag or an entity. No
-# line of Multi30k, Tatoeba and newstest has a mark. After Moses' tokenizer, 8 to 43 %
-# of newstest's lines and 2 % of Multi30k's English lines do. BPE marks nearly every
-# line, SGML every sentence.
+# line of Multi30k, Tatoeba or newstest contains a mark. Moses' tokenizer adds marks to
+# 8 to 43 % of newstest's lines and 2 % of Multi30k's English lines, BPE to nearly every
+# line, and SGML to every sentence.
 _LEAST_SHARE = 0.01
 _LEAST_LINES = 3
 _EXAMPLE_CHARACTERS = 60

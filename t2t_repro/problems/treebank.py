@@ -4,8 +4,8 @@ A file is a sequence of trees; line breaks are ignored. Trees are cleaned before
 training and scoring, as usual since Collins 1997:
 
 * Functional tags and indices are removed: `NP-SBJ-1` and `NP=2` become `NP`.
-* Traces (part of speech `-NONE-`) are removed, and constituents that contain only
-  traces.
+* Traces (part of speech `-NONE-`) and constituents that contain only traces are
+  removed.
 * The outermost label is `TOP`. It replaces an empty label, `ROOT`, `S1` and `VROOT`,
   and is added around any other label.
 

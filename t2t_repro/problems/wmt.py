@@ -151,7 +151,8 @@ class WmtProblem(Problem):
             _require_network()
             import tensorflow_datasets as tfds
 
-            # TFDS prints its progress to standard output, which is for results.
+            # TFDS prints its progress to standard output, which is reserved for
+            # results.
             with contextlib.redirect_stdout(sys.stderr):
                 builder = tfds.builder(self._tfds_name, data_dir=str(self.tfds_dir))
                 builder.download_and_prepare()

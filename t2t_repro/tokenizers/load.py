@@ -23,7 +23,8 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
             directory that contains exactly one such file.
 
     Raises:
-        UserError: The file is missing or damaged, or a directory has several.
+        UserError: The file is missing or damaged, or the directory contains several
+            vocabulary files.
     """
     path = _vocabulary_file(os.fspath(path))
     try:
@@ -33,7 +34,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
         raise UserError(f"{path}: cannot read the vocabulary: {reason}") from error
     if not contents:
         raise UserError(f"{path}: the vocabulary file is empty; build it again")
-    # Each module imports a library that the other ones do not need.
+    # Local imports, because each module imports a library that the others do not need.
     if path.endswith(MARIAN_SUFFIX):
         from t2t_repro.tokenizers.marian_tokenizer import MarianTokenizer
 

@@ -65,7 +65,7 @@ class MarianSide(Tokenizer):
         name = hashlib.sha256(model).hexdigest()
         self._sentencepiece._model_resource = SharedModel(model, name)
         self._pieces = tf.constant(pieces)
-        # The table lacks the special pieces, because no text may become one.
+        # The table omits the special pieces, so that no text is encoded as one.
         numbers = range(len(SPECIAL_PIECES), len(pieces))
         self._ids = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
@@ -109,7 +109,8 @@ class MarianSide(Tokenizer):
     def _to_text(self, pieces: tf.RaggedTensor) -> tf.Tensor:
         spelled = pieces.with_values(tf.gather(self._pieces, pieces.values))
         text = self._sentencepiece.detokenize(spelled)
-        # Detokenizing does not replace the word mark in pieces of the other model.
+        # `detokenize` keeps the word mark of pieces that are not in this side's
+        # SentencePiece model.
         return tf.strings.strip(tf.strings.regex_replace(text, _WORD_START, " "))
 
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
-# Decoding inserts the byte piece of "A" before each row and removes the "A" again.
+# Decoding inserts this piece before each row to protect leading spaces, and removes
+# its text afterwards.
 _MARK_PIECE, _MARK = "<0x41>", "A"
 
 

@@ -140,7 +140,7 @@ def _sentencepiece_model(
 
 
 def _without_paths(model: bytes) -> bytes:
-    """Removes the temporary paths of the rules, which the model contains compiled."""
+    """Removes the paths of the temporary rule files; the compiled rules remain."""
     proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     proto.denormalizer_spec.ClearField("normalization_rule_tsv")
@@ -164,7 +164,7 @@ def _user_error(message: str, vocab_size: int) -> UserError:
 def _record_exceptions(
     lines: Iterable[str], failures: list[BaseException]
 ) -> Iterator[str]:
-    """Records exceptions of the iterator, which SentencePiece hides behind its own."""
+    """Records exceptions of `lines`, because SentencePiece raises its own instead."""
     try:
         yield from lines
     except (Exception, KeyboardInterrupt) as error:

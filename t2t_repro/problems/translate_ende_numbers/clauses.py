@@ -127,8 +127,8 @@ def action(
         subject: Subject of the sentence.
         verb: Verb to conjugate.
         rest: Objects and adverbials, in the order of each language.
-        timed: Whether `rest` contains a time. Then no other adverb of time is added,
-            and the perfect tense is avoided, which English does not combine with times.
+        timed: Whether `rest` contains a time. If so, no adverb of time is added, and
+            the perfect tense, which English does not combine with times, is not used.
     """
     tenses = ("past", "future", "want")
     tense = rng.choice(tenses if timed else (*tenses, "perfect"))

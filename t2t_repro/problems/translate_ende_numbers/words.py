@@ -21,7 +21,7 @@ _NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morge
 def words() -> Iterator[Phrase]:
     """Yields each word, and nouns also with their articles.
 
-    They contain no composed values (see `partition`), so all belong to training.
+    These phrases contain no composed values (see `partition`), so all are in training.
     """
     for n in range(100):
         yield Phrase(english.cardinal(n), german.cardinal(n))
