@@ -21,7 +21,7 @@ Words = Sequence[tuple[int, ...]]
 """Word indices of each token; a token may belong to several words or none."""
 
 _TOKENS_PER_BATCH = 2048
-# Translations may be longer than their sources.
+# Twice the maximum input length, because translations may be longer than sources.
 _MAX_TOKENS = 2 * MAX_INPUT_LENGTH
 
 
@@ -34,8 +34,10 @@ class Aligner:
         model: Trained model.
         tokenizer: Tokenizer of the model.
         layer: Index of the decoder layer. The default is the penultimate layer (or the
-            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best. If
-            it does not exist, UserError is raised.
+            only one), which Garg et al. 2019 (arXiv:1909.02074) found to align best.
+
+    Raises:
+        UserError: The layer does not exist.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ def align_words(
     Returns:
         Pairs of source and target word indices.
     """
-    # Tokens that belong to no word are spaces at the end of a line.
+    # Skip tokens that belong to no word: spaces at the end of the line.
     columns = [n for n, words in enumerate(source_words) if words]
     if not columns:
         return set()
@@ -139,7 +141,7 @@ def _words(
     lines: Sequence[str],
     numbers: npt.NDArray[np.integer],
 ) -> list[Words]:
-    """Returns the words of each token, without EOS, in the lines `numbers`."""
+    """Returns the words of each token except EOS, for the lines with these numbers."""
     spelled = spell_tokens(tokenizer, [ids[n][:-1] for n in numbers])
     words: list[Words] = []
     for tokens, n in zip(spelled, numbers, strict=True):

@@ -51,7 +51,7 @@ def trace_beam(decoder: ModelDecoder, inputs: Ids, config: DecodingConfig) -> Be
         config: Settings of a beam search.
 
     Raises:
-        ValueError: `config` has sampling or constraints other than `never`.
+        ValueError: `config` enables sampling, or a constraint other than `never`.
     """
     if config.sampling or config.min_length or config.no_repeat_ngram:
         raise ValueError(

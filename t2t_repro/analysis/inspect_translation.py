@@ -48,7 +48,7 @@ class Inspection:
 
 
 def check_sentence(text: str, flag: str) -> None:
-    """Checks the value of a flag for a sentence.
+    """Checks that the value of a flag is a single sentence.
 
     Raises UserError if the text is blank, has several lines, or is not valid UTF-8.
     """

@@ -81,7 +81,7 @@ def page_data(inspection: Inspection, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _nodes(inspection: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]:
-    """Returns a tree of the hypotheses; the parent of a node has one token less."""
+    """Returns a tree of the hypotheses; the parent of a node has one token fewer."""
     best = inspection.beam.results[0].ids
     results = {each.ids: rank for rank, each in enumerate(inspection.beam.results)}
     root = {"parent": None, "step": 0, "place": 0, "name": "", "ended": False}
@@ -106,7 +106,7 @@ def _nodes(inspection: Inspection, tokenizer: Tokenizer) -> list[dict[str, Any]]
                         "result": results.get(each.ids),
                     }
                 )
-    # Padding ensures at least one column: the root's list of ids is empty.
+    # Append PAD, because the root has no ids and `decode` needs at least one column.
     rows = tf.ragged.constant([[*ids, 0] for ids in indices], tf.int32)
     texts = tokenizer.target.decode(rows.to_tensor())
     for node, text in zip(nodes, texts.numpy(), strict=True):

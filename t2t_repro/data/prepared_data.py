@@ -163,7 +163,7 @@ class _Preparation:
     say: Callable[[str], None]
 
     def saved_warnings(self) -> list[str] | None:
-        """Returns the saved warnings about the same data, or None if there are none."""
+        """Returns the warnings saved for this data, or None if it was not checked."""
         path = self.directory / CHECKS_FILE
         try:
             checks = json.loads(path.read_text(encoding="utf-8"))

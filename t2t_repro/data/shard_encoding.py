@@ -25,8 +25,8 @@ def encode_pairs(
 ) -> Iterator[tuple[Encoded, int]]:
     """Yields encoded chunks in order, each with the number of pairs read so far.
 
-    Threads encode one chunk per core, because the tokenizer's operations release
-    Python's global lock. At most two chunks per core are in memory.
+    One thread per core encodes chunks in parallel, because the tokenizer's operations
+    release Python's global interpreter lock. Memory holds at most two chunks per core.
 
     Args:
         pairs: Source and target lines.
@@ -41,7 +41,7 @@ def encode_pairs(
         # The rows alternate between source and target, the order of the shard files.
         return tf.stack(sides, axis=1).merge_dims(0, 1)
 
-    # Traces once in advance: TensorFlow would count threads that wait for a trace as
+    # Trace in advance, because TensorFlow would count threads that wait for a trace as
     # retracings and log a warning.
     traced = encode.get_concrete_function()
     workers = usable_cores()

@@ -92,7 +92,10 @@ class ShardWriter:
         return contents
 
     def _write_shard(self) -> None:
-        """Writes the collected pairs under a name without the number of shards."""
+        """Writes the collected pairs under a temporary name.
+
+        The final name includes the number of shards, which is not known yet.
+        """
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
             _save_array(stem.with_suffix(f".{suffix}.npy"), np.concatenate(parts))

@@ -99,6 +99,6 @@ def line_numbers(pairs: IntArray, not_encoded: Iterable[SkippedPair]) -> IntArra
         not_encoded: Pairs of the split that were not encoded.
     """
     gaps = np.array(sorted(pair.line for pair in not_encoded), np.int64)
-    # Number of encoded pairs before each gap.
+    # Number of encoded pairs before each pair that was not encoded.
     before = gaps - 1 - np.arange(len(gaps))
     return pairs + 1 + np.searchsorted(before, pairs, side="right")

@@ -67,8 +67,8 @@ class Difference(NamedTuple):
 
     Attributes:
         name: Name of the metric.
-        first: Score of the first system, and mean of the samples with 95 % confidence
-            interval.
+        first: Score of the first system, and the mean of its bootstrap samples with
+            95 % confidence interval.
         second: The same figures of the second system, and the p-value of the null
             hypothesis that the systems are equal.
         signature: Settings of the metric.

@@ -175,7 +175,8 @@ def parseval(
         results.append(compare(sentence, read_sentence(parse, parameters), parameters))
     short = [result for result in results if result.length <= parameters.cutoff]
     as_zero = [dataclasses.replace(result, status=VALID) for result in results]
-    # A failure for a tree without brackets must not count as a complete match.
+    # If the treebank's tree has no brackets, a failed parse must not count as a
+    # complete match.
     complete = _totals(results).complete
     return Report(
         all=_totals(results),

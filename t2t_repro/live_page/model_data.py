@@ -16,7 +16,7 @@ from t2t_repro.tokenizers.tokenizer import MARIAN_SUFFIX, WORD_PIECE_SUFFIX
 MOST_PARAMETERS = 32_000_000
 """Maximum number of parameters in a page: 96 MB of weights with three bytes each."""
 
-# Settings that the page implements only with their default value.
+# Settings for which the page implements only the default value.
 _DEFAULT_ONLY = (
     *("max_relative_position", "self_attention_radius"),
     *("search", "word_penalty", "decode_length_factor", "allow_unknown"),
@@ -65,7 +65,7 @@ def packed_weights(model: Transformer) -> tuple[list[Any], bytes]:
     """Returns the names and shapes of a model's variables, and their packed weights.
 
     Each weight is stored as the upper three bytes of a float32, rounded to nearest.
-    float16 would change a few translations in a hundred unusual lines.
+    float16 would change a few percent of the translations of unusual lines.
 
     Raises:
         UserError: The model is too large for a page, or a weight is not finite.
@@ -129,7 +129,7 @@ def live_tokenizer(contents: bytes, file_name: str) -> dict[str, Any]:
 def _check_sentencepiece(proto: Any) -> None:
     """Raises UserError if the page's tokenizer would split text differently.
 
-    Every normalization rule is supported, because the model contains its table.
+    Any normalization rule is supported, because the model contains its compiled table.
 
     Args:
         proto: `sentencepiece.ModelProto` of the vocabulary.

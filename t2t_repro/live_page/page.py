@@ -41,7 +41,7 @@ def live_page(
             the length penalty.
         vocabulary: Bytes of the vocabulary file.
         file_name: Name of the vocabulary file, ending in `.model` or `.subwords`.
-        model_name: Name of the model to show.
+        model_name: Name of the model, which the page displays.
         example: Sentence that the page translates initially.
 
     Raises:
@@ -75,5 +75,5 @@ def live_page(
 
 
 def live_runtime() -> str:
-    """Returns the JavaScript of the model, which also runs outside of a browser."""
+    """Returns the JavaScript of the model, which also runs outside a browser."""
     return "\n".join(page_part(_ROOM, f"runtime/{name}") for name in RUNTIME)
