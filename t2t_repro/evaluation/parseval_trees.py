@@ -67,7 +67,7 @@ class Quote:
     word: str  # Text of the quote.
     tag: str  # Part of speech.
     brackets: int  # Number of brackets that begin before the quote.
-    open: tuple[int, ...]  # Which of them end after the quote, by index.
+    open: tuple[int, ...]  # Indices of the ones that end after the quote.
 
 
 @dataclass(frozen=True)

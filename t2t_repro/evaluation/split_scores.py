@@ -76,12 +76,13 @@ class ParseScore:
     # Number of sentences that EVALB excludes from these scores, because wrong tags of
     # punctuation change their length.
     errors: int
-    f1_errors_as_0: float  # F1 with no correct brackets in these sentences.
+    # F1 if the sentences that EVALB excludes count as having no correct brackets.
+    f1_errors_as_0: float
     repaired: int  # Number of sentences without a valid tree among the hypotheses.
-    repaired_brackets: int  # Repaired sentences with unbalanced constituents.
-    repaired_tags: int  # Repaired sentences with unsuitable parts of speech.
-    # F1 with no correct brackets in repaired sentences and those excluded by EVALB, a
-    # measure of the model without the repair.
+    repaired_brackets: int  # Number of repaired sentences with unbalanced constituents.
+    repaired_tags: int  # Number of repaired sentences with unsuitable tags.
+    # F1 if repaired sentences also count as having no correct brackets: a measure of
+    # the model without the repair.
     f1_repaired_as_0: float
     sentences: int  # Number of sentences.
     tokens: int  # Number of tokens in the outputs, including EOS.

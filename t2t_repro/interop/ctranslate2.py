@@ -1,11 +1,12 @@
 """Export to CTranslate2, which translates on CPUs with quantized weights.
 
 CTranslate2 (github.com/OpenNMT/CTranslate2) runs the same Transformer without
-TensorFlow. Its inputs and outputs are pieces, so the export includes the vocabulary
-file for a tokenizer. Its length penalty has a different formula: scores and
-translations agree only for `length_penalty=0` and `alpha=0`, with
+TensorFlow. Its inputs and outputs are pieces instead of text, so the export includes
+the vocabulary file, which a tokenizer can load. Its length penalty has a different
+formula: scores and translations agree only for `length_penalty=0` and `alpha=0`, with
 `min_decoding_length=0` (default: 1). CTranslate2 can generate PAD, which this package
-never does; `suppress_sequences=[["<pad>"]]` (the first piece) prevents it.
+never does; `suppress_sequences=[["<pad>"]]`, with the vocabulary's first piece,
+prevents it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def number(where: str, name: str, value: object) -> float:
 
 
 def whole_number(where: str, name: str, value: object) -> int:
-    """Converts a value like `number`, but to an integer; rejects fractions."""
+    """Parses an integer like `number`; raises UserError if there is a fraction."""
     result = number(where, name, value)
     if result != int(result):
         raise UserError(f"{where}: {name} must be a whole number, not {value!r:.40}")

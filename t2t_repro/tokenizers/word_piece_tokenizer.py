@@ -44,7 +44,7 @@ class WordPieceTokenizer(Tokenizer):
         super().__init__(contents, os.path.basename(path), len(pieces))
         import tensorflow_text  # slow to import
 
-        # A duplicate piece has the higher id, as in tensor2tensor.
+        # A duplicate piece gets the higher id, as in tensor2tensor.
         ids = {piece: number for number, piece in enumerate(pieces) if number >= 2}
         self._ids = tf.constant(list(ids.values()), tf.int32)
         self._pieces = tf.constant(["", "", *pieces[2:]])

@@ -21,8 +21,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     """Returns the tensors of a file by name.
 
     Raises:
-        UserError: The file is missing, damaged or truncated, or has a dtype other than
-            floating-point numbers of 16, 32 or 64 bits.
+        UserError: The file is missing, damaged or truncated, or contains a tensor that
+            is not floating-point with 16, 32 or 64 bits.
     """
     try:
         entries = deserialize(path.read_bytes())

@@ -8,7 +8,7 @@ import yaml
 
 from t2t_repro.system.errors import UserError
 
-_MAX_DIGITS = 15
+_MAX_DIGITS = 15  # All integers of 15 digits are exact in float64.
 
 
 def read_text(path: Path) -> str:
@@ -56,7 +56,7 @@ def own_tables(module: str) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
-    """Parses an integer; raises ValueError if it is too long for a float64."""
+    """Parses an integer; raises ValueError if it is longer than `_MAX_DIGITS`."""
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"integer of {len(text):,} digits")
     return int(text)

@@ -88,9 +88,9 @@ def _t2t_shapes(
 ) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of the tensor2tensor variables that form one variable.
 
-    An embedding table is stored in shards of consecutive rows. If the
-    number of rows is not a multiple of the number of shards, the first shards have one
-    more row (modalities.py:get_weights). A missing table counts as one shard.
+    An embedding table is stored in shards of consecutive rows. If the number of
+    rows is not a multiple of the number of shards, the first shards have one more row
+    (modalities.py:get_weights). A missing table counts as one shard.
     """
     if name not in TABLES:
         return {t2t_name(name, norm): shape}

@@ -138,7 +138,7 @@ class PhraseMaker:
         )
 
     def date(self, case: str, *, year: bool = True) -> Phrase:
-        """Returns a date without a German article; `year` allows a random year."""
+        """Returns a date without a German article; with `year`, some dates have one."""
         day, month = self.rng.choice(self._values.days)
         value: Value = ("date", day, month)
         number = None
