@@ -1,4 +1,4 @@
-"""Cross-attention to a short memory that is multiplied into the projections.
+"""Cross-attention to a short memory that is folded into the projections.
 
 ``(x W_Q) K^T = x (W_Q K^T)`` and ``(A V) W_O = A (V W_O)``. If the memory is short,
 ``W_Q K^T`` and ``V W_O`` are smaller than W_Q and W_O, so each decoding step reads less

@@ -60,7 +60,7 @@ class OpenNMTSearch(SearchAlgorithm):
     def start(
         self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
     ) -> Progress:
-        """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
+        """Returns one empty hypothesis per sentence, the result if the limit is 0."""
         beam = self.beam_size
         rows = tf.shape(inputs.limits)[0]
         log_probs = tf.repeat([[0.0] + [NEVER] * (beam - 1)], rows, axis=0)
@@ -97,7 +97,7 @@ class OpenNMTSearch(SearchAlgorithm):
             tf.gather(each, parents, batch_dims=1)
             for each in (old.finished, old.lengths, old.log_probs)
         )
-        # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
+        # OpenNMT-tf keeps `compared` per position in the beam, not per hypothesis.
         compared = tf.where(had_ended, old.compared, candidates.log_probs)
         log_probs = tf.where(had_ended, log_probs, candidates.log_probs)
         finished = had_ended | tf.equal(candidates.ids, EOS_ID)
@@ -126,7 +126,7 @@ class OpenNMTSearch(SearchAlgorithm):
         )
 
     def is_open(self, sentences: Places) -> tf.Tensor:
-        """Returns which sentences are still searched: bool (rows,)."""
+        """Returns which sentences are not done: bool (rows,)."""
         return ~sentences.done[:, 0]
 
     def results(self, sentences: Places) -> tuple[tf.Tensor, tf.Tensor]:
@@ -135,5 +135,5 @@ class OpenNMTSearch(SearchAlgorithm):
 
 
 def _keep_if_done(done: tf.Tensor, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """Returns the old values of sentences that are done, bool (rows, 1)."""
+    """Returns `old` where `done`, bool (rows, 1), is true, and `new` elsewhere."""
     return tf.where(done[:, :, None] if new.shape.rank == 3 else done, old, new)
