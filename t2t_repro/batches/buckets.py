@@ -43,7 +43,7 @@ def chosen_buckets(
 
     A bucket that fills a single batch would contain the same pairs in every epoch.
     Therefore some pairs, chosen at random in each epoch, go to the second narrowest
-    bucket that fits. Their number and all shapes are equal in all epochs.
+    bucket that fits. Their number and all shapes are the same in every epoch.
 
     Args:
         shuffled: int (pairs, 2), source and target lengths in random order.

@@ -49,7 +49,8 @@ class DecodingConfig:
     """Settings of the search for the translations of a sentence.
 
     Attributes:
-        beam_size: Hypotheses per sentence; 1 is greedy search. Not used by sampling.
+        beam_size: Number of hypotheses per sentence; 1 is greedy search. Not used by
+            sampling.
         alpha: Exponent of the length penalty, at least 0. Not used by sampling.
         extra_length: An output has at most `length_factor` times the tokens of the
             input plus this number, EOS included in both.

@@ -92,7 +92,7 @@ class Constraints:
         """Marks the forbidden next tokens, PAD included.
 
         Args:
-            sentence_constraints: Constraints of these sentences.
+            sentence_constraints: Constraints of the sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             logits: float (rows, beam, vocab), of which only the shape is read.

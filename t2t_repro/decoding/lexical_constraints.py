@@ -95,7 +95,7 @@ def advance(
 
     Args:
         state: State before the token.
-        terms: Terms of these sentences.
+        terms: Terms of the sentences.
         last: int32 (rows, n), the previous token; 0 at the beginning.
         tokens: int32 (rows, n), the added token.
     """

@@ -65,7 +65,7 @@ def sentence_uniforms(
         seed: int32 (2,).
         keys: int32 (batch,).
         limits: int32 (batch,), number of steps of each sentence.
-        samples: Hypotheses per sentence.
+        samples: Number of hypotheses per sentence.
 
     Returns:
         float32 (batch, samples, steps) from [0, 1), 0 after the sentence's limit.

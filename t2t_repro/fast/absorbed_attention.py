@@ -53,7 +53,7 @@ def attend(
         keys: float (batch, d_model, heads * sources), from `fold`.
         values: float (batch, heads * sources, d_model), from `fold`.
         bias: float32 (batch, 1, 1, sources), added to the logits.
-        beam: Hypotheses per sentence.
+        beam: Number of hypotheses per sentence.
 
     Returns:
         float (batch * beam, d_model).

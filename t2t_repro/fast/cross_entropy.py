@@ -66,8 +66,9 @@ def _cross_entropy(
 def _keep_softmax(
     z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
 ) -> tuple[tf.Tensor, object]:
-    # oneDNN's softmax takes a third of the time of the cross-entropy kernels. Its
-    # largest entry is at least 1 / V; the label's own entry may underflow to 0.
+    # oneDNN's softmax takes a third of the time of the cross-entropy kernels. The sum
+    # follows from its largest entry, which is at least 1 / V; the label's entry could
+    # underflow to 0.
     softmax = tf.nn.softmax(z)
     log_sum = tf.reduce_max(z, axis=1) - tf.math.log(tf.reduce_max(softmax, axis=1))
 

@@ -64,8 +64,8 @@ class KVCacheSlots:
     hypothesis attends to, because the hypotheses of a sentence mostly share their past.
 
     Attributes:
-        beam_size: Hypotheses per sentence.
-        heads: Heads of self-attention.
+        beam_size: Number of hypotheses per sentence.
+        heads: Number of heads of self-attention.
         radius: Number of earlier steps that a step attends to; 0: all.
         is_relative: Whether attention needs `distances`. They are the same for all
             sentences, so all slots are kept.

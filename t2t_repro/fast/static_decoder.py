@@ -21,7 +21,7 @@ class StaticDecoder(KVCacheDecoder):
 
     Args:
         model: The model, already built.
-        beam_size: Hypotheses per sentence.
+        beam_size: Number of hypotheses per sentence.
         width: Maximum number of steps.
         matmuls: Matmuls of a step, from `split_step_weights`.
     """

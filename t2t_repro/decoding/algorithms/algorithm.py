@@ -28,7 +28,7 @@ class SearchAlgorithm(Method):
     """Base class of the algorithms: `decode_batch` runs one as its `Method`.
 
     Attributes:
-        beam_size: Hypotheses per sentence; 1 is greedy search.
+        beam_size: Number of hypotheses per sentence; 1 is greedy search.
         alpha: Exponent of the length penalty, at least 0.
         nbest: Number of hypotheses that must be final before the search ends.
         word_penalty: Subtracted from the log probability for each token.
@@ -80,7 +80,7 @@ class SearchAlgorithm(Method):
         """Returns the forbidden next tokens, in the form that `best_candidates` takes.
 
         Args:
-            inputs: Inputs of these sentences.
+            inputs: Inputs of the sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             logits: float (rows, beam, vocab), of which only the shape is read.

@@ -5,9 +5,9 @@ is done when its whole beam has finished, or at its limit, where unfinished hypo
 are results, too.
 
 Three details are exactly those of OpenNMT-tf (utils/decoding.py:BeamSearch and
-dynamic_decode). A finished hypothesis of n tokens is compared with the length penalty
-of n + 1. A finished hypothesis that moves to another position of the beam is compared
-with the log probability that was at this position before. Results are in the order of
+dynamic_decode). A finished hypothesis of n tokens is ranked with the length penalty
+of n + 1. A finished hypothesis that moves to another position of the beam is ranked by
+the log probability that was at this position before. Results are in the order of
 the beam. Two details differ: returned scores use the hypotheses' own log probabilities,
 and a sentence that is done does not change, as in a batch of one sentence.
 """
@@ -30,7 +30,7 @@ class Places(NamedTuple):
     Attributes:
         last_ids: int32 (rows, beam), the last tokens of the hypotheses.
         log_probs: float32 (rows, beam), -inf for missing hypotheses.
-        compared: float32 (rows, beam), the log probabilities used for comparison.
+        compared: float32 (rows, beam), the log probabilities used for ranking.
         lengths: int32 (rows, beam), lengths of the hypotheses, EOS included.
         finished: bool (rows, beam).
         done: bool (rows, 1), whether the sentence's search is over.

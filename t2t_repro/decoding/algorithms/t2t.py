@@ -4,7 +4,7 @@ Each step ranks the 2 * beam best continuations of a sentence. The best `beam` o
 without EOS stay alive. Those with EOS compete by normalized score with the `beam`
 finished hypotheses (paper section 6.1, Wu et al. 2016).
 
-# T2T: five details differ, so that a translation depends on its sentence only:
+# T2T: five details differ, so that a translation depends only on its sentence:
 each sentence has its own limit; its search ends by its own stop rule, and nothing
 changes after that; an unfinished hypothesis at the limit is scored as a finished one
 (tensor2tensor returns its plain log probability); PAD is never produced; with a beam
@@ -177,7 +177,7 @@ class T2TSearch(SearchAlgorithm):
         Args:
             decoder: The decoder.
             progress: Progress before the step, but with the decoder's state after it.
-            inputs: Inputs of these sentences.
+            inputs: Inputs of the sentences.
             candidates: Candidates of the step.
             alive: The candidates to continue, best first: log probabilities, float32
                 (rows, beam), and indices, int32 (rows, beam).
