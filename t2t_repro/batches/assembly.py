@@ -12,11 +12,11 @@ from t2t_repro.data.encoded_pairs import IntArray
 
 
 def fewest_batches(sizes: IntArray, tokens_per_batch: int) -> int:
-    """Returns the smallest number of batches for which no `deal` exceeds the bound.
+    """Returns the smallest number of batches for which `deal` never exceeds the bound.
 
     Args:
-        sizes: int (micro-batches,), positions of the wider side of each; at most
-            `tokens_per_batch`.
+        sizes: int (micro-batches,), positions of the wider side of each micro-batch; at
+            most `tokens_per_batch`.
         tokens_per_batch: Upper bound on the sum of sizes in a batch.
     """
     falling = np.sort(sizes)[::-1]

@@ -72,7 +72,7 @@ class BatchingConfig:
 
     @property
     def longest_usable(self) -> int:
-        """Maximum length of a side, in tokens, by `max_length` and `part_bound`."""
+        """Maximum number of tokens per side, given `max_length` and `part_bound`."""
         return min(self.max_length, self.part_bound)
 
 
@@ -82,13 +82,13 @@ class EpochPlan:
 
     Attributes:
         order: int64 (used pairs,), pair numbers grouped by micro-batch.
-        starts: int64 (micro-batches,), index in `order` of each one's first pair.
+        starts: int64 (micro-batches,), index in `order` of the first pair of each.
         counts: int64 (micro-batches,), number of pairs in each.
         shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
             target width.
-        firsts: int64 (batches,), first micro-batch of each batch; those of a batch are
-            consecutive.
-        dropped: Number of skipped pairs, which have a side that is too long.
+        firsts: int64 (batches,), first micro-batch of each batch; the micro-batches of
+            a batch are consecutive.
+        dropped: Number of pairs skipped because a side is too long.
         tokens: Number of tokens in all batches, both sides, EOS included.
     """
 
@@ -102,7 +102,7 @@ class EpochPlan:
 
     @property
     def batches(self) -> int:
-        """Number of batches; equal in all epochs."""
+        """Number of batches; the same in every epoch."""
         return len(self.firsts)
 
     @property
@@ -127,7 +127,7 @@ class EpochPlan:
 
     @property
     def sizes(self) -> IntArray:
-        """Padded positions of each batch, int64 (batches,): sum of the wider sides."""
+        """Batch sizes: sum of the micro-batches' wider sides, int64 (batches,)."""
         return np.add.reduceat(_wider(self.shapes), self.firsts)
 
     @property
@@ -167,7 +167,7 @@ class EpochPlan:
 def plan_epoch(
     lengths: IntArray, config: BatchingConfig, seed: int, epoch: int
 ) -> EpochPlan:
-    """Plans an epoch, in which every pair that is short enough is in one batch.
+    """Plans an epoch: every pair that is short enough is in exactly one batch.
 
     The number of batches and the shapes of kind `buckets` depend only on `lengths` and
     `config`. The composition and the order of batches also depend on `seed` and
@@ -214,7 +214,8 @@ def plan_evaluation(
 
     Args:
         lengths: int (pairs, 2), source and target tokens of each pair, EOS included.
-        config: Batching settings. A pair above `part_bound` becomes a batch of one.
+        config: Batching settings. A pair longer than `part_bound` becomes a batch of
+            one.
         longest: Maximum length of a side; longer pairs are skipped. Default: no limit.
     """
     used = np.arange(len(lengths))
@@ -233,7 +234,7 @@ def plan_evaluation(
 
 
 def _usable(lengths: IntArray, config: BatchingConfig) -> IntArray:
-    """Returns the numbers of the pairs with two sides that are short enough."""
+    """Returns the pair numbers of the pairs whose two sides are short enough."""
     usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
     if not len(usable):
         raise UserError(

@@ -97,7 +97,10 @@ class _Cell:
 
 
 def _split(counts: IntArray, max_cells: int) -> list[_Cell]:
-    """Splits the rectangle of all pairs into `max_cells` cells or single points."""
+    """Splits the rectangle of all pairs into at most `max_cells` cells.
+
+    It stops early only if every cell is a single point.
+    """
     number = count()  # The heap breaks ties by the order of creation.
 
     def entry(cell: _Cell) -> tuple[int, int, int, int, _Cell]:
@@ -121,7 +124,7 @@ def _merge(sizes: IntArray, widths: IntArray, max_shapes: int) -> IntArray:
     alive = np.ones(len(sizes), bool)
 
     def prices(cell: int) -> npt.NDArray[np.float64]:
-        """Returns the positions added by merging `cell` with each cell."""
+        """Returns the positions of padding added by merging `cell` with each other."""
         union = np.maximum(widths, widths[cell]).sum(axis=1)
         apart = sizes * widths.sum(axis=1)
         added = (sizes + sizes[cell]) * union - apart - apart[cell]

@@ -23,7 +23,7 @@ def nearest_buckets(widths: IntArray, longest: int) -> tuple[IntArray, IntArray]
     """
     first = np.full((longest + 1, longest + 1), -1)
     second = first.copy()
-    # From the widest to the narrowest, so that the last assignment is the best.
+    # From the widest to the narrowest, so that the narrowest is assigned last.
     for bucket in reversed(range(len(widths))):
         source, target = widths[bucket]
         fitting = np.s_[: source + 1, : target + 1]
@@ -43,17 +43,18 @@ def chosen_buckets(
 
     A bucket that fills a single batch would contain the same pairs in every epoch.
     Therefore some pairs, chosen at random in each epoch, go to the second narrowest
-    bucket that fits. Their number and all shapes are equal in all epochs.
+    bucket that fits. Their number and all shapes are the same in every epoch.
 
     Args:
         shuffled: int (pairs, 2), source and target lengths in random order.
         longest: Maximum source and target length.
         max_shapes: Maximum number of buckets.
-        tokens_per_part: Positions of the wider side of a full micro-batch. More pairs
-            then move to their second choice, where `fill_buckets` would add filler
-            rows. 0 disables this, as in the published training runs.
-        rows_multiple: If above 1, each bucket is widened as far as the largest multiple
-            of this number of rows allows.
+        tokens_per_part: Positions of the wider side of a full micro-batch. If it is
+            above 0, additional pairs move to their second choice, to replace the filler
+            rows that `fill_buckets` would add. 0 disables this, as in the published
+            training runs.
+        rows_multiple: If above 1, each bucket is widened as far as possible without
+            reducing the rows of its micro-batches, a multiple of this number.
 
     Returns:
         Bucket of each pair, int64 (pairs,), and widths, int64 (buckets, 2).
@@ -79,9 +80,9 @@ def chosen_buckets(
 def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
     """Returns the number of pairs to move from their first to their second choice.
 
-    For each second choice, at most half of a bucket's pairs move. The cheapest moves
-    come first, until the added positions reach the budget. At least one pair moves if
-    two pairs share a second choice.
+    At most half of the pairs with the same two choices move. In each bucket the
+    cheapest moves come first, until the added positions reach the budget. At least one
+    pair of a bucket moves if two of its pairs share a second choice.
 
     Args:
         sizes: int (buckets, buckets), number of pairs by first and second choice. A
@@ -108,7 +109,7 @@ def _moved(sizes: IntArray, cost: IntArray) -> IntArray:
 
 
 def _widened(counts: IntArray, tokens_per_part: int, rows_multiple: int) -> IntArray:
-    """Widens the longer side of pairs as long as micro-batches keep their rows.
+    """Widens each pair's longer side to the largest width with the same number of rows.
 
     Otherwise, rounding rows down to a multiple would make some micro-batches much
     smaller than others, and their devices would wait. `counts` and the result are int
@@ -137,8 +138,8 @@ def _fill_rows(
     (buckets,), rows of a full micro-batch.
     """
     members = sizes.sum(axis=1) - moved.sum(axis=1) + moved.sum(axis=0)
-    # A second choice is always wider than the first. Going from wide to narrow, all
-    # moves out of a bucket precede its turn.
+    # A second choice is always wider than the first. In the order from wide to narrow,
+    # all moves out of a bucket are counted before its filler rows are computed.
     for second in reversed(range(len(members))):
         one = slice(second, second + 1)
         rows, parts = rows_and_parts(members[one], most_rows[one], rows_multiple)

@@ -13,7 +13,7 @@ class Groups:
 
     Attributes:
         order: int64 (pairs,), pair numbers grouped by micro-batch.
-        starts: int64 (micro-batches,), index in `order` of each one's first pair.
+        starts: int64 (micro-batches,), index in `order` of the first pair of each.
         shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
             target width.
     """

@@ -67,14 +67,14 @@ def token_ratio_of(tokens: int, positions: int) -> float:
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:
-    """Returns the numbers of the micro-batches that some replicas compute.
+    """Returns the numbers of the micro-batches that the given replicas compute.
 
     Replicas take whole micro-batches in turn. If there are fewer micro-batches than
     replicas, `TrainStep` cuts each by rows.
 
     Args:
         replicas: Numbers of the replicas.
-        of: Number of all replicas.
+        of: Total number of replicas.
         parts: Number of micro-batches in the batch.
     """
     cuts = max(of // parts, 1)
@@ -85,7 +85,7 @@ def rectangle(
     batch: Mapping[str, Any], number: tf.Tensor | int
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `inputs` (rows, source) and `targets` (rows, target) of a micro-batch."""
-    with tf.device("CPU:0"):  # Other devices do not support strings.
+    with tf.device("CPU:0"):  # Only a CPU supports string tensors.
         sides = (
             tf.io.parse_tensor(tf.convert_to_tensor(batch[side])[number], tf.int32)
             for side in ("inputs", "targets")

@@ -14,8 +14,8 @@ def pair_batches(
     """Yields all pairs in batches of similar length, shortest first.
 
     Args:
-        sources: Ids of the sources, each ending in EOS.
-        targets: Ids of the targets, each ending in EOS.
+        sources: Token ids of each source sentence, ending in EOS.
+        targets: Token ids of each target sentence, ending in EOS.
         tokens_per_batch: Upper bound on rows x longer side; a longer pair becomes a
             batch of one.
 

@@ -58,7 +58,7 @@ def batches(
         config: Batching settings.
         seed: Seed of the training run.
         start_step: Number of finished steps.
-        own: Selects the micro-batches of this process; the others are not gathered.
+        own: Returns the micro-batches that this process computes; others stay empty.
 
     Raises:
         UserError: If no pair is short enough.
@@ -101,7 +101,7 @@ def eval_batches(
     int32 (rows, target). Pairs with a side of more than `LONGEST_EVALUATED` tokens are
     skipped.
 
-    Each process gets different batches; `process` is the number of this one, of `of`.
+    Process number `process`, from 0, of `of` processes gets every `of`-th batch.
     """
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 

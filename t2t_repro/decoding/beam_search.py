@@ -22,7 +22,7 @@ def beam_search(
     Args:
         config: Settings: the algorithm, beam size, length penalty and n-best.
         limits: int32 (batch,), the maximum number of tokens, EOS included.
-        constraints: Constraints on the hypotheses; None is the fastest.
+        constraints: Constraints on the hypotheses; None (fastest): no constraints.
         terms: Lexical constraints (see `ConstrainedSearch`); a result that is cut at
             its limit may lack some.
         width: Upper bound on the limits; None: no bound.

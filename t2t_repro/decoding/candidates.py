@@ -63,8 +63,8 @@ def best_candidates(
 ) -> Candidates:
     """Selects the `count` best continuations of each sentence.
 
-    They are among the `count` best of each hypothesis, which are selected by their
-    logits. Ties are broken by the lower hypothesis, then by the lower id.
+    They are chosen from the `count` best continuations of each hypothesis, ranked by
+    logit. Ties are broken by the lower hypothesis, then by the lower id.
 
     # T2T: beam_search.py:grow_topk sorts log probabilities divided by the penalty; all
     hypotheses of a step share it, so that the order is the same up to rounding.
@@ -73,9 +73,9 @@ def best_candidates(
         logits: float (batch, beam, vocab).
         log_probs: float32 (batch, beam), of the hypotheses so far.
         count: Number of candidates, at most beam * vocab.
-        forbidden: Tokens that are not selected but keep their probability. A few are
-            int32 (batch, n) with static n; many are a mask, bool, broadcast to the
-            logits' shape (see `best_allowed_candidates`); None: no tokens.
+        forbidden: Tokens that are not selected but keep their probability: a few ids,
+            int32 (batch, n) with static n; or a mask for many, bool, broadcast to the
+            logits' shape (see `best_allowed_candidates`); or None.
     """
     if forbidden is not None and forbidden.dtype == tf.bool:
         return best_allowed_candidates(logits, log_probs, count, forbidden)
@@ -83,9 +83,10 @@ def best_candidates(
     # (batch, beam, vocab) -> (batch * beam, vocab)
     rows = tf.cast(tf.reshape(logits, [-1, vocab]), tf.float32)
     best, ids = top_k(rows, count + (0 if forbidden is None else forbidden.shape[1]))
-    # On a CPU softmax is one kernel, and twice as fast as log-sum-exp in three; the
-    # largest probability, at least 1 / vocab, gives the normalizer without underflow.
-    # (Slicing a result of top_k that is also used whole makes XLA sort whole rows.)
+    # log p = logit - largest logit + log(largest probability). On a CPU softmax is one
+    # kernel, twice as fast as the three kernels of log-sum-exp; the largest probability
+    # is at least 1 / vocab, so it does not underflow. (`ids[:, :1]` would be simpler,
+    # but slicing a result of top_k that is also used whole makes XLA sort whole rows.)
     is_first = tf.equal(tf.range(tf.shape(ids)[1]), 0)
     first = tf.reduce_max(tf.where(is_first, ids, 0), axis=1, keepdims=True)
     largest = tf.gather(tf.nn.softmax(rows), first, batch_dims=1)
@@ -102,7 +103,7 @@ def best_candidates(
 def best_allowed_candidates(
     logits: tf.Tensor, log_probs: tf.Tensor, count: int, forbidden: tf.Tensor
 ) -> Candidates:
-    """Selects candidates as `best_candidates` does, if many tokens are forbidden.
+    """Does what `best_candidates` does, for a mask of forbidden tokens.
 
     The best allowed token may underflow in softmax, so this uses log-sum-exp.
 

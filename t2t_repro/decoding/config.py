@@ -49,10 +49,11 @@ class DecodingConfig:
     """Settings of the search for the translations of a sentence.
 
     Attributes:
-        beam_size: Hypotheses per sentence; 1 is greedy search. Not used by sampling.
+        beam_size: Number of hypotheses per sentence; 1 is greedy search. Not used by
+            sampling.
         alpha: Exponent of the length penalty, at least 0. Not used by sampling.
-        extra_length: The limit of an output is the input's length, EOS included, plus
-            this.
+        extra_length: An output has at most `length_factor` times the tokens of the
+            input plus this number, EOS included in both.
         nbest: Number of hypotheses per sentence, in beam search at most `beam_size`.
             The best hypothesis does not depend on it.
         min_length: Minimum number of tokens of an output, EOS included.
@@ -65,7 +66,7 @@ class DecodingConfig:
             "opennmt", each a class in `decoding.algorithms`.
         word_penalty: Marian's word penalty, subtracted from the log probability for
             each token. Not used by sampling.
-        length_factor: Factor of the input's length in the limit.
+        length_factor: Factor of the input's length; see `extra_length`.
         never: Tokens that are never produced; PAD is always one of them.
 
     Raises:
@@ -118,7 +119,7 @@ class DecodingConfig:
 
     @property
     def scoring(self) -> SearchAlgorithm:
-        """Algorithm that computes scores; in sampling, they are log probabilities."""
+        """Algorithm that computes scores; those of sampling are log probabilities."""
         return T2TSearch(1, 0.0) if self.sampling else self.search_algorithm()
 
     def longest(self, length: Any) -> Any:

@@ -82,7 +82,7 @@ class ConstrainedSearch:
         return progress._replace(sentences=TermBeams(progress.sentences, after))
 
     def is_open(self, sentences: TermBeams) -> tf.Tensor:
-        """Returns which sentences are still searched: bool (rows,)."""
+        """Returns which sentences are not done: bool (rows,)."""
         return self.algorithm.is_open(sentences.beams)
 
     def results(self, sentences: TermBeams) -> tuple[tf.Tensor, tf.Tensor]:
@@ -92,7 +92,7 @@ class ConstrainedSearch:
     def _candidates(
         self, logits: tf.Tensor, beams: Beams, states: TermState, ids: tf.Tensor
     ) -> Candidates:
-        """Returns the best continuations of each hypothesis, and those of its terms."""
+        """Returns each hypothesis's best continuations and all that advance a term."""
         beam, constraints = self.algorithm.beam_size, self.algorithm.constraints
         vocab = logits.shape[2] or tf.shape(logits)[2]
         log_probs = tf.nn.log_softmax(tf.cast(logits, tf.float32))

@@ -37,9 +37,10 @@ class Constraints:
             hypothesis, which count in its score. A prefix that ends in EOS is the
             result. A prefix longer than the limit is cut. If an id is outside of the
             vocabulary, there is no hypothesis. None: no prefixes.
-        no_repeat_ngram: n, or 0: no hypothesis has the same n tokens in a row twice,
-            prefix included (Paulus et al. 2017, arXiv:1705.04304, section 2.5, with
-            n = 3). A hypothesis with no allowed continuation is dropped.
+        no_repeat_ngram: Length of the n-grams that must not occur twice in a
+            hypothesis, prefix included (Paulus et al. 2017, arXiv:1705.04304, section
+            2.5, use 3); 0 allows repetition. A hypothesis with no allowed continuation
+            is dropped.
         never: Tokens that are never produced, except in a prefix.
     """
 
@@ -49,7 +50,7 @@ class Constraints:
     never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Rejects a negative length of n-grams."""
+        """Rejects a negative n-gram length."""
         if self.no_repeat_ngram < 0:
             n = self.no_repeat_ngram
             raise ValueError(f"no_repeat_ngram is {n}, must be 0 or more")
@@ -91,7 +92,7 @@ class Constraints:
         """Marks the forbidden next tokens, PAD included.
 
         Args:
-            sentence_constraints: Constraints of these sentences.
+            sentence_constraints: Constraints of the sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             logits: float (rows, beam, vocab), of which only the shape is read.

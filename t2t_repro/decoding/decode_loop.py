@@ -18,7 +18,7 @@ Rows: TypeAlias = Any
 
 
 class BeamSearchResult(NamedTuple):
-    """The hypotheses of each sentence: best first, or in the order of drawing.
+    """The hypotheses of each sentence: best first, or in sampling order.
 
     Attributes:
         ids: int32 (batch, beam, length), ending in EOS unless cut at the limit, padded
@@ -50,10 +50,10 @@ class Progress(NamedTuple):
 
 
 class Method(Protocol):
-    """Interface of search algorithms; `inputs` are their inputs for each sentence."""
+    """Interface of search algorithms; tensors in `inputs` have a row per sentence."""
 
     def start(self, state: State, inputs: Rows, width: int | tf.Tensor) -> Progress:
-        """Returns the empty hypotheses; at limit 0 they are the result.
+        """Returns the empty hypotheses, which are the result if the limit is 0.
 
         Args:
             state: State of the decoder before the first step.
@@ -119,15 +119,15 @@ def decode_batch(
     compact_at: float | None = 0.25,
     width: int | None = None,
 ) -> BeamSearchResult:
-    """Steps until every sentence is done.
+    """Runs the steps of a search until every sentence is done.
 
     Args:
         search: From `beam_search` or `sampling_search`.
         decoder: Computes the logits of the next tokens.
-        state: State of the decoder before the first step, for the number of hypotheses
-            per sentence of the search.
-        compact_at: Finished sentences leave the batch when they are this fraction of
-            it. None keeps them, because XLA and some decoders need a constant size.
+        state: State of the decoder before the first step, with the search's number of
+            hypotheses per sentence.
+        compact_at: Fraction of the batch that must be done before these sentences are
+            removed. None keeps them: XLA and some decoders need a constant batch size.
         width: Static length of the result, at least that of any hypothesis, for XLA;
             None: the number of steps taken.
     """
@@ -138,7 +138,7 @@ def decode_batch(
     progress = method.start(state, inputs, columns)
 
     def phase(batch: _Batch) -> tuple[_Batch]:
-        """Steps until enough sentences are done to compact the batch."""
+        """Runs steps until enough sentences are done to compact the batch."""
         stop_at = 0
         if compact_at is not None:
             rows = tf.shape(batch.places)[0]

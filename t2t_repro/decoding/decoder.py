@@ -14,7 +14,7 @@ State: TypeAlias = Any
 
 
 class StepwiseDecoder(Protocol):
-    """The step function of a model, with a state that the search passes on.
+    """The step function of a model, whose state the search passes to the next step.
 
     Every tensor of the state keeps its rank during the search. Its dimensions may
     change (a cache grows, sentences leave), so they are unknown statically.

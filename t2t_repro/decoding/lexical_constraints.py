@@ -24,7 +24,7 @@ class Terms(NamedTuple):
 
 
 class TermState(NamedTuple):
-    """Progress of the n hypotheses or candidates of each sentence with its terms.
+    """Progress through a sentence's terms in its n hypotheses or candidates.
 
     Attributes:
         met: bool (rows, n, terms), whether the term is in the hypothesis; True for
@@ -81,7 +81,7 @@ def next_tokens(state: TermState, ids: tf.Tensor) -> tf.Tensor:
     terms = tf.range(tf.shape(ids)[1])
     is_current = tf.equal(state.current[:, :, None], terms)
     matched = tf.where(is_current, state.matched[:, :, None], 0)
-    # The added column is read for a complete term.
+    # A complete term of maximum length reads the added column of zeros.
     padded = tf.pad(ids, [[0, 0], [0, 0], [0, 1]])
     n = tf.shape(matched)[1]
     tokens = tf.gather(tf.tile(padded[:, None], [1, n, 1, 1]), matched, batch_dims=3)
@@ -95,7 +95,7 @@ def advance(
 
     Args:
         state: State before the token.
-        terms: Terms of these sentences.
+        terms: Terms of the sentences.
         last: int32 (rows, n), the previous token; 0 at the beginning.
         tokens: int32 (rows, n), the added token.
     """

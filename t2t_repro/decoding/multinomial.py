@@ -1,4 +1,4 @@
-"""Draws one token from each row of logits, and the random numbers for it."""
+"""Draws one token from each row of logits, and generates the random numbers."""
 
 import tensorflow as tf
 
@@ -13,9 +13,9 @@ def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tenso
     exceeds the uniform number. Sums are float32, so probabilities below 1e-6 are only
     approximate. `top_k` draws from the k most probable tokens (Fan et al. 2018,
     arXiv:1805.04833, section 5.2); ties are broken by the lower id. `top_p` draws from
-    the fewest most probable tokens whose probabilities, after temperature and top_k,
-    sum up to p (Holtzman et al. 2020, arXiv:1904.09751, section 3.1); without top_k it
-    sorts the vocabulary.
+    the smallest set of most probable tokens whose total probability, after temperature
+    and top_k, is at least p (Holtzman et al. 2020, arXiv:1904.09751, section 3.1);
+    without top_k it sorts the vocabulary.
 
     Args:
         logits: float32 (rows, vocab). Tokens with -inf are not drawn, unless all have
@@ -40,8 +40,8 @@ def draw(logits: tf.Tensor, uniforms: tf.Tensor, settings: Sampling) -> tf.Tenso
 def _pick(probabilities: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
     """Selects a column of each row: float32 (rows, k) and (rows,) -> int32 (rows,).
 
-    Rows need not sum up to 1. A column with probability 0 is never selected, even if a
-    device adds in parallel, so that cumulative sums may decrease.
+    Rows need not sum up to 1. A column with probability 0 is never selected, even if
+    cumulative sums decrease, which may happen on a device that adds in parallel.
     """
     possible = probabilities > 0
     sums = tf.where(possible, tf.cumsum(probabilities, axis=1), 0.0)
@@ -65,7 +65,7 @@ def sentence_uniforms(
         seed: int32 (2,).
         keys: int32 (batch,).
         limits: int32 (batch,), number of steps of each sentence.
-        samples: Hypotheses per sentence.
+        samples: Number of hypotheses per sentence.
 
     Returns:
         float32 (batch, samples, steps) from [0, 1), 0 after the sentence's limit.
@@ -80,7 +80,7 @@ def sentence_uniforms(
         )
         return tf.pad(numbers, [[0, 0], [0, steps - limit]])
 
-    # A sentence is added and removed again, because map_fn fails for an empty batch.
+    # A dummy sentence is added and then removed: map_fn fails for an empty batch.
     keys, limits = tf.pad(keys, [[0, 1]]), tf.pad(limits, [[0, 1]])
     shape = tf.TensorSpec([samples, None], tf.float32)
     return tf.map_fn(of_sentence, (keys, limits), fn_output_signature=shape)[:-1]

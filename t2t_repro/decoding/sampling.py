@@ -105,7 +105,7 @@ class Sampler:
     def start(
         self, state: State, inputs: SamplingInputs, width: int | tf.Tensor
     ) -> Progress:
-        """Returns the empty hypotheses; at limit 0 they are the result."""
+        """Returns the empty hypotheses, which are the result if the limit is 0."""
         places = [tf.shape(inputs.limits)[0], self.samples]
         unfinished = tf.broadcast_to((inputs.limits > 0)[:, None], places)
         samples = Samples(

@@ -1,4 +1,4 @@
-"""The length penalty, and when a sentence's search is over.
+"""Length penalties, and stop rules for a sentence's search.
 
 For alpha >= 0 the rule is exact. A hypothesis of log probability p <= 0 can only lose
 probability as it grows, and its penalty at any length is at most the penalty at the

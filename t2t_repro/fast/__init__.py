@@ -134,7 +134,7 @@ def install(device: str | None = None, without: Collection[str] = ()) -> None:
 
 def uninstall() -> None:
     """Switches every function back to its reference implementation."""
-    for kernel in kernels("CPU"):  # Includes every function of the GPU's list.
+    for kernel in kernels("CPU"):  # The CPU's list has every function of the GPU's.
         kernel.function.implementation = kernel.function.reference
 
 

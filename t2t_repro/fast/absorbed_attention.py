@@ -1,4 +1,4 @@
-"""Cross-attention to a short memory that is multiplied into the projections.
+"""Cross-attention to a short memory that is folded into the projections.
 
 ``(x W_Q) K^T = x (W_Q K^T)`` and ``(A V) W_O = A (V W_O)``. If the memory is short,
 ``W_Q K^T`` and ``V W_O`` are smaller than W_Q and W_O, so each decoding step reads less
@@ -53,7 +53,7 @@ def attend(
         keys: float (batch, d_model, heads * sources), from `fold`.
         values: float (batch, heads * sources, d_model), from `fold`.
         bias: float32 (batch, 1, 1, sources), added to the logits.
-        beam: Hypotheses per sentence.
+        beam: Number of hypotheses per sentence.
 
     Returns:
         float (batch * beam, d_model).

@@ -38,7 +38,7 @@ class KVCacheDecoder:
 
     Args:
         model: The model, already built.
-        beam_size: Hypotheses per sentence.
+        beam_size: Number of hypotheses per sentence.
         matmuls: Matmuls of a step; None: matmuls with the layers' own weights.
     """
 

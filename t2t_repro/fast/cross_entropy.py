@@ -13,8 +13,9 @@ from t2t_repro.fast.xla_kernels import in_xla
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 
 # Arguments: logits z (rows, V), labels (rows,), the target probability `low` of every
-# token except the label, and the difference `weight` between the label's and `low`.
-# Results: log(sum(exp(z))), (rows,), and a function from the upstream gradient to z's.
+# token except the label, and `weight`, the label's target probability minus `low`.
+# Results: log(sum(exp(z))), (rows,), and a function that maps the upstream gradient to
+# the gradient of z.
 _Form = Callable[[tf.Tensor, tf.Tensor, float, float], tuple[tf.Tensor, object]]
 
 
@@ -23,8 +24,9 @@ def smoothed_cross_entropy(
 ) -> tf.Tensor:
     """Replaces `label_smoothing.smoothed_cross_entropy` on a CPU.
 
-    It keeps the softmax of the loss for the gradient. Under XLA it keeps the
-    exponentials instead: normalizing them would be one more pass over memory.
+    It keeps the softmax computed for the loss and reuses it in the gradient. Under XLA
+    it keeps the exponentials instead: normalizing them would be one more pass over
+    memory.
     """
     form = _keep_exponentials if in_xla() else _keep_softmax
     return _cross_entropy(logits, targets, label_smoothing, form)
@@ -64,8 +66,9 @@ def _cross_entropy(
 def _keep_softmax(
     z: tf.Tensor, labels: tf.Tensor, low: float, weight: float
 ) -> tuple[tf.Tensor, object]:
-    # oneDNN's softmax takes a third of the time of the cross-entropy kernels. Its
-    # largest entry is at least 1 / V; the label's own entry may underflow to 0.
+    # oneDNN's softmax takes a third of the time of the cross-entropy kernels. The sum
+    # follows from its largest entry, which is at least 1 / V; the label's entry could
+    # underflow to 0.
     softmax = tf.nn.softmax(z)
     log_sum = tf.reduce_max(z, axis=1) - tf.math.log(tf.reduce_max(softmax, axis=1))
 

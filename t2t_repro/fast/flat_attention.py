@@ -59,7 +59,7 @@ def attend(
         attention: The layer.
         x: float (batch * targets, d_model).
         memory: float (batch * sources, d_model).
-        lengths: int32 () each, targets and sources.
+        lengths: Numbers of target and source positions, int32 () each.
         mask: bool, broadcast to (batch, heads, targets, sources), or None.
         training: Whether dropout is applied to the attention weights.
 

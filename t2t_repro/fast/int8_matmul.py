@@ -1,9 +1,10 @@
 """int8 matmuls of oneDNN, on CPUs with VNNI.
 
 `_QuantizedMatMul` is an internal operation, which TensorFlow's optimizer uses for fused
-int8 matmuls. The public operations have only one scale per matrix, and convert the
+int8 matmuls. The public operations support only one scale per matrix, and convert the
 matrix to oneDNN's layout at every call, which takes longer than a matmul of a few rows.
-They keep the layout only of constants, of which TensorFlow makes many copies.
+They cache the converted matrix only if it is a constant, and TensorFlow makes many
+copies of constants.
 """
 
 from collections.abc import Iterable
@@ -36,8 +37,8 @@ def int8_matmul(
         bias: float32 (units,), added to the product.
         row_max: Value that UINT8_MAX represents in the rows.
         weight_max: float32 (units,), value that INT8_MAX represents in each column.
-        output_max: Applies ReLU; UINT8_MAX represents this value in the result, and
-            larger values are clipped. None: no ReLU.
+        output_max: If given, ReLU is applied and the result is quantized: UINT8_MAX
+            represents this value, and larger values are clipped. None: no ReLU.
 
     Returns:
         float32 (rows, units); with `output_max` quint8 (rows, units).
@@ -74,7 +75,7 @@ def int8_matmul(
 def unsupported_reason() -> str | None:
     """Returns the reason why this machine cannot compute int8 matmuls, or None.
 
-    It computes the largest possible sums: older instructions than VNNI add pairs of
+    It tests the largest possible sums: instructions older than VNNI add pairs of
     products in 16 bits, which saturates.
     """
     if tf.config.list_physical_devices("GPU"):

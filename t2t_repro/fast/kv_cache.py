@@ -60,12 +60,12 @@ class KVCacheSlots:
     """Allocates, writes and masks the slots of a KV cache that grows.
 
     A step writes into the cache in place, so a state can be continued only once. The
-    cache is copied only when no slot is free. The copy leaves out the slots that no
-    hypothesis attends to: most hypotheses of a sentence soon share their past.
+    cache is copied only when no slot is free. The copy omits the slots that no
+    hypothesis attends to, because the hypotheses of a sentence mostly share their past.
 
     Attributes:
-        beam_size: Hypotheses per sentence.
-        heads: Heads of self-attention.
+        beam_size: Number of hypotheses per sentence.
+        heads: Number of heads of self-attention.
         radius: Number of earlier steps that a step attends to; 0: all.
         is_relative: Whether attention needs `distances`. They are the same for all
             sentences, so all slots are kept.
@@ -117,7 +117,7 @@ class KVCacheSlots:
         a seventh of the search time.
 
         Args:
-            cache: float (batch, heads, slots, d); its old state is lost.
+            cache: float (batch, heads, slots, d), which is overwritten.
             new: float (batch, heads, beam, d).
             position: From `begin_step`.
 
@@ -144,14 +144,14 @@ class KVCacheSlots:
         return tf.tile(distances[None], [self.beam_size, 1])
 
     def _position(self, state: KVCacheState, group: tf.Tensor) -> tf.Tensor:
-        """Returns the index of a group of `beam_size` slots: int32 (batch * heads,)."""
+        """Returns the rows that `write` updates for a group: int32 (batch * heads,)."""
         batch, slots = tf.unstack(tf.shape(state.slot_steps))
         return tf.range(batch * self.heads) * (slots // self.beam_size) + group
 
     def _with_free_group(
         self, state: KVCacheState, index: tf.Tensor
     ) -> tuple[KVCacheState, tf.Tensor]:
-        """Returns a state with free slots, and the number of the first free group."""
+        """Returns a state with free slots, and the index of the first free group."""
         state = tf.cond(
             tf.equal(index % _STEPS_PER_COPY, 0),
             lambda: self._add_free_slots(state, index),
@@ -202,7 +202,7 @@ class KVCacheSlots:
         """
         is_used = tf.reduce_any(tf.equal(self_bias, 0.0), axis=1)
         if self.is_relative:
-            # All slots except the single one of `initial_state`.
+            # Keep all slots, except that of `initial_state` before the first step.
             is_used = tf.fill(tf.shape(is_used), index > 0)
         most = tf.reduce_max(tf.math.count_nonzero(is_used, axis=1, dtype=tf.int32))
         selected = -(-most // self.beam_size) * self.beam_size

@@ -24,7 +24,7 @@ class Windows(NamedTuple):
     """Sizes of the query blocks and key windows of a sequence.
 
     Attributes:
-        radius: Positions that a query attends to on either side.
+        radius: Number of positions that a query attends to on either side.
         size: r, the number of queries in a block.
         width: Number of keys in a window.
         length: int (), positions of the sequence.

@@ -52,7 +52,7 @@ def _with_gradient(
         scale: float32 (channels,).
         bias: float32 (channels,).
         epsilon: Added to the variance.
-        by_reductions: Computes the gradient's means by reductions instead of matmuls.
+        by_reductions: Whether the gradient's means use reductions instead of matmuls.
 
     Returns:
         float32 (..., channels).

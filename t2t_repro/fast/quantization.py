@@ -143,8 +143,9 @@ class QuantizedMatmul:
 
         Args:
             x: float32 (rows, channels); or quint8, from a call with `high`.
-            high: Applies ReLU and quantizes the result; the largest uint8 represents
-                this value, and larger values are clipped. None: float32, no ReLU.
+            high: If given, ReLU is applied and the result is quantized: the largest
+                uint8 represents this value, and larger values are clipped. None:
+                float32, no ReLU.
 
         Returns:
             float32 (rows, units); with `high` quint8 (rows, units).
@@ -167,7 +168,7 @@ class QuantizedMatmul:
         return tf.constant(self._bias), tf.constant(self._max)
 
     def lookup(self, table: object, ids: tf.Tensor) -> tf.Tensor:
-        """Replaces `TokenEmbedding.lookup`: returns columns of the int8 matrix.
+        """Replaces `TokenEmbedding.lookup`: dequantizes columns of the int8 matrix.
 
         Args:
             table: The embedding table, which is not read.

@@ -71,7 +71,7 @@ def apply_layers_once_traced(
 
 
 class _OnRows:
-    """Applies a layer to flattened tokens, with the arguments of the whole stack."""
+    """Applies a layer to flattened tokens; takes the call arguments of a stack."""
 
     def __init__(
         self,

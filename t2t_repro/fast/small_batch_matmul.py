@@ -142,7 +142,7 @@ def prepack(groups: Sequence[_Group], rows: Tensor, dtype: str) -> StepMatmuls:
         ]
 
     def no_copies() -> list[Tensor]:
-        # Up to _MAX_ROWS rows, only the halves of a large table are read.
+        # Up to _MAX_ROWS rows, a large table is read in halves, without a copy.
         return [
             ops.transpose(each if _is_small(each) else each[:0]) if is_table else each
             for each, is_table in both
@@ -266,7 +266,7 @@ def _by_columns(matrices: list[Tensor]) -> _Matmul:
 def _matmul_for_any_rows(
     matrix: Tensor, divided: _Matmul, padded: Tensor, units: int
 ) -> _Matmul:
-    """Returns a matmul that calls `divided` for few rows of a large matrix."""
+    """Returns a matmul that calls `divided` if x has few rows and W is large."""
 
     def whole(x: Tensor) -> Tensor:
         y = ops.matmul(x, padded)

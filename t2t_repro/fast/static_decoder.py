@@ -21,7 +21,7 @@ class StaticDecoder(KVCacheDecoder):
 
     Args:
         model: The model, already built.
-        beam_size: Hypotheses per sentence.
+        beam_size: Number of hypotheses per sentence.
         width: Maximum number of steps.
         matmuls: Matmuls of a step, from `split_step_weights`.
     """
@@ -33,7 +33,7 @@ class StaticDecoder(KVCacheDecoder):
         self._slots = FixedKVCacheSlots(**vars(self._slots), width=width)
 
     def start(self, inputs: tf.Tensor) -> KVCacheState:
-        """Runs the encoder, and folds a short output into each layer's projections.
+        """Runs the encoder; folds its output into the projections if it is short.
 
         The inputs are int32 (batch, source), with a static length.
         """
@@ -67,7 +67,7 @@ class StaticDecoder(KVCacheDecoder):
 
 
 def split_step_weights(model: Transformer) -> StepMatmuls:
-    """Copies the decoder's weights in a layout that XLA's matmuls read fast."""
+    """Copies the decoder's weights in a layout that is fast for XLA's matmuls."""
     return split_weights([*matmuls_of_a_step(model)], model.compute_dtype)
 
 

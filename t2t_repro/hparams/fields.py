@@ -42,7 +42,7 @@ MOST_EXTRA_LENGTH = 100_000
 class HParams(ModelFields):
     """Hyper-parameters of the data, the model, training and decoding.
 
-    The rule of each field has its meaning, unit and source; `to_yaml` writes them as
+    Each field's rule contains its meaning, unit and source; `to_yaml` writes them as
     comments.
 
     Raises:
@@ -265,9 +265,9 @@ class HParams(ModelFields):
     def tokens_per_part(self) -> int:
         """Maximum positions per side of a micro-batch.
 
-        Divides `tokens_per_batch` by the smallest number of micro-batches that
-        `max_tokens_per_device` allows. If the quotient is less than `max_length`, the
-        limit itself is used.
+        It is `tokens_per_batch` divided by the smallest number of micro-batches that
+        `max_tokens_per_device` allows. If the quotient is less than `max_length`,
+        that limit is used instead, but at most `tokens_per_batch`.
         """
         whole, bound = self.tokens_per_batch, self.resolve_auto().max_tokens_per_device
         assert isinstance(bound, int)

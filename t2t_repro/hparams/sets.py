@@ -118,8 +118,8 @@ def _mapping(path: Path) -> dict[str, Any]:
         )
         raise UserError(f"{path}{line}: not valid YAML: {problem}") from None
     except (ValueError, RecursionError) as error:
-        # Examples: an impossible date, a number with thousands of digits, or a
-        # thousand nested brackets.
+        # For example, an impossible date (ValueError), a number with thousands of
+        # digits (ValueError) or a thousand nested brackets (RecursionError).
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(values, dict):
         raise UserError(f"{path}: must contain lines of the form 'key: value'")

@@ -45,7 +45,7 @@ class Rule:
         doc: Description with the unit, one sentence or noun phrase.
         source: Source of the default (section of the paper, tensor2tensor, own choice).
         minimum: Smallest allowed number. Default: no limit.
-        maximum: Largest allowed number. Default: `INT32_MAX` for whole numbers.
+        maximum: Largest allowed number. Default: `INT32_MAX` for integers.
         below: Exclusive upper bound on a number. Default: no limit.
         choices: Allowed strings. Default: any.
         plain: CPU default of a field that may be "auto"; files written before "auto"

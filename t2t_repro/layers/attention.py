@@ -44,8 +44,8 @@ class MultiHeadAttention(Layer):
 
     Args:
         num_heads: Number of heads, h.
-        d_k: Channels per head of queries and keys.
-        d_v: Channels per head of values.
+        d_k: Number of channels per head of the queries and keys.
+        d_v: Number of channels per head of the values.
         d_model: Output channels; defaults to the channels of the query.
         dropout: Dropout rate of the attention weights.
         use_bias: Whether the four projections have biases; the paper's have none.

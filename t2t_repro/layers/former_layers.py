@@ -64,7 +64,8 @@ def accept_variant(kind: type) -> None:
     def from_config(config: dict[str, Any]) -> Any:
         layer = kind.from_config(_without_variant(config))  # type: ignore[attr-defined]
         for part, other in (config.get("variant") or {}).items():
-            # In the file, attributes whose names sort after `layers` have class names.
+            # In the file, layers in attributes whose names sort after `layers` are
+            # stored under their class names.
             if part in ("softmax", "target_embedding") and getattr(layer, part, None):
                 former = keras.saving.get_registered_object(other["class_name"])
                 getattr(layer, part).__class__ = former

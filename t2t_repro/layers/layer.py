@@ -27,8 +27,8 @@ class Layer(keras.layers.Layer):
         """Returns the output shape, by default that of the first input."""
         return [*shapes, *named.values()][0]
 
-    # Keras would infer the output from its shape, which implies neither the dtype nor
-    # returned attention scores. Trace `call` instead.
+    # Keras would infer the output from `compute_output_shape`, which lacks the dtype
+    # and the shape of returned attention scores. This traces `call` instead.
     compute_output_spec = keras.Operation.compute_output_spec
 
     def get_config(self) -> dict[str, Any]:

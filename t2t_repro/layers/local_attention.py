@@ -66,8 +66,8 @@ class LocalAttention(MultiHeadAttention):
 
     Args:
         num_heads: Number of heads, h.
-        d_k: Channels per head of queries and keys.
-        d_v: Channels per head of values.
+        d_k: Number of channels per head of the queries and keys.
+        d_v: Number of channels per head of the values.
         radius: Number of visible positions on either side; the paper's r is
             2 * radius + 1.
         **kwargs: Further arguments of `MultiHeadAttention`.

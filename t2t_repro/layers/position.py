@@ -28,8 +28,8 @@ def sinusoid_rates(d_model: int) -> np.ndarray:
 def sinusoid(positions: Tensor, d_model: int) -> Tensor:
     """Computes tensor2tensor's timing signal: all sines, then all cosines.
 
-    # T2T: the paper interleaves sines and cosines and has another divisor, but
-    tensor2tensor's checkpoints require this signal.
+    # T2T: the paper interleaves sines and cosines and has a different divisor,
+    but tensor2tensor's checkpoints require this signal.
 
     Args:
         positions: int32 (..., length), counted from 0.

@@ -20,7 +20,7 @@ class RelativeTable(Layer):
 
     Args:
         max_distance: Largest distance, R.
-        depth: Channels of one head.
+        depth: Number of channels per head.
     """
 
     def __init__(self, max_distance: int, depth: int, **kwargs: Any) -> None:
@@ -46,8 +46,8 @@ class RelativeAttention(MultiHeadAttention):
 
     Args:
         num_heads: Number of heads, h.
-        d_k: Channels per head of queries and keys.
-        d_v: Channels per head of values, equal to `d_k`.
+        d_k: Number of channels per head of the queries and keys.
+        d_v: Number of channels per head of the values, equal to `d_k`.
         max_relative_position: Distance from which all distances share a vector.
         radius: Number of visible positions on either side; 0: all positions.
         **kwargs: Further arguments of `MultiHeadAttention`.

@@ -95,9 +95,9 @@ class EncoderLayer(_StackLayer):
 
     Args:
         num_heads: Number of heads, h.
-        d_k: Channels per head of queries and keys.
-        d_v: Channels per head of values.
-        d_ff: Hidden channels of the feed-forward network.
+        d_k: Number of channels per head of the queries and keys.
+        d_v: Number of channels per head of the values.
+        d_ff: Number of hidden channels of the feed-forward network.
         dropout: P_drop, the dropout rate of the sub-layers' outputs.
         norm: "post" (paper) or "pre".
         attention_dropout: Dropout rate of the attention weights; 0 in the paper.

@@ -149,6 +149,9 @@ def _with_step(past: tf.Tensor, new: tf.Tensor, beam: int) -> tf.Tensor:
 
 
 def _flat(past: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """Reshapes (batch, beam, heads, steps, d) to (batch * beam, heads, steps, d)."""
+    """Reshapes (batch, beam, heads, steps, d) to (batch * beam, heads, steps, d).
+
+    `past` is reshaped; `new`, (batch * beam, heads, 1, d), provides static sizes.
+    """
     heads, depth = new.shape[1], new.shape[3]
     return tf.reshape(past, [-1, heads, tf.shape(past)[3], depth])

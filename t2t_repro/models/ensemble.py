@@ -42,8 +42,8 @@ class EnsembleDecoder:
         decoders: At least one decoder; all models have the same vocabulary.
 
     Raises:
-        ValueError: `decoders` is empty, or they differ in beam size or in the number
-            of rows of their softmax tables.
+        ValueError: `decoders` is empty, or the decoders differ in beam size or in the
+            number of rows of their softmax tables.
     """
 
     def __init__(self, decoders: Sequence[ModelDecoder]) -> None:

@@ -21,8 +21,8 @@ def sum_over_halves(
 ) -> Sums:
     """Computes sums over the rows of a micro-batch, both halves at once.
 
-    The masks of each half depend only on its seed. A device that computes one half
-    after the other therefore trains the same weights.
+    The masks of each half depend only on its seed, so computing one half after the
+    other trains the same weights.
 
     Args:
         compute: Function of `inputs`, `targets` and a `dropout_seed` that returns sums

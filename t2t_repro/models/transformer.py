@@ -24,26 +24,30 @@ class Transformer(keras.Model):
     The defaults are those of the paper's base model.
 
     Args:
-        vocab_size: Rows of the embedding table, including PAD (0) and EOS (1).
-        target_vocab_size: Rows of the target side's table; defaults to `vocab_size`.
-        d_model: Channels of every position.
+        vocab_size: Number of rows of the embedding table, including PAD (0) and EOS
+            (1).
+        target_vocab_size: Number of rows of the target side's table; defaults to
+            `vocab_size`.
+        d_model: Number of channels of each position.
         num_layers: Number of encoder layers, N.
         num_decoder_layers: Number of decoder layers; defaults to `num_layers`.
         num_heads: Number of attention heads, h.
-        d_k: Channels per head of queries and keys; defaults to d_model / h.
-        d_v: Channels per head of values; defaults to d_model / h.
-        d_ff: Hidden channels of the feed-forward networks.
+        d_k: Number of channels per head of the queries and keys; defaults to
+            d_model / h.
+        d_v: Number of channels per head of the values; defaults to d_model / h.
+        d_ff: Number of hidden channels of the feed-forward networks.
         dropout: P_drop, the dropout rate of sub-layer outputs and of both stacks'
             inputs.
         norm: "post" (paper) or "pre".
         position: Formula of `layers.PositionalEncoding`, "learned" or "none".
-        max_position: Rows of a table of learned positions.
+        max_position: Number of rows of a learned position table.
         share_embeddings: Whether inputs, targets and logits share one table. This
             requires equal numbers of rows; otherwise, the tables are separate.
         scale_embeddings: Whether to multiply embeddings by sqrt(d_model).
         target_space_embedding: Whether to add a trained vector to all source positions.
         target_space_id: Row of the table of these vectors.
-        tie_target: Whether targets and logits share a table if inputs have another.
+        tie_target: Whether targets and logits share a table if the inputs have
+            their own.
         source_end: Whether the EOS of the source is visible to the model.
         decoder_d_ff: d_ff of the decoder; defaults to `d_ff`.
         softmax_bias: Whether to add a bias to the logits.

@@ -28,11 +28,11 @@ class SearchAlgorithm(Method):
     """Base class of the algorithms: `decode_batch` runs one as its `Method`.
 
     Attributes:
-        beam_size: Hypotheses per sentence; 1 is greedy search.
+        beam_size: Number of hypotheses per sentence; 1 is greedy search.
         alpha: Exponent of the length penalty, at least 0.
         nbest: Number of hypotheses that must be final before the search ends.
         word_penalty: Subtracted from the log probability for each token.
-        constraints: Constraints on the hypotheses; None is the fastest.
+        constraints: Constraints on the hypotheses; None (fastest): no constraints.
     """
 
     beam_size: int
@@ -47,18 +47,18 @@ class SearchAlgorithm(Method):
         return self.beam_size
 
     def penalty(self, length: Any) -> Any:
-        """Computes the length penalty of a number, an array, or a tensor (float32)."""
+        """Computes the length penalty; argument and result as in `length_penalty`."""
         return length_penalty(length, self.alpha)
 
     def score(self, log_prob: Any, length: Any) -> Any:
-        """Computes the score of a log probability: numbers, arrays or tensors."""
+        """Converts log probabilities to scores: numbers, arrays or tensors."""
         if self.word_penalty:
             words = tf.cast(length, tf.float32) if tf.is_tensor(length) else length
             log_prob -= self.word_penalty * words
         return log_prob / self.penalty(length)
 
     def log_prob(self, score: Any, length: Any) -> Any:
-        """Computes the log probability of a score: numbers, or NumPy arrays."""
+        """Converts scores to log probabilities: numbers or NumPy arrays."""
         return score * self.penalty(length) + self.word_penalty * length
 
     @property
@@ -67,7 +67,7 @@ class SearchAlgorithm(Method):
         return self
 
     def limits(self, limits: tf.Tensor) -> tf.Tensor:
-        """Returns the limits that the search uses: int32 (batch,)."""
+        """Returns the length limits that replace `limits`: int32 (batch,)."""
         return limits
 
     def forbidden(
@@ -80,7 +80,7 @@ class SearchAlgorithm(Method):
         """Returns the forbidden next tokens, in the form that `best_candidates` takes.
 
         Args:
-            inputs: Inputs of these sentences.
+            inputs: Inputs of the sentences.
             hypotheses: int32 (rows, beam, width), unfinished.
             length: int32 (), their length.
             logits: float (rows, beam, vocab), of which only the shape is read.

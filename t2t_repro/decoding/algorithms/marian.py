@@ -1,7 +1,7 @@
 """Marian's beam search (translator/beam_search.cpp, history.h).
 
 Each step keeps the best `beam` candidates, and each finished hypothesis reduces the
-beam by one. A hypothesis that is cut at the limit is a result like a finished one. The
+beam by one. A hypothesis that is cut at the limit counts as finished. The
 search continues until the beam is empty; the stop rule only skips steps that cannot
 change the n-best list.
 """

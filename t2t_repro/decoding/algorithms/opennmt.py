@@ -5,9 +5,9 @@ is done when its whole beam has finished, or at its limit, where unfinished hypo
 are results, too.
 
 Three details are exactly those of OpenNMT-tf (utils/decoding.py:BeamSearch and
-dynamic_decode). A finished hypothesis of n tokens is compared with the length penalty
-of n + 1. A finished hypothesis that moves to another position of the beam is compared
-with the log probability that was at this position before. Results are in the order of
+dynamic_decode). A finished hypothesis of n tokens is ranked with the length penalty
+of n + 1. A finished hypothesis that moves to another position of the beam is ranked by
+the log probability that was at this position before. Results are in the order of
 the beam. Two details differ: returned scores use the hypotheses' own log probabilities,
 and a sentence that is done does not change, as in a batch of one sentence.
 """
@@ -30,7 +30,7 @@ class Places(NamedTuple):
     Attributes:
         last_ids: int32 (rows, beam), the last tokens of the hypotheses.
         log_probs: float32 (rows, beam), -inf for missing hypotheses.
-        compared: float32 (rows, beam), the log probabilities used for comparison.
+        compared: float32 (rows, beam), the log probabilities used for ranking.
         lengths: int32 (rows, beam), lengths of the hypotheses, EOS included.
         finished: bool (rows, beam).
         done: bool (rows, 1), whether the sentence's search is over.
@@ -60,7 +60,7 @@ class OpenNMTSearch(SearchAlgorithm):
     def start(
         self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
     ) -> Progress:
-        """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
+        """Returns one empty hypothesis per sentence, the result if the limit is 0."""
         beam = self.beam_size
         rows = tf.shape(inputs.limits)[0]
         log_probs = tf.repeat([[0.0] + [NEVER] * (beam - 1)], rows, axis=0)
@@ -97,7 +97,7 @@ class OpenNMTSearch(SearchAlgorithm):
             tf.gather(each, parents, batch_dims=1)
             for each in (old.finished, old.lengths, old.log_probs)
         )
-        # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
+        # OpenNMT-tf keeps `compared` per position in the beam, not per hypothesis.
         compared = tf.where(had_ended, old.compared, candidates.log_probs)
         log_probs = tf.where(had_ended, log_probs, candidates.log_probs)
         finished = had_ended | tf.equal(candidates.ids, EOS_ID)
@@ -126,7 +126,7 @@ class OpenNMTSearch(SearchAlgorithm):
         )
 
     def is_open(self, sentences: Places) -> tf.Tensor:
-        """Returns which sentences are still searched: bool (rows,)."""
+        """Returns which sentences are not done: bool (rows,)."""
         return ~sentences.done[:, 0]
 
     def results(self, sentences: Places) -> tuple[tf.Tensor, tf.Tensor]:
@@ -135,5 +135,5 @@ class OpenNMTSearch(SearchAlgorithm):
 
 
 def _keep_if_done(done: tf.Tensor, old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
-    """Returns the old values of sentences that are done, bool (rows, 1)."""
+    """Returns `old` where `done`, bool (rows, 1), is true, and `new` elsewhere."""
     return tf.where(done[:, :, None] if new.shape.rank == 3 else done, old, new)

@@ -4,7 +4,7 @@ Each step ranks the 2 * beam best continuations of a sentence. The best `beam` o
 without EOS stay alive. Those with EOS compete by normalized score with the `beam`
 finished hypotheses (paper section 6.1, Wu et al. 2016).
 
-# T2T: five details differ, so that a translation depends on its sentence only:
+# T2T: five details differ, so that a translation depends only on its sentence:
 each sentence has its own limit; its search ends by its own stop rule, and nothing
 changes after that; an unfinished hypothesis at the limit is scored as a finished one
 (tensor2tensor returns its plain log probability); PAD is never produced; with a beam
@@ -73,7 +73,7 @@ class T2TSearch(SearchAlgorithm):
     def num_candidates(self) -> int:
         """Number of continuations per sentence that each step ranks.
 
-        They are 2 * beam, because up to `beam` of the best may end in EOS. Greedy
+        The number is 2 * beam, because up to `beam` of the best may end in EOS. Greedy
         search (beam 1) ranks only the best one, and ends if it is EOS.
         """
         return 1 if self.beam_size == 1 else 2 * self.beam_size
@@ -81,7 +81,7 @@ class T2TSearch(SearchAlgorithm):
     def eligible(
         self, candidates: Candidates, ends: tf.Tensor, scores: tf.Tensor
     ) -> Candidates:
-        """Sets the log probability of candidates that are not allowed to -inf.
+        """Excludes candidates by a log probability of -inf; by default none.
 
         Args:
             candidates: Candidates of this step.
@@ -114,7 +114,7 @@ class T2TSearch(SearchAlgorithm):
     def force_end(
         self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the logits, with changes for sentences whose limit is `length`."""
+        """Forces EOS in the logits at the limit; by default returns them unchanged."""
         return logits
 
     def endings(self, candidates: Candidates, chosen: tf.Tensor) -> tf.Tensor:
@@ -132,7 +132,7 @@ class T2TSearch(SearchAlgorithm):
     def start(
         self, state: State, inputs: SentenceInputs, width: int | tf.Tensor
     ) -> Progress:
-        """Returns one empty hypothesis per sentence; at limit 0 it is the result."""
+        """Returns one empty hypothesis per sentence, the result if the limit is 0."""
         beam = self.beam_size
         rows = tf.shape(inputs.limits)[0]
         empty = tf.constant([[0.0] + [NEVER] * (beam - 1)])
@@ -177,7 +177,7 @@ class T2TSearch(SearchAlgorithm):
         Args:
             decoder: The decoder.
             progress: Progress before the step, but with the decoder's state after it.
-            inputs: Inputs of these sentences.
+            inputs: Inputs of the sentences.
             candidates: Candidates of the step.
             alive: The candidates to continue, best first: log probabilities, float32
                 (rows, beam), and indices, int32 (rows, beam).
@@ -220,7 +220,7 @@ class T2TSearch(SearchAlgorithm):
         )
 
     def is_open(self, sentences: Beams) -> tf.Tensor:
-        """Returns which sentences are still searched: bool (rows,)."""
+        """Returns which sentences are not done: bool (rows,)."""
         return tf.not_equal(sentences.log_probs[:, 0], NEVER)
 
     def results(self, sentences: Beams) -> tuple[tf.Tensor, tf.Tensor]:

@@ -42,5 +42,5 @@ class TransformersSearch(T2TSearch):
     def force_end(
         self, logits: tf.Tensor, length: tf.Tensor, limits: tf.Tensor
     ) -> tf.Tensor:
-        """Makes EOS certain at the limit."""
+        """Forces EOS at the limit."""
         return only_eos(logits, (length >= limits)[:, None])
