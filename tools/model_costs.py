@@ -60,7 +60,7 @@ def training_flops(
     values = hparams.num_heads * hparams.value_size
     feed_forward = 2 * d * d_ff
     projections = _attention(hparams)
-    # Queries by keys, and weights by values: per pair of positions.
+    # Per pair of positions: products of queries and keys, and of weights and values.
     pair = keys + values
     encoder = hparams.num_layers * (
         source * (projections + feed_forward) + source * source * pair
