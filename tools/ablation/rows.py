@@ -14,7 +14,8 @@ class Paper(NamedTuple):
     Attributes:
         perplexity: Perplexity per subword.
         bleu: BLEU of the last checkpoint.
-        parameters: Parameters in millions; None if the paper does not list them.
+        parameters: Number of parameters in millions; None if the paper does not list
+            it.
     """
 
     perplexity: float

@@ -222,7 +222,8 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
 
     Args:
         requests: Requests with the same tensor names.
-        rows: Rows of the batch; the first row of the last request fills up the rest.
+        rows: Number of rows of the batch. Copies of the first row of the last request
+            fill up the rest.
         pad: Whether to pad the other axes with each tensor's first element.
 
     Raises:
