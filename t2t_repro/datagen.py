@@ -58,9 +58,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def default_set(problem: str) -> str:
-    """Returns the first hyper-parameter set whose problem this is, or "base".
+    """Returns the default hyper-parameter set of a problem.
 
-    "base" precedes the other sets, and is also the set of the problem "files".
+    This is the first set that names the problem, starting with "base". Without such a
+    set, and for the problem "files", it is "base".
     """
     if problem == "files":
         return "base"

@@ -179,7 +179,7 @@ def _translations(
     directory = ModelDir(Path(origin))
     language = test_set.target_lang or directory.provenance().target_lang
     beam_size = args.beam_size or directory.hparams().beam_size
-    # --checkpoint is for --model_dir, not for the model of --compare.
+    # --checkpoint applies to --model_dir, not to the model of --compare.
     loaded = load_models(
         directory,
         args.checkpoint if origin == args.model_dir else "best",

@@ -52,15 +52,15 @@ def training_flops(
     Args:
         hparams: Hyper-parameters of the model.
         vocab_size: Number of subwords.
-        source: Source tokens, including EOS.
-        target: Target tokens, including EOS.
+        source: Number of source tokens, including EOS.
+        target: Number of target tokens, including EOS.
     """
     d, d_ff = hparams.d_model, hparams.d_ff
     keys = hparams.num_heads * hparams.key_size
     values = hparams.num_heads * hparams.value_size
     feed_forward = 2 * d * d_ff
     projections = _attention(hparams)
-    # Queries by keys, and weights by values: per pair of positions.
+    # Per pair of positions: matmuls of queries and keys, and of weights and values.
     pair = keys + values
     encoder = hparams.num_layers * (
         source * (projections + feed_forward) + source * source * pair

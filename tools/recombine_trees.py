@@ -76,7 +76,7 @@ class Treebank:
     def _replaced(
         self, tree: Sequence[Piece], generator: random.Random, probability: float
     ) -> list[Piece]:
-        """Replaces constituents from the outermost inwards, but not in replacements."""
+        """Replaces constituents top-down; replacements are not changed further."""
         ends = {begin: (end, parent) for begin, end, parent in _constituents(tree)}
         result: list[Piece] = []
         position = 0
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _pieces(marks: Sequence[Mark], words: Sequence[str]) -> list[Piece]:
-    """Pairs marks with their words."""
+    """Pairs each mark with its word; "" for brackets."""
     remaining = iter(words)
     return [(m, next(remaining) if m.kind is Kind.WORD else "") for m in marks]
 

@@ -97,7 +97,7 @@ def measure(
         widths: Values of d, multiples of 8.
         kernel: Kernel size of convolutions.
         radius: Radius of restricted self-attention.
-        repeats: Timed runs per layer.
+        repeats: Number of timed runs per layer.
 
     Returns:
         Dictionary with ``layers`` (kind -> d -> lists of ``operations`` and ``seconds``

@@ -35,7 +35,7 @@ class Paper(NamedTuple):
 
     Attributes:
         bleu: Tokenized BLEU, with split compounds for English-German.
-        flops: Operations of the whole training run.
+        flops: Number of floating-point operations of the whole training run.
         hours: Training time on eight P100 GPUs; None if the paper does not give it.
     """
 

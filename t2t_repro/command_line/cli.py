@@ -88,7 +88,7 @@ def add_fast_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
-    """Returns a flag's type: whole numbers from `minimum` to `maximum`."""
+    """Returns a flag type that accepts integers from `minimum` to `maximum`."""
 
     def whole_number(text: str) -> int:
         value = _number(text, int)
@@ -102,7 +102,7 @@ def at_least(minimum: int, maximum: int = INT32_MAX) -> Callable[[str], int]:
 
 
 def between(minimum: float, maximum: float) -> Callable[[str], float]:
-    """Returns a flag's type: numbers from `minimum` to `maximum`."""
+    """Returns a flag type that accepts numbers from `minimum` to `maximum`."""
 
     def number(text: str) -> float:
         value = _number(text)
@@ -114,7 +114,7 @@ def between(minimum: float, maximum: float) -> Callable[[str], float]:
 
 
 def share(text: str) -> float:
-    """Parses a flag's value: a number above 0 and at most 1."""
+    """Parses the value of a flag, a number above 0 and at most 1."""
     value = _number(text)
     if not 0 < value <= 1:
         raise _invalid("a number above 0 and at most 1", text)
@@ -224,5 +224,5 @@ def _prepare_streams() -> None:
         (sys.stdout, "surrogateescape"),
         (sys.stderr, "backslashreplace"),
     ):
-        if hasattr(stream, "reconfigure"):  # Tests replace streams.
+        if hasattr(stream, "reconfigure"):  # Streams of tests may lack it.
             stream.reconfigure(encoding="utf-8", errors=errors)

@@ -50,7 +50,8 @@ def progress_bar(
         mininterval=wait,
         delay=0 if is_terminal else wait,  # Shorter runs log nothing.
         miniters=1,
-        # The average speed of the whole run: each window starts with its longest lines.
+        # 0 averages the speed over the whole run. A recent speed would mislead, because
+        # each window starts with its longest lines.
         smoothing=0,
     ) as bar:
         yield update

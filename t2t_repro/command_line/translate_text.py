@@ -137,7 +137,7 @@ def _check_names(args: Any) -> None:
 def _is_same_file(output: str, name: str | None) -> bool:
     """Returns whether a name ("-": standard input) refers to the file `output`."""
     if name == "-":
-        with suppress(OSError):  # Standard input is not an operating system's file.
+        with suppress(OSError):  # Standard input may have no file descriptor.
             return os.path.samestat(os.stat(output), os.fstat(sys.stdin.fileno()))
         return False
     return name is not None and os.path.exists(name) and os.path.samefile(output, name)

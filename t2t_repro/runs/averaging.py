@@ -11,7 +11,7 @@ from t2t_repro.system.errors import UserError
 
 
 def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    """Returns the mean of some arrays in their dtype, accumulated in float64.
+    """Returns the mean of arrays in their dtype, accumulated in float64.
 
     Only one array is in memory at a time. Raises ValueError if `arrays` is empty.
     Source: tensor2tensor utils/avg_checkpoints.py.
@@ -27,10 +27,11 @@ def mean(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], output: Path) -> Checkpoint:
-    """Writes the mean weights of some checkpoints, with the step of the newest.
+    """Writes the mean weights of checkpoints, with the step of the newest one.
 
-    Replaces `output`. A running training cannot delete the checkpoints while they are
-    read. Raises UserError if a checkpoint is damaged or has other names or shapes.
+    Replaces `output`. A concurrent training run cannot delete the checkpoints while
+    they are read. Raises UserError if a checkpoint is damaged, or if the checkpoints
+    differ in the names or shapes of their weights.
     """
     with ExitStack() as locks:
         for checkpoint in checkpoints:

@@ -75,7 +75,7 @@ def ranked(directory: Path) -> list[Checkpoint]:
 
 
 def _one_per_interval(planned: Sequence[Checkpoint], hours: float) -> list[Checkpoint]:
-    """Returns the first checkpoint and each that is `hours` newer than the last one."""
+    """Selects checkpoints at least `hours` apart, starting with the first one."""
     selected: list[Checkpoint] = []
     for checkpoint in planned if hours else ():
         saved_at = _note(checkpoint, SAVED_AT, 0.0)

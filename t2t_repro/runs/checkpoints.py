@@ -70,9 +70,9 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Locks the checkpoint against deletion by a running training.
+        """Locks the checkpoint against deletion by a concurrent training run.
 
-        A training on another machine may ignore the lock. Raises UserError if the
+        A run on another machine may ignore the lock. Raises UserError if the
         checkpoint has been deleted.
         """
         with ExitStack() as stack:
@@ -186,7 +186,7 @@ def save(
         optimizer: Tensors of the training state by name; training can resume only from
             a checkpoint with them.
         meta: Further values for checkpoint.json.
-        name: Name of the folder; defaults to one made of the step.
+        name: Name of the folder; derived from the step by default.
 
     Raises:
         UserError: The checkpoint cannot be written. An existing one stays unchanged.
@@ -222,7 +222,7 @@ def list_checkpoints(directory: Path) -> list[Checkpoint]:
 def _folders(directory: Path) -> list[Checkpoint]:
     """Returns all folders with a checkpoint's name, oldest first.
 
-    Links are excluded: their targets may belong to another training.
+    Links are excluded: their targets may belong to another training run.
     """
     folders = [
         Checkpoint(path, int(match[1]))

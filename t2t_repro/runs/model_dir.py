@@ -41,7 +41,8 @@ HPARAMS_FILE = "hparams.yaml"
 RESULT_FILE = "result.json"
 CHECKPOINT_NAMES = ("best", "latest", "averaged", "best_bleu")
 """Names that `ModelDir.checkpoint` accepts; write ./latest for a folder ``latest``."""
-# Prefixes of the files that are written under a temporary name first.
+# Name prefixes of the files that are written atomically. Their temporary files are
+# removed after a killed run.
 _WRITTEN_ATOMICALLY = (
     *(HPARAMS_FILE, META_FILE, RESULT_FILE, "vocab"),
     *("training_log.tsv", "validation_log.tsv", "skipped_pairs.tsv", SIGN),
@@ -75,7 +76,7 @@ class ModelDir:
 
     @property
     def result_file(self) -> Path:
-        """Path of the file with the training's final scores."""
+        """Path of the file with the final scores of the training run."""
         return self.path / RESULT_FILE
 
     def exists(self) -> bool:
@@ -130,11 +131,12 @@ class ModelDir:
         return tokenizer
 
     def given_vocabulary(self, accepted: Collection[str] = ()) -> Path | None:
-        """Returns the vocabulary file that a resumed training must use.
+        """Returns the vocabulary file that a resumed training run must use.
 
-        Returns None without a model, or if its vocabulary is built from the data and
-        neither data nor problem are among the `accepted` changes: the weights need the
-        old vocabulary even with other data.
+        This is the model's vocabulary if it was supplied as a file, or if `accepted`
+        allows other data: the weights still need the old vocabulary. Otherwise the
+        vocabulary is built from the data, and the function returns None, as it does
+        without a model.
         """
         if not self.exists():
             return None
@@ -171,11 +173,11 @@ class ModelDir:
 
     @contextmanager
     def locked(self, log: Callable[[str], object] = print) -> Iterator[None]:
-        """Locks the directory for one training; removes files of a killed one.
+        """Locks the directory for one training run; removes files of a killed one.
 
         The stale lock of another machine is detected after half a minute; `log` is
-        called with a message before the wait. Raises UserError if another training
-        holds the lock.
+        called with a message before the wait. Raises UserError if another run holds
+        the lock.
         """
 
         def raise_locked() -> NoReturn:

@@ -76,7 +76,7 @@ def changed_hparams(before: HParams, now: HParams, unknown: bool) -> dict[str, s
     Args:
         before: Hyper-parameters of the model directory.
         now: Hyper-parameters of this run.
-        unknown: Whether the earlier training is unknown; then only hyper-parameters
+        unknown: Whether the training data are unknown; if so, only hyper-parameters
             that change the model's function are compared.
     """
     before, now = before.resolve_auto(), now.resolve_auto()

@@ -91,7 +91,7 @@ class AttentionSignature:
             width = tf.maximum(tf.shape(ids)[1], tf.shape(targets)[1])
             ids, padded = (_padded(rows, width) for rows in (ids, targets))
             filled = tf.where(missing[:, None], ids, padded)
-            # Removes columns that only discarded translations need.
+            # `ids` may be longer because of translations that `where` discarded.
             used = tf.reduce_any(tf.not_equal(filled, PAD_ID), axis=0)
             return filled[:, : tf.math.count_nonzero(used)]
 

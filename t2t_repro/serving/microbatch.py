@@ -45,5 +45,5 @@ def in_parts(
 
 
 def rows_within(positions: int, width: tf.Tensor) -> tf.Tensor:
-    """Returns the number of rows that fit into `positions`, at least 1."""
+    """Returns how many rows of length `width` fit into `positions`, at least 1."""
     return tf.maximum(positions // tf.maximum(width, 1), 1)

@@ -86,7 +86,7 @@ def _result(directory: ModelDir, loaded: Loaded) -> Mapping[str, Any] | None:
         averaged = directory.checkpoint("averaged").meta()["averaged_steps"]
     except (OSError, ValueError, KeyError):
         return None
-    # The user may have averaged other checkpoints after the training.
+    # The user may have averaged other checkpoints after training.
     is_current = isinstance(result, dict) and result.get("averaged_steps") == averaged
     return result if is_current and figures_of(result) else None
 

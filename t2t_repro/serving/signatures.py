@@ -28,7 +28,7 @@ from t2t_repro.translation.translator import MAX_INPUT_LENGTH, Translator
 _SEARCH_POSITIONS = 8192
 # Maximum number of terms per text.
 MOST_TERMS = 64
-# Maximum number of positions per micro-batch of scoring; each has logits of all tokens.
+# Maximum number of positions per micro-batch of scoring; each has V logits.
 _SCORE_POSITIONS = 2048
 
 _INEXACT = "this processor has no int8 kernels (VNNI); export the model in float32"

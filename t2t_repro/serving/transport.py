@@ -234,7 +234,7 @@ class RestTransport(Transport):
         if response.status != 200 or "outputs" not in answer:
             raise self._rejection(answer.get("error", f"HTTP {response.status}"))
         values = answer["outputs"]
-        # The server omits the name of an only output.
+        # The server omits the name of the output if there is only one.
         return values if isinstance(values, dict) else {outputs[0]: values}
 
 

@@ -180,7 +180,7 @@ def _new_file(
     except BrokenPipeError:
         raise
     except OSError as error:
-        # The block may raise errors about other files; those are not ours to report.
+        # Errors of the block about other files keep their own message.
         if error.filename not in (None, str(opened), str(aside)):
             raise
         raise UserError(f"cannot write {path}: {error.strerror}.") from error

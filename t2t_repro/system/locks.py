@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SIGN = "training.lock"
-BEAT_SECONDS = 10.0  # A lock file that is not renewed for three beats is stale.
+BEAT_SECONDS = 10.0  # A lock file that is not renewed for three heartbeats is stale.
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -91,7 +91,7 @@ def heartbeat_lock(
             file.write(name)
     except FileExistsError:
         on_locked()
-    except OSError:  # The disk is full.
+    except OSError:  # For example, the disk is full.
         sign.unlink(missing_ok=True)
         raise
     ended = threading.Event()

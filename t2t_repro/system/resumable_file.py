@@ -2,7 +2,7 @@
 
 The text is appended to `NAME.partial`. `NAME.partial.journal` records the inputs and
 settings and, after each append, the number of complete bytes and the caller's state. A
-killed program leaves both files. The next one truncates the text to the last complete
+killed program leaves both files. The next run truncates the text to the last complete
 append and continues. At the end, the text is renamed to `NAME` and the journal deleted.
 """
 

@@ -45,7 +45,7 @@ class CheckpointWriter:
         self._saved_time = time.monotonic()
 
     def is_due(self, step: int) -> bool:
-        """Returns whether the schedule requires a checkpoint at a step now."""
+        """Returns whether the schedule requires a checkpoint now, after a step."""
         every, last = self.hparams.checkpoint_steps, self.hparams.train_steps
         if step == last or (every > 0 and step % every == 0):
             return True

@@ -1,7 +1,7 @@
 """Resolves "auto" hyper-parameters (precision, XLA, micro-batch size) for the device.
 
-Each value is chosen when a training starts, stored in the model directory and kept on
-resume, even on another device.
+Each value is chosen when a training run starts, stored in the model directory and kept
+on resume, even on another device.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ STEPS_FOR_XLA = 50_000
 """Minimum number of steps for XLA on a GPU, which first compiles about 48 shapes, in 40
 (tiny) to 60 (big) seconds each on an H200. The time it saves has not been measured."""
 
-# float32 copies per weight: value, gradient, two moments of Adam, sum over
-# micro-batches, packed and unpacked sums over devices, casts.
+# Number of float32 copies per weight: value, gradient, Adam's two moments, sum over
+# micro-batches, packed and unpacked sums over devices, and casts.
 _COPIES = 8
 
 
@@ -102,8 +102,8 @@ def resolve_auto(
 
     Args:
         requested: Hyper-parameters of this run.
-        earlier: Hyper-parameters of the training to resume, whose values are kept;
-            None for a new training.
+        earlier: Hyper-parameters of the training run to resume, whose values are kept;
+            None for a new run.
         accepted: Names of hyper-parameters that may differ from `earlier`.
         replicas: Number of devices of all processes.
         hardware: GPUs of this machine; None for a CPU.
@@ -148,14 +148,16 @@ def resolve_auto(
 
 
 def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
-    """Returns `max_tokens_per_device` for a device: positions per side.
+    """Returns `max_tokens_per_device`, the positions per side of a micro-batch.
 
-    A batch is divided into the fewest micro-batches that fit into memory, in a multiple
-    of `replicas`. A micro-batch is at least as large as the longest sentence.
+    A batch is divided into the smallest number of micro-batches that is a multiple of
+    `replicas` and for which each one fits into memory. A micro-batch has room for the
+    longest sentence in any case.
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
-        memory: Memory of one device in bytes; None (unknown) uses the CPU's size.
+        memory: Memory of one device in bytes; None if it is unknown, which selects the
+            micro-batch size of a CPU.
         replicas: Number of devices.
     """
     limit = tokens_that_fit(hparams, memory) if memory else hparams.tokens_per_part
@@ -165,7 +167,7 @@ def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
 
 
 def tokens_that_fit(hparams: HParams, memory: int) -> int:
-    """Returns the positions per side that fit into a device's memory (in bytes)."""
+    """Returns the number of positions per side that fit into `memory` bytes."""
     free = USABLE * memory - fixed_bytes(hparams)
     return max(
         0, int(free / (MARGIN * bytes_per_position(hparams, hparams.max_length)))
@@ -173,7 +175,7 @@ def tokens_that_fit(hparams: HParams, memory: int) -> int:
 
 
 def fixed_bytes(hparams: HParams) -> int:
-    """Returns the bytes of the weights, gradients, moments and their further copies."""
+    """Returns the size in bytes of all copies of the weights (see `_COPIES`)."""
     attention = 2 * hparams.num_heads * (hparams.key_size + hparams.value_size)
     encoder = attention + 2 * hparams.d_ff
     decoder = 2 * attention + 2 * hparams.d_ff
@@ -186,15 +188,17 @@ def fixed_bytes(hparams: HParams) -> int:
 
 
 def bytes_per_position(hparams: HParams, width: int) -> int:
-    """Returns the bytes of temporaries per position of each side of a micro-batch.
+    """Returns the activation memory in bytes of one source and one target position.
 
-    For its gradient, an encoder layer keeps about 12 vectors of d_model and 2 of d_ff,
-    a decoder layer 18 and 2, and each attention layer two rows of weights per head. The
-    logits are kept once in the precision and once in float32.
+    For the backward pass, an encoder layer keeps about 12 vectors of size d_model and 2
+    of size d_ff per position, a decoder layer 18 and 2, and each attention layer two
+    rows of attention weights per head. The logits are kept both in the training
+    precision and in float32.
 
     Args:
         hparams: Hyper-parameters without "auto" for precision.
-        width: Length of the sentences, the width of the attention weights.
+        width: Length of the sentences, which is the length of a row of attention
+            weights.
     """
     size = 4 if hparams.precision == "float32" else 2
     layers = hparams.num_layers + hparams.decoder_layers
@@ -212,7 +216,7 @@ def _format(value: object) -> str:
 def _reason(
     before: Collection[str], autos: Collection[str], hardware: Gpus | None
 ) -> str:
-    """Returns the reason for the values: the resumed training or the device."""
+    """Returns the reason for the values: the resumed training run or the device."""
     if len(before) == len(autos):
         return "kept from the start of this training"
     if hardware is None:

@@ -25,8 +25,9 @@ from t2t_repro.training.workers import WorkerGoneError, Workers
 Batches = Callable[[int], tf.data.Dataset]
 Validate = Callable[[int], None]
 
-# Interval at which several workers check whether one of them must stop: short enough
-# for the minute or two that schedulers grant, and long enough to cost nothing.
+# Interval at which workers check whether any of them must stop. It is shorter than the
+# minute or two that job schedulers allow before SIGKILL, and long enough for the checks
+# not to slow down training.
 STEPS_BETWEEN_STOP_CHECKS = 10
 
 
@@ -64,7 +65,7 @@ class TrainingLoop:
         self._writer = CheckpointWriter(
             checkpoint_dir, hparams, self.weights, self.state, is_chief
         )
-        self._read_result: Callable[[], None] | None = None  # For the last step.
+        self._read_result: Callable[[], None] | None = None  # Reads the last step.
 
         @tf.function(
             input_signature=[packed_batch.SIGNATURE, tf.TensorSpec([], tf.int32)],
@@ -72,8 +73,8 @@ class TrainingLoop:
         )
         def update(batch: dict[str, tf.Tensor], step_number: tf.Tensor) -> tf.Tensor:
             results = strategy.run(step.replica_step, args=(batch, step_number))
-            # All replicas have the same results. One tensor needs only one transfer
-            # from the device.
+            # All replicas have the same results. A single tensor is copied from the
+            # device in one transfer.
             return tf.stack(
                 [strategy.experimental_local_results(r)[0] for r in results]
             )
@@ -121,8 +122,9 @@ class TrainingLoop:
             monitor: Monitor that reports the results of the steps.
             validate: Function called with the number of steps every
                 ``hparams.eval_steps`` steps and after the last one.
-            pairs_of: Function that returns the numbers of the sentence pairs in the
-                batch after a step; the message about a skipped step lists them.
+            pairs_of: Function from a number of earlier steps to the indices of the
+                sentence pairs in the next batch, which the message about a skipped
+                step lists.
             profile: Profiler of selected steps.
 
         Returns:
@@ -138,7 +140,7 @@ class TrainingLoop:
         with _stop_requests() as stop_requested, writing.finished_at_end():
             missing = self.step > 0 and self._validation_is_due(self.step, monitor)
             if self.workers.any(missing):
-                # The previous process was killed during this validation.
+                # The previous process was killed before it completed this validation.
                 with monitor.pause():
                     validate(self.step)
             try:
@@ -207,7 +209,7 @@ class TrainingLoop:
             self.read_result()
             with monitor.pause():
                 if save:
-                    # After the last step, nothing remains to compute in the meantime.
+                    # After the last step, background writing would save no time.
                     self.save(monitor, wait=step == self.hparams.train_steps)
                 if validation:
                     validate(step)
@@ -217,7 +219,7 @@ class TrainingLoop:
     ) -> None:
         """Saves the full state and the results that `monitor` has not yet reported.
 
-        See `CheckpointWriter.save` for the other arguments.
+        `planned` and `wait` are those of `CheckpointWriter.save`.
         """
         unreported = monitor.unreported() if monitor else []
         meta = {"skipped": self._guard.skipped, "unreported": unreported}

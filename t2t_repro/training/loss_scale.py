@@ -9,7 +9,7 @@ FINITE_STEPS_TO_GROW = 2000.0
 
 
 class LossScale:
-    """No loss scaling: float32 and bfloat16 have the range for all gradients."""
+    """No loss scaling: the range of float32 and bfloat16 suffices for all gradients."""
 
     def state(self) -> dict[str, tf.Variable]:
         """Returns the variables that a checkpoint must contain, by name."""
@@ -36,7 +36,7 @@ class LossScale:
         Args:
             finite: bool (), whether the gradients of the step are finite.
         """
-        del finite  # Unused without a scale.
+        del finite  # There is no scale to adapt.
 
 
 class DynamicLossScale(LossScale):
@@ -66,7 +66,7 @@ class DynamicLossScale(LossScale):
     def unscaled(
         self, gradients: Sequence[tf.Tensor], tokens: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Divides gradients by the factor of `scaled`; returns them in float32."""
+        """Converts gradients of `scaled` to float32 gradients of the loss sum."""
         factor = tf.maximum(tokens, 1.0) / self._scale
         return [tf.cast(g, tf.float32) * factor for g in gradients]
 

@@ -15,7 +15,7 @@ from t2t_repro.layers.masks import non_padding
 
 @keras.saving.register_keras_serializable("t2t_repro")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """Keras loss: mean cross entropy over the tokens of a batch without padding (0).
+    """Keras loss: mean cross entropy over the non-padding tokens of a batch.
 
     With `fit` on several devices, Keras averages the means of the shards regardless of
     their numbers of tokens. `python -m t2t_repro.train` divides the global sum by the
@@ -50,7 +50,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         Args:
             y_true: int32 (batch, target), 0 is PAD.
             y_pred: float (batch, target, V), logits.
-            sample_weight: float (batch,) or (batch, target); None: 1.
+            sample_weight: float (batch,) or (batch, target); None weights all tokens
+                equally.
 
         Returns:
             float32 (), nats per token.

@@ -11,8 +11,8 @@ from t2t_repro.system.atomic_file import write_text_atomically
 class MetricsLog:
     """TSV file with one row per step.
 
-    A killed training may have written rows for steps after its last checkpoint, which
-    will be repeated; `cut` removes them.
+    A killed training run may have written rows for steps after its last checkpoint.
+    These steps will be repeated, so `cut` removes their rows.
 
     Attributes:
         path: Path of the file.

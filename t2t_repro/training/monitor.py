@@ -27,7 +27,7 @@ Unreported = list[list[float]]
 
 
 def validation_table(directory: Path, figure: str = "bleu") -> MetricsLog:
-    """Returns the validation log of a model directory for the score `figure`."""
+    """Returns the validation log of a model directory; `figure` names its score."""
     return MetricsLog(directory / VALIDATION_FILE, ("step", "loss", f"greedy_{figure}"))
 
 
@@ -40,9 +40,9 @@ class Monitor:
     Args:
         directory: Model directory; None writes only to `stream` (for workers other than
             the chief).
-        train_steps: Last step of the training.
-        start_step: Step from which the training resumes.
-        stream: Console.
+        train_steps: Number of the last step.
+        start_step: Step from which training resumes.
+        stream: Stream for console output.
         unreported: Return value of `unreported()` at `start_step`.
         figure: Name of the validation score: "bleu", or "f1" for trees.
     """
@@ -63,7 +63,7 @@ class Monitor:
         self._start_step = start_step
         self._began = self._last_report = time.monotonic()
         self._has_reported = False
-        self._new_tokens = 0.0  # Target tokens of this run since the last report.
+        self._new_tokens = 0.0  # Number of target tokens since the last report.
         self._writer = None
         self._log: MetricsLog | None = None
         self._validations: MetricsLog | None = None

@@ -10,14 +10,14 @@ MOST_SKIPPED_IN_A_ROW = 10
 
 
 class NonFiniteGuard:
-    """Counts skipped steps and stops a training that diverges.
+    """Counts skipped steps and stops a training run that diverges.
 
     Args:
-        precision: Precision of the training. "float16" skips some steps in normal
+        precision: Precision of the matmuls. "float16" skips some steps in normal
             operation.
 
     Attributes:
-        skipped: Number of skipped steps since the start of the training.
+        skipped: Number of skipped steps since the start of the training run.
     """
 
     def __init__(self, precision: str) -> None:
@@ -37,7 +37,7 @@ class NonFiniteGuard:
         Args:
             step: Number of the step, from 1.
             result: Result of the step.
-            pairs: Function that returns the numbers of the batch's sentence pairs.
+            pairs: Function that returns the indices of the batch's sentence pairs.
             log: Function called with the message about a skipped step.
 
         Raises:

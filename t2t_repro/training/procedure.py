@@ -34,11 +34,11 @@ from t2t_repro.training.workers import Workers
 
 
 def train_and_score(run: Run) -> dict[str, Any] | None:
-    """Runs or resumes the procedure; complete stages are not repeated.
+    """Runs or resumes the procedure; completed stages are not repeated.
 
     Returns:
         The contents of ``result.json``, without a score if the last step is within the
-        warm-up; None if the training was stopped before its last step.
+        warm-up; None if training was stopped before its last step.
 
     Raises:
         UserError: The data, the model directory or a setting is not usable.
@@ -151,7 +151,7 @@ def batching_of(hparams: HParams) -> BatchingConfig:
 def _train(
     run: Run, data: PreparedData, model: Transformer, loop: TrainingLoop
 ) -> bool:
-    """Trains to the last step; returns False if it was stopped before."""
+    """Trains to the last step; returns False if training was stopped earlier."""
     hparams, log, chief = run.hparams, run.log, loop.is_chief
     config = batching_of(hparams)
     log(strategies.describe(run.strategy))

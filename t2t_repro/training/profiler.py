@@ -26,7 +26,7 @@ class Profile:
     def update(self, step: int) -> Iterator[None]:
         """Traces the block if the step is within the range.
 
-        A training that resumes within the range traces the remaining steps.
+        A training run that resumes within the range traces the remaining steps.
         """
         if not self._first <= step <= self._last:
             yield

@@ -1,4 +1,4 @@
-"""Resuming a training from its newest undamaged checkpoint."""
+"""Resuming a training run from its newest undamaged checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _FIELDS = len(StepResult.__dataclass_fields__)
 
 @dataclass
 class Progress:
-    """Progress of a training.
+    """Progress of a training run.
 
     Attributes:
         step: Number of steps so far.
@@ -46,7 +46,7 @@ def restore_newest(
         log: Function called with messages about damaged checkpoints.
 
     Returns:
-        The progress of the training; None without a checkpoint.
+        The progress of the training run; None without a checkpoint.
 
     Raises:
         UserError: The newest checkpoints are damaged or belong to another model.
@@ -95,7 +95,7 @@ def receive(progress: Progress, workers: Workers, *variables: Variables) -> Prog
 
     Args:
         progress: Progress of this worker; only the chief's is used.
-        workers: Workers of the training.
+        workers: Workers of the training run.
         variables: Variables by name, in the same order on all workers.
     """
 

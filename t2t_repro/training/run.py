@@ -23,8 +23,8 @@ class Run:
         strategy: Distribution strategy.
         stream: Console for progress lines.
         vocab_file: Vocabulary file; None uses the model's, or builds one from the data.
-        accepted: Names of settings that may differ from the resumed training's; see
-            `check_accepted`.
+        accepted: Names of settings that may differ from those of the training run to
+            resume; see `check_accepted`.
         profiled: First and last step to trace; (0, 0) traces none.
     """
 

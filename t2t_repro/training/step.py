@@ -25,7 +25,7 @@ class StepResult:
     Attributes:
         loss: Mean loss of the tokens in the global batch, in nats.
         tokens: Number of target tokens in the global batch, including EOS.
-        token_ratio: Non-padding tokens over positions of both sides.
+        token_ratio: Ratio of non-padding tokens to positions, over both sides.
         gradient_norm: Norm of the global gradient before clipping.
         rate: Learning rate.
     """
@@ -69,8 +69,8 @@ class TrainStep:
             hparams.learning_rate_scale,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
-        # A separate function that is not inlined is traced once for both halves, which
-        # keeps the graph small. XLA compiles only this function: Adam has fixed shapes
+        # `sum_over_halves` may call this function twice. It is not inlined, so the two
+        # calls share one graph. XLA compiles only this function: Adam has fixed shapes
         # and already runs one kernel per variable.
         self._differentiate = tf.function(
             self._gradients,
@@ -128,7 +128,7 @@ class TrainStep:
     def _gradients(
         self, inputs: tf.Tensor, targets: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Computes the sum of the loss, the token count and the sum's gradients."""
+        """Computes the loss sum, the number of tokens and the loss sum's gradients."""
         with tf.GradientTape() as tape, dropout_seed(seed):
             logits = self.model({"inputs": inputs, "targets": targets}, training=True)
             total, tokens = loss_sum(
@@ -140,8 +140,8 @@ class TrainStep:
             )
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
-        # The embedding's gradient is sparse and the softmax's dense; making all of them
-        # dense gives all strategies the same code path.
+        # The gradient of an embedding is sparse, that of the softmax is dense. With
+        # dense gradients only, all strategies use the same code path.
         dense = [tf.convert_to_tensor(g) for g in gradients]
         return total, tokens, self.loss_scale.unscaled(dense, tokens)
 
@@ -154,7 +154,8 @@ class TrainStep:
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Computes `_gradients` for one slice of rows of a micro-batch.
 
-        Every micro-batch has `slices` of them; `index` counts over all micro-batches.
+        Each micro-batch has `slices` slices; `index` numbers the slices of all
+        micro-batches consecutively.
         """
         number, place = index // slices, index % slices
         sides = rectangle(batch, number)
@@ -171,7 +172,8 @@ class TrainStep:
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Sums `_gradients` over a replica's micro-batches, one after the other.
 
-        If there are more replicas than micro-batches, these are sliced by rows.
+        If there are more replicas than micro-batches, each replica gets a slice of the
+        rows of a micro-batch.
         """
         micro_batches = tf.shape(batch["inputs"])[0]
         slices = tf.maximum(replicas // micro_batches, 1)
@@ -195,14 +197,14 @@ class TrainStep:
     def _dropout_seeds(
         self, step: tf.Tensor, number: tf.Tensor, place: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the dropout seeds of the halves of a slice, int32 (2, 2).
+        """Returns the dropout seeds for `sum_over_halves`, int32 (2, 2).
 
         The seeds of a micro-batch with a single slice do not depend on its replica.
 
         Args:
             step: int32 (), number of earlier steps.
-            number: int32 (), number of the micro-batch.
-            place: int32 (), number of the slice within the micro-batch.
+            number: int32 (), index of the micro-batch.
+            place: int32 (), index of the slice within the micro-batch.
         """
         run = tf.constant(self.hparams.seed * 1_000_003 % 2**31, tf.int32)
         halves = place * HALVES + tf.range(HALVES)
@@ -211,10 +213,10 @@ class TrainStep:
 
 
 def _rows(side: tf.Tensor, place: tf.Tensor, slices: tf.Tensor | int) -> tf.Tensor:
-    """Returns slice number `place` of the rows of a side, int32 (rows, length).
+    """Returns the slice with index `place` of one side's rows, int32 (rows, length).
 
-    All slices have the same, even number of rows. They are filled up with rows of
-    padding, which add nothing to the sums.
+    All slices have the same, even number of rows. The last ones are filled up with rows
+    of padding, which add nothing to the sums.
     """
     rows, halves = tf.shape(side)[0], slices * HALVES
     each = (rows + halves - 1) // halves * HALVES

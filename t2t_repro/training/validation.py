@@ -16,8 +16,8 @@ class ValidationLoss:
 
     Args:
         model: Model to validate.
-        workers: Workers over which the sums are taken; all must call the function at
-            the same time, each with its own batches. None: one process.
+        workers: Workers whose losses are summed; all of them must call the function at
+            the same time, each with its own batches. None for a single process.
     """
 
     def __init__(self, model: Transformer, workers: Workers | None = None) -> None:

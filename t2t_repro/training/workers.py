@@ -1,4 +1,4 @@
-"""Communication between the processes of one training."""
+"""Communication between the processes of one training run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,14 +25,14 @@ class WorkerGoneError(UserError):
 
 
 class Workers:
-    """Collective operations over the processes of a training.
+    """Collective operations over the processes of a training run.
 
     All workers must call the same methods in the same order. Methods raise
     WorkerGoneError if another worker has ended. Strategies other than
     MultiWorkerMirroredStrategy have a single process, which does not communicate.
 
     Args:
-        strategy: Distribution strategy of the training.
+        strategy: Distribution strategy of the training run.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
@@ -50,8 +50,8 @@ class Workers:
             def replica_total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
                 context = tf.distribute.get_replica_context()
                 first = context.replica_id_in_sync_group % replicas_each == 0
-                # Adding -0.0 changes no number, not even 0.0. Unlike an argument, the
-                # result of `where` is placed on this replica's device.
+                # -0.0 is the exact neutral element: x + -0.0 is x, also if x is -0.0.
+                # Unlike an argument, the result of `where` is on the replica's device.
                 own = tf.where(first & counts, values, tf.constant(-0.0, values.dtype))
                 return context.all_reduce(tf.distribute.ReduceOp.SUM, own)
 
@@ -61,7 +61,7 @@ class Workers:
         self._total = total
 
     def own_parts(self, parts: int) -> set[int]:
-        """Returns the numbers of this worker's micro-batches, out of `parts`."""
+        """Returns the indices of this worker's micro-batches, below `parts`."""
         each = self._replicas // self.count
         own = range(self.number * each, (self.number + 1) * each)
         return parts_of(own, self._replicas, parts)

@@ -122,7 +122,7 @@ class PairScorer:
         max_input_length: Number of subwords to which sources are cut, EOS included.
 
     Attributes:
-        log_probs: Graph of `models.log_probs.log_probs`.
+        log_probs: `models.log_probs.log_probs` as a `tf.function`.
     """
 
     def __init__(

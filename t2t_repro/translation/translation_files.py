@@ -105,7 +105,7 @@ class InputText:
             return os.path.isfile(self.name)
         try:
             return stat.S_ISREG(os.fstat(sys.stdin.buffer.fileno()).st_mode)
-        except OSError:  # Standard input is not an operating system's file.
+        except OSError:  # Standard input has no file descriptor.
             return False
 
 

@@ -27,7 +27,7 @@ MAX_INPUT_LENGTH = 512
 # Maximum number of characters of a line that are read, which limits the memory of the
 # tokenizer. It equals MAX_INPUT_LENGTH subwords of 128 characters.
 MOST_CHARACTERS = 65_536
-# Maximum size of a window, which limits memory if lines are very long.
+# Maximum number of characters of a window, which limits memory if lines are very long.
 _MOST_WINDOW_CHARACTERS = 1 << 22
 
 _RANKS = (2, 2, 3)  # Ranks of inputs, prefixes and terms.
@@ -329,7 +329,7 @@ class Translator(tf.Module):
     def _log_probs(
         self, scores: np.ndarray, ids: np.ndarray, tokens: np.ndarray
     ) -> np.ndarray:
-        """Returns the log probabilities of scores, float32 (batch, nbest)."""
+        """Converts scores to log probabilities, float32 (batch, nbest)."""
         log_probs = self.search.scoring.log_prob(scores, tokens)
         if self.search.tensor2tensor_rules:
             # The scores of unfinished hypotheses are not divided by the penalty.

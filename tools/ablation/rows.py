@@ -14,7 +14,8 @@ class Paper(NamedTuple):
     Attributes:
         perplexity: Perplexity per subword.
         bleu: BLEU of the last checkpoint.
-        parameters: Parameters in millions; None if the paper does not list them.
+        parameters: Number of parameters in millions; None if the paper does not list
+            it.
     """
 
     perplexity: float
@@ -53,7 +54,7 @@ _IGNORED = {"average_last"}
 
 
 def changes(row: str, base: HParams) -> dict[str, object]:
-    """Returns the changes of a row of `ROWS` to the hyper-parameters of a base.
+    """Returns the hyper-parameters in which a row of `ROWS` differs from a base.
 
     Sizes keep their ratio to the paper's base: a row that halves d_ff does so at any
     d_ff. Raises UserError if a size is not an integer.

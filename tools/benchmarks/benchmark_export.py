@@ -73,7 +73,7 @@ def measure(
 
 
 def export_figures(answers: dict[str, list[Result]]) -> Result:
-    """Returns times, number of parameters, and memory in addition to TensorFlow's."""
+    """Returns times, the number of parameters, and memory beyond TensorFlow's own."""
     mine, other = answers[HERE][-1], answers[THERE][-1]
     return {
         "parameters": mine["parameters"],

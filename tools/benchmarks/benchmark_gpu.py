@@ -43,14 +43,14 @@ class Sizes(NamedTuple):
     """Sizes of the measurements, with the defaults for a GPU.
 
     Attributes:
-        size: Hyper-parameter set.
-        rows: Sentence pairs per micro-batch, for three measurements.
-        length: Tokens per sentence, on both sides.
-        side: Rows and columns of the square matrices.
-        copied: Bytes of the copied tensor.
-        rounds: Turns per measurement, whose median is reported.
-        steps: Steps per turn.
-        sentences: Sentences per batch in beam search.
+        size: Name of the hyper-parameter set.
+        rows: Number of sentence pairs per micro-batch, for each training measurement.
+        length: Number of tokens per sentence, on both sides.
+        side: Number of rows and columns of the square matrices.
+        copied: Size of the copied tensor in bytes.
+        rounds: Number of turns per measurement; their median is reported.
+        steps: Number of steps per turn.
+        sentences: Number of sentences per batch in beam search.
     """
 
     size: str = "big"
@@ -67,16 +67,16 @@ DRY = Sizes("tiny", (4,), 8, 64, 2**16, 1, 2, 2)
 
 
 class Measurement(NamedTuple):
-    """A task of `benchmarks.worker` with the work of one of its steps.
+    """A task of `benchmarks.worker` with the amount of work per step.
 
     Attributes:
-        name: Row in the table.
-        task: Module and function.
-        fields: The task's argument.
+        name: Name of the row in the table.
+        task: Module and function of the task.
+        fields: Argument of the task.
         request: Request of each turn.
-        tokens: Target tokens per step.
-        operations: Floating-point operations per step.
-        moved: Bytes read and written per step.
+        tokens: Number of target tokens per step.
+        operations: Number of floating-point operations per step.
+        moved: Number of bytes read and written per step.
         begin: Warm-up requests.
     """
 

@@ -65,7 +65,7 @@ def measure(args: Namespace, work: Result, tables: Result) -> None:
     ids: dict[tuple[str, str], list[Any]] = {}
     for name, kind, answer in decoding.timed(args, processes, tables, PAIRS):
         if name not in PEERS:
-            # The answer of t2t_repro has one list per call.
+            # t2t_repro answers with a list of translations per call.
             ids[name, kind] = [row for call in answer["ids"] for row in call]
         elif name == PEER:
             theirs = [[number + 1 for number in row] for row in answer["ids"]]

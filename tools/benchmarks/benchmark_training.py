@@ -120,7 +120,8 @@ def _time(work: Work, args: Namespace, folder: Path, result: Result) -> Result:
         begin=[1, 1],  # Warm-up: the first steps are slower.
         one_by_one=args.one_by_one,
     ):
-        # The square matmul is scaled to a training step of equal FLOP/s.
+        # For the square matmul, `tokens` is the number that a training step would
+        # process with the same number of operations.
         per_step = flops(SQUARE) if name.startswith(SQUARE_TITLE) else operations
         scale = per_step / operations
         tokens = answer.get("target_tokens", steps * work.tokens) * scale

@@ -46,7 +46,7 @@ def random_inputs(settings: Namespace) -> Ids:
 def works_of(settings: Namespace) -> dict[str, Ids]:
     """Returns the workloads by name: int32 (calls, batches, rows, length) each.
 
-    The first are the warm-up workloads of `BEGIN`.
+    The warm-up workloads of `BEGIN` come first.
     """
     inputs = random_inputs(settings)
     sentences = inputs.reshape(-1, 1, 1, settings.length)

@@ -133,7 +133,7 @@ class Process:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # The missing answer raises the error below.
+            pass  # The process has ended; `failure` reports it below.
         line = self._process.stdout.readline()
         if not line:
             raise failure(self._name, self._log, self._process.wait())
@@ -168,7 +168,8 @@ def in_turn(
         rounds: Requests of each round.
         folder: Folder for the logs.
         begin: Warm-up requests, which are not timed.
-        one_by_one: Start a new process for every turn, so that only one is alive.
+        one_by_one: Whether to start a new process for every turn, so that only one is
+            alive.
 
     Yields:
         Program name, request and answer. The answer's `start_seconds` is the time from

@@ -79,7 +79,7 @@ def table(lines: Sequence[str], works: Sequence[str]) -> str:
 def _times(name: str, work: str, search: Namespace, rounds: int) -> list[float]:
     """Times a program with and without an implementation.
 
-    Returns the last four of `COLUMNS`.
+    Returns the values of the last four `COLUMNS`.
     """
     # The implementations `xla_...` affect only programs that XLA compiles.
     task, fields, request, begin = _task(work, search, name.startswith("xla_"))

@@ -26,7 +26,7 @@ def write_texts(settings: Namespace) -> dict[str, Any]:
     The vocabulary has the pieces of the SentencePiece models and unused pieces.
 
     Returns:
-        WORK of `peers/opus_mt.py`.
+        The argument WORK of the script `peers/opus_mt.py`.
     """
     from t2t_repro.tokenizers.marian_tokenizer import model_pieces
 
@@ -58,7 +58,7 @@ def _works(settings: Namespace) -> list[tuple[str, decoding.Ids]]:
 
 
 def import_marian(settings: Namespace) -> None:
-    """Imports the model written by Transformers, with Transformers' positions."""
+    """Imports Transformers' model with Transformers' positional encoding."""
     from t2t_repro.interop.import_model import import_model
     from t2t_repro.interop.marian.importer import read
 

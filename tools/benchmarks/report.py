@@ -87,10 +87,10 @@ def add_turn(
         table: Table that gets the figures.
         name: Name of the program.
         answer: The program's answer, as yielded by `in_turn`.
-        tokens: Target tokens of the whole turn.
-        operations: Floating-point operations in matmuls of the whole turn.
-        moved: Bytes read and written in the whole turn.
-        steps: Number of steps of the turn.
+        tokens: Number of target tokens in the whole turn.
+        operations: Number of floating-point operations of matmuls in the whole turn.
+        moved: Number of bytes read and written in the whole turn.
+        steps: Number of steps in the turn.
     """
     row, seconds = table.setdefault(name, {}), answer["seconds"]
     for figure, value in (

@@ -16,18 +16,18 @@ class Work:
 
     Attributes:
         size: Name of the hyper-parameter set.
-        batch_size: Sentence pairs per step.
-        length: Tokens per sentence, on both sides.
+        batch_size: Number of sentence pairs per step.
+        length: Number of tokens per sentence, on both sides.
         d_model: Width of the residual stream.
-        d_ff: Hidden units of the feed-forward networks.
+        d_ff: Number of hidden units of the feed-forward networks.
         num_heads: Number of attention heads.
-        num_layers: Layers of the encoder, and of the decoder.
+        num_layers: Number of layers of the encoder, and of the decoder.
         vocab_size: Number of subwords.
         precision: Precision of matmuls and activations.
         paper_dropout: Whether PyTorch applies dropout only where the paper does.
         xla: Whether XLA compiles the forward and backward pass.
         dropout: Dropout rate.
-        label_smoothing: Label smoothing.
+        label_smoothing: Probability taken from the correct token.
     """
 
     size: str
@@ -46,7 +46,7 @@ class Work:
 
     @property
     def tokens(self) -> int:
-        """Target tokens per step."""
+        """Number of target tokens per step."""
         return self.batch_size * self.length
 
 
@@ -65,9 +65,9 @@ class Matmul:
     Attributes:
         count: Number of such matmuls per step, each with its own operands.
         copies: Batch size of the matmul; batch x heads in attention.
-        rows: Rows of the left operand.
-        inner: Columns of the left operand and rows of the right operand.
-        columns: Columns of the right operand.
+        rows: Number of rows of the left operand.
+        inner: Number of columns of the left operand and of rows of the right operand.
+        columns: Number of columns of the right operand.
     """
 
     count: int
@@ -78,7 +78,7 @@ class Matmul:
 
     @property
     def flops(self) -> int:
-        """Forward and backward operations; a multiplication and an addition are two."""
+        """Number of forward and backward multiplications and additions."""
         one = self.copies * self.rows * self.inner * self.columns
         return 2 * TRAINING_PASSES * self.count * one
 

@@ -88,7 +88,7 @@ def draw(
 
     Args:
         data_dir: Folder for the prepared built-in corpus.
-        steps: Steps of each run.
+        steps: Number of steps of each run.
         seed: Random seed of weights, batches and dropout.
         log: Function that prints a line of progress.
     """

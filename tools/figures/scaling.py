@@ -28,7 +28,7 @@ def scores(kind: str, d_k: int, seed: int = 1) -> Array:
 
     Args:
         kind: Key of `NAMES`.
-        d_k: Channels of queries and keys.
+        d_k: Number of channels of queries and keys.
         seed: Random seed.
 
     Returns:

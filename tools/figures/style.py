@@ -78,7 +78,7 @@ def styled() -> Iterator[None]:
 def panels(
     columns: int, rows: int = 1, *, width: float = 3.6, height: float = 2.9
 ) -> tuple[Figure, list[Axes]]:
-    """Creates a figure with a grid of panels; width and height of a panel in inches."""
+    """Creates a figure with a grid of panels of `width` by `height` inches each."""
     from matplotlib.figure import Figure
 
     size = (width * columns, height * rows)

@@ -41,7 +41,7 @@ def check_training(sheet: Sheet, case: Sheet) -> None:
         for name, value in training.in_t2t(training.moments(kind)).items():
             sheet.compare(f"training/{name}/{slot}", value, MOMENTS)
     hparams = training.hparams
-    # tensor2tensor stores the powers for the next step.
+    # tensor2tensor stores the powers of the betas for the next step.
     power = training.updates + 1
     for name, beta in (("beta1", hparams.adam_beta1), ("beta2", hparams.adam_beta2)):
         expected = np.float32(beta**power)

@@ -26,7 +26,7 @@ from t2t_repro.training.losses import loss_sum
 ACTIVATIONS = 1e-4
 LOSSES = 1e-5
 SCORES = 1e-3
-_BEAM, _ALPHA = 4, 0.6  # The same in all searches of the reference data.
+_BEAM, _ALPHA = 4, 0.6  # Settings of all searches in the reference data.
 
 
 def is_model_case(arrays: Any) -> bool:

@@ -15,7 +15,7 @@ from t2t_repro.system.errors import UserError
 
 _VOCABULARY = re.compile(r"_vocab(\d+)\.json$")  # Size of the vocabulary.
 _SHARDS = 16  # tensor2tensor counts each shard of the embedding table as a variable.
-# tensor2tensor's groups of variables, each with a part of our variable names.
+# tensor2tensor's groups of variables -> text in our names of these variables.
 _GROUPS = {
     "attention": "_attention/",
     "ffn": "feed_forward/",

@@ -31,7 +31,7 @@ def t2t_batching(batch_size: int, max_length: int, devices: int = 1) -> Batching
     largest highly composite number up to three times the largest batch size.
 
     Args:
-        batch_size: Tokens of the longer side per device.
+        batch_size: Number of tokens of the longer side per device.
         max_length: Maximum length of a pair; 0 means `batch_size`.
         devices: Number of devices.
     """

@@ -161,7 +161,7 @@ class Batcher:
         batch.closed = batch.size == limit
 
     def _work(self) -> None:
-        """Runs batches until the batcher is closed; the function of each thread."""
+        """Runs batches until the batcher is closed; every worker thread calls this."""
         while True:
             with self._changed:
                 while (batch := self._next()) is None:
@@ -187,7 +187,7 @@ class Batcher:
         return batch
 
     def _until_a_timeout(self) -> float | None:
-        """Returns the seconds until the next timeout; None without waiting batches."""
+        """Returns the seconds until the next timeout; None if no batch is waiting."""
         timeout = self._parameters.batch_timeout_micros / 1e6
         times = [queue[0].opened for queue in self._queues.values() if queue]
         return max(min(times) + timeout - time.monotonic(), 0) if times else None
@@ -222,7 +222,8 @@ def merge(requests: Sequence[Arrays], rows: int, pad: bool) -> dict[str, np.ndar
 
     Args:
         requests: Requests with the same tensor names.
-        rows: Rows of the batch; the first row of the last request fills up the rest.
+        rows: Number of rows of the batch. Copies of the first row of the last request
+            fill up the rest.
         pad: Whether to pad the other axes with each tensor's first element.
 
     Raises:

@@ -121,7 +121,7 @@ def _columns(values: Any, signature: Signature) -> Arrays:
 
 
 def _rows(instances: Any, signature: Signature) -> Arrays:
-    """Reads ``instances``: rows of values by name, or of a single value without one."""
+    """Reads ``instances``: each row has values by name, or one value without a name."""
     if not isinstance(instances, list) or not instances:
         raise StatusError(Code.INVALID_ARGUMENT, "No values in 'instances' array")
     named = isinstance(instances[0], dict) and not _is_bytes(instances[0])

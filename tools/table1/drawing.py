@@ -22,7 +22,7 @@ def draw(
 
     Args:
         lengths: Values of n for operations and times.
-        d: Channels of the layers for operations and times.
+        d: Number of channels of the layers for operations and times.
         operations: Kind -> multiplications for each n.
         times: Kind -> seconds for each n.
         paths: Kind -> n -> path length.

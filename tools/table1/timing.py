@@ -12,10 +12,11 @@ from table1.layers import Sizes, example, layer_of
 
 
 def seconds(kind: str, n: int, sizes: Sizes, repeats: int) -> float:
-    """Returns the CPU time of a layer's forward pass in a graph, with batch size 1.
+    """Returns the CPU time of a layer's forward pass in a graph, in seconds.
 
     Other programs affect CPU time less than wall time; on one core, the two are equal
-    on an idle machine. The result is the minimum over `repeats` runs after a warm-up.
+    on an idle machine. The batch size is 1. The result is the minimum over `repeats`
+    runs after a warm-up.
     """
     run = tf.function(layer_of(kind, sizes), autograph=False)
     x = example(n, sizes.d)

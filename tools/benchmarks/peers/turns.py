@@ -36,7 +36,8 @@ def turns(memory_before: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
     `processor_seconds`, unless the program has set them, and the peak `memory`.
 
     Args:
-        memory_before: Bytes to subtract from the memory: VmRSS after the imports.
+        memory_before: Number of bytes to subtract from the memory: VmRSS after the
+            imports.
     """
     for line in sys.stdin:
         request = json.loads(line)
