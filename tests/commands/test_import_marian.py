@@ -21,8 +21,8 @@ CASES = {
     "transformers": ("a_opus", "b_relu_labels", "c_gelu_separate"),
 }
 PAIRS = [(program, case) for program, cases in CASES.items() for case in cases]
-# Without blank lines, for which Marian and `translate` write empty lines, and without
-# two lines whose expected output is cut within a word.
+# Excludes blank lines, for which Marian and `translate` write empty lines, and two
+# lines whose expected output is cut within a word.
 LINES = sorted({*range(40)} - {18, 19, 21, 23})
 
 

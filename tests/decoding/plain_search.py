@@ -47,7 +47,10 @@ def candidates(
     never: Ids,
     margins: list[float] | None = None,
 ) -> list[Hypothesis]:
-    """Returns the continuations of a beam, best first, scored by log probability."""
+    """Returns the continuations of a beam, best first, scored by log probability.
+
+    Excludes PAD and the tokens in `never`. Appends score differences to `margins`.
+    """
     continuations = []
     for hypothesis in beam:
         for token, log_prob in enumerate(log_probs(hypothesis.ids)):

@@ -14,7 +14,7 @@ ROWS = [1, 32, 33]
 
 
 def matrices(shape, rows):
-    """Returns random integers: float32 adds thousands of them without rounding."""
+    """Returns matrices of small random integers, which float32 multiplies exactly."""
     generator = np.random.default_rng(1)
     x = generator.integers(-9, 10, (rows, shape[0])).astype(np.float32)
     return x, generator.integers(-9, 10, shape).astype(np.float32)

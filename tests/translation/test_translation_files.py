@@ -22,7 +22,7 @@ LINES = [f"line {n}" for n in range(23)]
 
 
 class Upper:
-    """A fake translator to capitals; it treats lines that contain a 7 as too long."""
+    """Fake translator that upper-cases lines; those with a 7 count as too long."""
 
     def __init__(self):
         self.windows = []
