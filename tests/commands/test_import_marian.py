@@ -194,7 +194,7 @@ class _Runs:
 
 
 def test_pickled_code_is_not_run(imported, shared_dir, tmp_path):
-    """A `.bin` file with more than tensors is rejected, and its code is not run."""
+    """A `.bin` file that contains code is rejected, and the code is not run."""
     folder = tmp_path / "folder"
     shutil.copytree(shared_dir / "marian/b_relu_labels/transformers", folder)
     for path in (folder, *folder.iterdir()):

@@ -38,7 +38,7 @@ COUNTS = ("repaired", "repaired_brackets", "repaired_tags", "errors", "sentences
 
 
 def tree(generator):
-    """Draws a tree of a small grammar."""
+    """Draws a tree from a small grammar."""
 
     def phrase():
         if generator.random() < 0.3:

@@ -124,7 +124,7 @@ def opennmt(
 ) -> list[Hypothesis]:
     """Returns the final beam; ids end in EOS unless cut at the limit."""
     beam = [Hypothesis(0.0, (), 0.0)]
-    # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
+    # OpenNMT-tf keeps these scores by position in the beam, not by hypothesis.
     compared = [0.0]
 
     def divisor(length: int) -> float:

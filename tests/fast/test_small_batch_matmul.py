@@ -8,7 +8,7 @@ from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack, split_weights
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
-# (channels, units): large; large and odd; small; small, with rows to be padded.
+# (channels, units): large; large and odd; small; small, with padded rows.
 SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 32, 33]
 

@@ -263,7 +263,7 @@ def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
 
 
 def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
-    """Nine in a row do not; later states are not saved."""
+    """Nine in a row do not. The state at the stop is not saved."""
     loop = fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
     good = [1.0, 9.0, 0.9, 1.0, 0.1]
     bad = [float("inf"), *good[1:]]
