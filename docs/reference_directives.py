@@ -70,7 +70,7 @@ class Commands(_Generated):
             program = f"python -m t2t_repro.{name}"
             yield from (name, "-" * len(name), "", f".. program:: {program}", "")
             yield from (f"``{program}``", "", plain(parser.description), "")
-            # Flags of all commands are last.
+            # Flags that all commands have come last.
             for action in sorted(parser._actions, key=_is_common):
                 if "--help" not in action.option_strings:
                     yield from _option(parser, action)

@@ -16,8 +16,8 @@ import pytest
 
 from tests import tiny
 
-# Scanning the many objects of imported modules for garbage would take a tenth of the
-# time of the tests.
+# Garbage collection of the many objects of imported modules would take a tenth of the
+# tests' time.
 gc.disable()
 
 

@@ -14,7 +14,7 @@ ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu"),
     *("--disable-dev-shm-usage", "--window-size=1200,1000"),
 )
-# Includes rules that are off by default, such as the one that an accessible name must
+# Includes rules that are off by default, for example that an accessible name must
 # contain the visible text.
 RULES = (
     *("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"),

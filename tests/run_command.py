@@ -61,7 +61,7 @@ def _main(command: str) -> Callable[[Sequence[str] | None], None]:
         spec = importlib.util.spec_from_file_location(name, ROOT / command)
         assert spec is not None
         assert spec.loader is not None
-        # Dataclasses look up their module here.
+        # The dataclass decorator looks up the module in sys.modules.
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name].main

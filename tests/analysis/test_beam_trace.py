@@ -114,7 +114,7 @@ def test_hypotheses_continue_those_of_the_previous_step(model, tokenizer):
 def test_unfinished_hypotheses_are_returned_at_the_length_limit(model, tokenizer):
     endless = tiny.random_model()
     table = endless.embedding.table.numpy()
-    # With a zero vector, EOS has the logit 0, far below the highest of 300 logits.
+    # A zero embedding gives EOS the logit 0, far below the highest of the 300 logits.
     table[1] = 0
     endless.embedding.table.assign(table)
     source = encoded(tokenizer, "one")

@@ -63,7 +63,7 @@ def test_translation_defaults_to_the_search_result(model, tokenizer):
 
 
 def test_long_sentence_is_cut_with_a_message(tokenizer):
-    # A short search suffices, because the test does not depend on it.
+    # A short search suffices, because the test does not depend on its result.
     model = tiny.random_model()
     text = " ".join(["one two three"] * 60)
     whole = len(tokenizer.encode(tf.constant([text])).to_list()[0])

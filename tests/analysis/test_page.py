@@ -73,7 +73,7 @@ def test_hostile_texts_are_escaped(page):
     assert page.with_id("text") == HOSTILE
     assert page.with_id("translation") == HOSTILE
     assert [name for name, _, _ in page.elements if name in {"b", "i", "img"}] == []
-    # The page has only the data and its own script.
+    # The only scripts are the page's data and its own code.
     assert len(page.texts("script")) == 2
     assert page.texts("title") == [f"Attention of <i>model</i>: {HOSTILE}"]
 

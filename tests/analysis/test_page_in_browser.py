@@ -22,7 +22,7 @@ def choose(page, group, value):
 
 
 def percentages_of(page, side):
-    """Returns the percentages in a column of words as fractions, 0 if absent."""
+    """Returns the percentage of each word in a column as a fraction, 0 if not shown."""
     texts = [
         item.text for item in page.find_elements(By.CSS_SELECTOR, f"#{side} .percent")
     ]
@@ -39,7 +39,10 @@ def drawn_lines(page):
 
 
 def lines_of(weights, query, heads, least=0.02):
-    """Returns the expected lines of a query for weights (heads, queries, keys)."""
+    """Returns the lines that the page should draw for a query, like `drawn_lines`.
+
+    `weights` is float (heads, queries, keys). Weights below `least` are not drawn.
+    """
     return {
         (str(head), f"{query}-{key}"): weight
         for head in heads

@@ -7,12 +7,14 @@ from t2t_repro.batches.assembly import deal, fewest_batches
 
 def test_number_of_batches_keeps_the_bound_in_the_worst_deal():
     sizes = np.array([3, 9, 5, 8, 4, 7])
-    # 36 positions need at least two batches of 20. With two batches the rounds are
-    # 9 8, 7 5, 4 3; the worst batch has 9 + 7 + 4 = 20 positions.
+    # 36 positions need at least two batches of 20. With two batches, the rounds deal
+    # (9, 8), (7, 5) and (4, 3). In the worst case one batch gets the largest of each
+    # round: 9 + 7 + 4 = 20 positions.
     assert fewest_batches(sizes, 20) == 2
-    # With three batches the rounds are 9 8 7 and 5 4 3; the worst has 9 + 5 = 14.
+    # With three batches, the rounds are (9, 8, 7) and (5, 4, 3); the worst case is
+    # 9 + 5 = 14.
     assert fewest_batches(sizes, 19) == 3
-    assert fewest_batches(sizes, 13) == 4  # Rounds 9 8 7 5 and 4 3.
+    assert fewest_batches(sizes, 13) == 4  # Rounds (9, 8, 7, 5), (4, 3).
     assert fewest_batches(sizes, 9) == 6
 
 

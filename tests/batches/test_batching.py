@@ -129,7 +129,7 @@ def test_buckets_of_a_single_batch_still_change_every_epoch():
     one, two = (plan_epoch(lengths, config, 3, epoch) for epoch in (0, 1))
     assert one.batches == 40
     unchanged = [len(batch) for batch in members(one) & members(two)]
-    # Only a few pairs of extreme lengths have no second bucket.
+    # Only the few pairs of extreme lengths have no second bucket to move to.
     assert sum(unchanged) <= 0.02 * len(lengths)
 
 
@@ -144,10 +144,10 @@ def test_small_corpus_gets_few_shapes_so_that_its_batches_are_full():
 
 
 def test_pairs_of_narrower_buckets_replace_filler_rows():
-    # A micro-batch of 16 positions has four rows of 4 or two of 8. One pair of length 4
-    # joins the four pairs of length 8 for mixing. Five pairs need three micro-batches
-    # of two rows, so another pair replaces the filler row. The other eight pairs fill
-    # two micro-batches of four rows.
+    # A micro-batch of 16 positions has four rows of 4 or two of 8. To mix lengths, one
+    # pair of length 4 moves to the bucket of the four pairs of length 8. These five
+    # pairs need three micro-batches of two rows, so another pair of length 4 replaces
+    # the filler row. The other eight pairs fill two micro-batches of four rows.
     lengths = np.array([[4, 4]] * 10 + [[8, 8]] * 4)
     config = BatchingConfig(32, "buckets", tokens_per_part=16, parts_per_shape=0)
     plan = plan_epoch(lengths, config, seed=1, epoch=0)
@@ -171,7 +171,7 @@ def test_batch_of_several_micro_batches_mixes_short_and_long_pairs():
         [lengths[plan.indices(b)].mean() for b in range(plan.batches)]
         for plan in (whole, parts)
     ]
-    # A batch of about ten micro-batches samples all lengths.
+    # A batch of about ten micro-batches contains pairs of all lengths.
     assert np.std(means[1]) < 0.5 * np.std(means[0])
     assert parts.fill_ratio > 0.9
     assert f"{parts.batches} batches ({parts.parts} micro-batches)" in parts.summary()
@@ -180,8 +180,8 @@ def test_batch_of_several_micro_batches_mixes_short_and_long_pairs():
 def test_evaluation_contains_all_pairs_from_short_to_long():
     lengths = np.array([[4, 300], [2, 3], [5, 5], [3, 2]])
     plan = plan_evaluation(lengths, BatchingConfig(tokens_per_batch=10))
-    # Shapes 2 x 3, 1 x 5 and 1 x 300: the three shortest pairs need 3 x 5 = 15, which
-    # exceeds 10.
+    # The batches are 2 x 3, 1 x 5 and 1 x 300: together, the three shortest pairs would
+    # need 3 x 5 = 15 positions, more than 10.
     assert [plan.indices(b).tolist() for b in range(3)] == [[1, 3], [2], [0]]
     assert plan.shapes.tolist() == [[2, 3, 3], [1, 5, 5], [1, 4, 300]]
     assert plan.dropped == 0

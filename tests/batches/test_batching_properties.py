@@ -57,7 +57,7 @@ def test_epoch_contains_every_usable_pair_once_within_all_bounds(
     np.testing.assert_array_equal(again.order, plan.order)
     np.testing.assert_array_equal(again.shapes, plan.shapes)
     np.testing.assert_array_equal(again.firsts, plan.firsts)
-    # Resuming requires an equal number of batches in all epochs.
+    # Resuming requires the same number of batches in every epoch.
     assert plan_epoch(lengths, config, seed, epoch + 1).batches == plan.batches
 
 

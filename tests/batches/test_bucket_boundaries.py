@@ -9,7 +9,10 @@ from t2t_repro.batches.bucket_boundaries import choose_widths
 
 
 def table(points, longest=9):
-    """Returns counts int (longest + 1, longest + 1) of {(source, target): pairs}."""
+    """Converts {(source, target): pairs} to an array indexed by both lengths.
+
+    Returns the number of pairs, int (longest + 1, longest + 1).
+    """
     counts = np.zeros((longest + 1, longest + 1), np.int64)
     for point, pairs in points.items():
         counts[point] = pairs

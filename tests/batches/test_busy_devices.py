@@ -16,11 +16,12 @@ def lengths():
 
 
 def busy(plan, devices):
-    """Returns the positions of all micro-batches over the capacity of the devices.
+    """Returns the utilization of the devices, from 0 to 1.
 
-    The busiest device of a batch determines its capacity. As in `TrainStep`, device i
-    takes micro-batches i, i + devices, ...; a batch of fewer micro-batches than devices
-    is cut by rows.
+    This is the number of positions in all micro-batches, divided by the number if every
+    device were as busy as the busiest one of the same batch. As in `TrainStep`, device
+    i takes micro-batches i, i + devices, ...; if a batch has fewer micro-batches than
+    devices, its micro-batches are sliced by rows.
     """
     useful = possible = 0
     for batch in range(plan.batches):
@@ -61,7 +62,7 @@ def test_nearly_all_devices_are_busy(
     assert (plan.shapes[:, 0] * plan.shapes[:, 1:].max(axis=1)).max() <= bound
     assert np.diff(plan.firsts, append=plan.parts).max() <= parts
     assert np.array_equal(np.sort(plan.order), np.flatnonzero(lengths.max(1) <= 256))
-    # Without the multiple, the ratio is 90.8 %.
+    # Without `rows_multiple`, the ratio is 90.8 %.
     assert plan.token_ratio > 0.9
     utilization = busy(plan, devices)
     record_property("busy", utilization)

@@ -10,7 +10,7 @@ batches of two epochs at that revision:
 A micro-batch is written as `[[rows, source width, target width], [pairs]]`, with pair
 numbers from 0 in the order of the rows. The files contain the first batches of each
 epoch and a hash of all of them. NumPy's permutations have not changed between releases,
-but NumPy does not guarantee it.
+but NumPy does not guarantee this.
 """
 
 import hashlib

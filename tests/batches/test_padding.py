@@ -21,10 +21,10 @@ STEMS = {
 
 
 def together_again(one, other):
-    """Returns the fraction of sentence pairs in one batch that share one again.
+    """Returns the fraction of combinations that share a batch again.
 
-    Counts all twos of sentence pairs. `one` and `other` are int (pairs,), the batch of
-    every sentence pair in two epochs.
+    A combination is two sentence pairs that share a batch in the first epoch. `one` and
+    `other` are int (pairs,), the batch of each sentence pair in the two epochs.
     """
     _, both = np.unique(np.stack([one, other]), axis=1, return_counts=True)
     before = np.bincount(one)
@@ -39,8 +39,8 @@ def batch_of_pairs(plan):
 
 
 def test_pairs_in_the_same_batch_again_are_counted():
-    # The batches 0 1 2 and 3 4 contain three twos and one two. 0 1 and 3 4 share a
-    # batch again.
+    # The first batches, (0, 1, 2) and (3, 4), have three combinations and one. The
+    # combinations (0, 1) and (3, 4) share a batch again.
     one, other = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
     assert together_again(one, other) == 2 / 4
 

@@ -161,6 +161,6 @@ def test_resuming_with_4_5_million_pairs_takes_seconds():
     expected = pipeline.pair_numbers(Pairs(), config, seed=1, step=step)
     rows = [rectangle(first, part)[0] for part in range(len(first["inputs"]))]
     firsts = np.concatenate([inputs[:, 0] for inputs in rows])
-    # Filler rows begin with 0, as does the row of pair 0.
+    # Ignores rows that begin with 0: filler rows and the row of pair 0.
     assert firsts[firsts > 0].tolist() == expected[expected > 0].tolist()
     assert seconds < 60

@@ -64,8 +64,8 @@ class Bad:
 
     Attributes:
         command: Name of the command.
-        flags: Flags, with names in braces.
-        words: Part of the error message.
+        flags: Flags, with placeholders in braces.
+        words: Text that the error message must contain.
         change: Name of a change in `CHANGES`, or "".
     """
 
@@ -75,7 +75,7 @@ class Bad:
     change: str = ""
 
     def arguments(self, world: World) -> list[str]:
-        """Returns the flags with the names in braces replaced."""
+        """Returns the flags with all placeholders replaced."""
         text = self.flags
         for name, flags in FLAGS.items():
             text = text.replace(f"{{{name}}}", flags)

@@ -188,7 +188,7 @@ def test_rejects_a_model_with_another_vocabulary(trained_copy):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Returns a function that mounts a disk of some kilobytes; requires root."""
+    """Returns a function that mounts a disk of the given size; requires root."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small disk requires root")
     folder = tmp_path / "disk"

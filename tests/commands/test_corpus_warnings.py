@@ -1,4 +1,4 @@
-"""Warnings of the commands about corpora that do not suit a reproduction."""
+"""Tests of the warnings about corpora that are unsuitable for reproducing results."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.tfds_local import write_local_dataset
 
 pytestmark = pytest.mark.medium
 
-# The beginnings of the warnings. Each must appear at most once.
+# Prefixes of the warnings. Each warning must appear at most once.
 SGML, MOSES, BPE, WMT16 = (
     "SGML markup in ",
     "tokens of Moses' tokenizer in ",
@@ -33,7 +33,7 @@ def warnings(command, folder, *flags):
 
 
 def rewrite(folder, split, change):
-    """Replaces every line of both sides of a split."""
+    """Applies `change`, called with line number and line, to both sides of a split."""
     for lang in ("en", "de"):
         path = folder / f"data/{split}.{lang}"
         lines = path.read_text(encoding="utf-8").splitlines()

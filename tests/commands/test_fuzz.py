@@ -92,7 +92,7 @@ def test_the_signature_translates_100_000_random_texts(trained, lines, tmp_path)
     texts = [text.encode() for text in lines]
     for place in range(0, LINES, 10):
         texts[place] = draw.randbytes(draw.randrange(30))
-    # Texts of a batch are padded to the longest, so similar lengths save time.
+    # Texts of a batch are padded to the longest one, so sorting by length saves time.
     texts.sort(key=len)
     for start in range(0, LINES, BATCH):
         batch = texts[start : start + BATCH]

@@ -21,8 +21,8 @@ CASES = {
     "transformers": ("a_opus", "b_relu_labels", "c_gelu_separate"),
 }
 PAIRS = [(program, case) for program, cases in CASES.items() for case in cases]
-# Without blank lines, for which Marian and `translate` write empty lines, and without
-# two lines whose expected output is cut within a word.
+# Excludes blank lines, for which Marian and `translate` write empty lines, and two
+# lines whose expected output is cut within a word.
 LINES = sorted({*range(40)} - {18, 19, 21, 23})
 
 
@@ -194,7 +194,7 @@ class _Runs:
 
 
 def test_pickled_code_is_not_run(imported, shared_dir, tmp_path):
-    """A `.bin` file with more than tensors is rejected, and its code is not run."""
+    """A `.bin` file that contains code is rejected, and the code is not run."""
     folder = tmp_path / "folder"
     shutil.copytree(shared_dir / "marian/b_relu_labels/transformers", folder)
     for path in (folder, *folder.iterdir()):

@@ -29,7 +29,7 @@ TRAIN = ("--hparams", "sets/mine.yaml,dropout=0.2", "--data_dir", "tables")
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with a module, a set and data.
+    """A user's folder: module of the problem, hyper-parameter set and data.
 
     Attributes:
         path: The folder, which is the working directory of the commands.

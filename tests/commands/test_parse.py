@@ -38,7 +38,7 @@ COUNTS = ("repaired", "repaired_brackets", "repaired_tags", "errors", "sentences
 
 
 def tree(generator):
-    """Draws a tree of a small grammar."""
+    """Draws a tree from a small grammar."""
 
     def phrase():
         if generator.random() < 0.3:
@@ -84,7 +84,7 @@ def test_training_ends_with_the_scores_of_the_test_trees(parser):
 
 
 def test_a_parser_learns_a_small_grammar(parser):
-    # A test has time for a hundred steps. Guessing would give a score of about 50.
+    # A test has time for only a hundred steps; guessing would score about 50.
     _, result = parser
     assert result["f1"] > 80
     assert result["tagging"] > 80

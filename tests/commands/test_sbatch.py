@@ -14,7 +14,7 @@ import pytest
 from tests import run_command, tiny
 
 SCRIPT = run_command.ROOT / "docs" / "how_to" / "big.sbatch"
-# There are enough steps that every signal arrives long before the end.
+# Enough steps for every signal to arrive long before the end of training.
 STEPS = 300
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 
@@ -45,7 +45,7 @@ echo "$@" >> "$REQUEUED"
 
 
 def in_slurm(folder, script, srun):
-    """Returns a function that runs a script like Slurm.
+    """Returns a function that runs a script as Slurm would.
 
     Its result is the exit status, the number of requeues and the output.
     """

@@ -11,7 +11,7 @@ import pytest
 from t2t_repro.runs import checkpoints
 from tests import run_command, tiny
 
-# There are enough steps that every signal arrives long before the end.
+# Enough steps for every signal to arrive long before the end of training.
 STEPS = 300
 SETTINGS = f"train_steps={STEPS},checkpoint_steps=50,dropout=0.1,average_last=1"
 

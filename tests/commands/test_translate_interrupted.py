@@ -16,7 +16,7 @@ from tests.commands.test_translate import random_words, translate
 
 pytestmark = pytest.mark.medium
 
-# There are enough windows that a process can be interrupted before the end.
+# Enough windows for a process to be interrupted before the end.
 MANY_LINES = 1500
 SMALL_WINDOWS = ("--window", "8", "--batch_size", "4")
 
@@ -47,7 +47,7 @@ def files(folder, target):
 
 
 def pieces(target):
-    """Returns the number of windows that were written."""
+    """Returns the number of windows written so far."""
     journal = target.with_name("out.de.partial.journal")
     return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
 

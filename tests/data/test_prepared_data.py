@@ -191,7 +191,7 @@ def test_rejects_invalid_data_before_writing_anything(run, name):
 
 
 def test_small_text_gives_the_largest_possible_vocabulary(run):
-    """A set of the paper can be tried on a few sentences."""
+    """This makes it possible to try one of the paper's sets on a few sentences."""
     problem = FilesProblem(str(run.data_dir), None, None)
     data = prepare(problem, HParams(), run.data_dir, run.log.append)
     largest = data.tokenizer.vocab_size
@@ -226,7 +226,7 @@ def test_manifests_contain_the_origin_of_the_splits(original):
 
 def test_second_process_reports_that_it_waits_for_the_first(run):
     descriptor = os.open(run.data_dir, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # As another process would.
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # Simulates another process.
     waiting = threading.Thread(target=run)
     waiting.start()
     while not run.log:

@@ -85,7 +85,7 @@ def test_long_pairs_are_listed_with_their_line_numbers(directory):
 
 
 def test_line_numbers_include_skipped_lines(directory):
-    # The encoded lines.
+    # Numbers of the lines that were not skipped.
     expected = [1, 4, *range(5, 25), 55]
     lines = line_numbers(np.arange(len(expected)), read_skipped_pairs(directory))
     assert lines.tolist() == expected

@@ -1,4 +1,4 @@
-"""A plain Transformer with the weights of a Marian model, for the step of a search.
+"""Plain Transformer with the weights of a Marian model, used as a search's decoder.
 
 Every step computes the whole hypothesis again, which is slow but easy to check. Ids
 are in this project's order: PAD 0, EOS 1, then the order of Marian's vocabulary.
@@ -157,12 +157,12 @@ class MarianDecoder:
 
 
 class _Order:
-    """A vocabulary in our order and in Marian's.
+    """Mapping between our ids and Marian's for one vocabulary.
 
     Attributes:
-        pieces: Pieces in our order.
-        theirs: Marian's ids in our order, from our id 1 on.
-        ours: Our ids, by Marian's ids.
+        pieces: Pieces by our ids.
+        theirs: Marian's ids by our ids, from our id 1 (EOS) on.
+        ours: Our ids by Marian's ids.
     """
 
     def __init__(self, table: dict[str, int]) -> None:

@@ -13,7 +13,13 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PlainConstraints:
-    """The constraints of one sentence; n-grams of length n must not repeat."""
+    """The constraints of one sentence.
+
+    Attributes:
+        min_length: Minimum number of tokens, EOS included.
+        prefix: Ids with which each hypothesis must begin.
+        n: Length of the n-grams that must not repeat; 0: all may repeat.
+    """
 
     min_length: int = 0
     prefix: Ids = ()

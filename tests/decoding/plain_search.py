@@ -47,7 +47,10 @@ def candidates(
     never: Ids,
     margins: list[float] | None = None,
 ) -> list[Hypothesis]:
-    """Returns the continuations of a beam, best first, scored by log probability."""
+    """Returns the continuations of a beam, best first, scored by log probability.
+
+    Excludes PAD and the tokens in `never`. Appends score differences to `margins`.
+    """
     continuations = []
     for hypothesis in beam:
         for token, log_prob in enumerate(log_probs(hypothesis.ids)):
@@ -121,7 +124,7 @@ def opennmt(
 ) -> list[Hypothesis]:
     """Returns the final beam; ids end in EOS unless cut at the limit."""
     beam = [Hypothesis(0.0, (), 0.0)]
-    # In OpenNMT-tf these belong to a position in the beam, not to a hypothesis.
+    # OpenNMT-tf keeps these scores by position in the beam, not by hypothesis.
     compared = [0.0]
 
     def divisor(length: int) -> float:

@@ -56,7 +56,7 @@ def test_wide_beam_equals_exhaustive_search() -> None:
 
 def test_missing_hypotheses_are_padding() -> None:
     result = traced(SMALL, beam_size=81, nbest=4)(SMALL.sources(1), [2])
-    # A limit of 2 allows only EOS, and EOS after one of three tokens.
+    # Only four hypotheses end within two tokens: EOS, or one of three tokens and EOS.
     assert np.all(result.scores[0, :4] > -1e6)
     np.testing.assert_array_equal(result.scores[0, 4:], np.full(77, -1e7))
     np.testing.assert_array_equal(result.ids[0, 4:], np.zeros([77, 2]))

@@ -46,7 +46,7 @@ def test_each_sentence_has_its_own_forbidden_tokens() -> None:
     free = best_candidates(tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, None)
     first = free.ids.numpy()[:, :2]
     never = first.copy()
-    never[1] = first[1, 0]  # The same token twice.
+    never[1] = first[1, 0]  # Forbids the same token twice.
     result = best_candidates(
         tf.constant(LOGITS), tf.constant(LOG_PROBS), 8, tf.constant(never)
     )

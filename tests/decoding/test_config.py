@@ -88,7 +88,7 @@ def test_keys_depend_on_the_sentence_but_not_on_padding():
     rows[::2, 4:] = 0
     keys = sentence_keys(tf.constant(rows)).numpy()
     assert keys.min() >= 0
-    # 1,000 random keys of 31 bits collide with probability 1 / 4,000.
+    # The probability of a collision among 1,000 random 31-bit keys is about 1 / 4,000.
     assert len(set(keys)) == len({tuple(row) for row in rows.tolist()}) == 1000
     padded = np.pad(rows, ((0, 0), (0, 5)))
     assert sentence_keys(tf.constant(padded)).numpy().tolist() == keys.tolist()

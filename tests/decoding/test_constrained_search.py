@@ -37,7 +37,7 @@ def traced(decoder: MemoryDecoder, search: DecodingConfig):
     terms = Terms(tf.TensorSpec([None, None, None], tf.int32), marks, marks)
 
     def run(sources, terms):
-        # The limit of inputs of one token is one more than the extra length.
+        # For an input of one token, the length limit is 1 + extra_length.
         limits = tf.fill([tf.shape(sources)[0]], search.longest(1))
         return with_limits(search, decoder, sources, limits, terms=terms)
 

@@ -195,7 +195,7 @@ def test_neutral_constraints_do_not_change_the_results(
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_minimum_lengths_have_a_fast_path_with_equal_results(beam_size: int) -> None:
-    """Empty prefixes select the general path."""
+    """Prefixes select the general path, even if they are empty."""
     tables = random_tables(8, 7)
     tables[:, :, EOS] += 2  # Makes most hypotheses end at once.
     min_lengths = tf.constant([0, 1, 2, 3, 4, 5, 6, 9])
@@ -220,7 +220,8 @@ def test_scores_an_improbable_prefix() -> None:
     constraints = Constraints(prefixes=tf.constant([[3, 3, EOS]]))
     result = search_tables(table, 5, constraints=constraints)
     assert hypothesis(result.ids[0, 0]) == (3, 3, EOS)
-    # Three tokens share the probability: -200 - ln 3 twice, then -ln 3.
+    # The other three tokens have equal probabilities, so the log probabilities of the
+    # prefix are -200 - ln 3 for each token 3, and -ln 3 for EOS.
     np.testing.assert_allclose(result.scores[0, 0], -400 - 3 * np.log(3), rtol=1e-6)
     np.testing.assert_array_equal(result.scores[0, 1:], [-1e7, -1e7])
 

@@ -13,13 +13,13 @@ from tests.decoding.marian_decoder import MarianDecoder
 from tests.decoding.results import hypothesis, with_limits
 
 ACTIVATIONS = {"a_opus": "swish", "b_relu_labels": "relu", "c_gelu_separate": "gelu"}
-# The limits of the expected results; Transformers counts the start token.
+# Length limits of the recorded searches; Transformers counts the start token.
 LIMITS = {
     "marian": {"length_factor": 3.0, "extra_length": 0},
     "transformers": {"length_factor": 0.0, "extra_length": 199},
 }
-# Lines with other inputs: Marian skips blank lines, and Transformers interprets special
-# tokens in a text.
+# Lines that the programs encode differently: Marian skips blank lines, and Transformers
+# interprets special tokens in a text.
 OTHER_INPUTS = {"marian": (18, 19), "transformers": (37,)}
 SEARCHES = {
     "marian": {

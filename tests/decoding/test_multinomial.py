@@ -43,7 +43,8 @@ def test_tokens_are_drawn_in_proportion_to_their_probabilities(
         Sampling(temperature, top_k, top_p),
     )
     counts = np.bincount(ids, minlength=9)
-    # No token outside the support; rounding changes other counts by at most one.
+    # Tokens of probability 0 are never drawn. Rounding changes the counts of other
+    # tokens by at most one.
     np.testing.assert_array_equal(counts[expected == 0], 0)
     np.testing.assert_allclose(counts, expected * POINTS, atol=1.01)
 

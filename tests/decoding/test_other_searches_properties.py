@@ -76,7 +76,7 @@ def traced_search(number: int):
 
 
 def plain_results(number: int, source: np.ndarray, limit: int):
-    """Returns the results of the plain search, and its smallest nonzero margin."""
+    """Returns the plain search's results and its smallest nonzero score difference."""
     search, margins = SEARCHES[number], [1.0]
     penalty = [search.word_penalty] if search.algorithm == "marian" else []
     results = getattr(plain_search, search.algorithm)(

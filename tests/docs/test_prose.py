@@ -57,7 +57,7 @@ def python_prose(source: str) -> Prose:
 
 
 def string_constants(nodes: Iterable[ast.AST]) -> set[tuple[int, str]]:
-    """Returns line and text of the strings with a space among syntax nodes."""
+    """Returns line and text of each string constant that contains a space."""
     constants = [node for node in nodes if isinstance(node, ast.Constant)]
     strings = [node for node in constants if isinstance(node.value, str)]
     return {(node.lineno, node.value) for node in strings if " " in node.value}

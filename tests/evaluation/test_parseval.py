@@ -136,7 +136,7 @@ def test_ignores_traces_and_constituents_of_traces():
 def test_outermost_label_counts_unless_it_is_top():
     bare = DOG.removeprefix("(TOP ").removesuffix(")")
     assert score_sentence(DOG, bare).complete
-    # The treebank's files have an outermost bracket without label, which is counted.
+    # The outermost bracket in the treebank's files has no label, but it is counted.
     assert score_sentence(DOG, f"( {bare})").test_brackets == 4
     assert score_sentence(DOG, f"(ROOT {bare})").test_brackets == 4
 

@@ -13,7 +13,7 @@ SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
 
 
 def slots_after(decoder, steps, parents):
-    """Returns the number of slots if every step continues the same `parents`."""
+    """Returns the number of cache slots after steps that all select `parents`."""
     state = decoder.start(tf.constant(INPUTS))
     ids = tf.ones([2, decoder.beam_size], tf.int32)
     for index in range(steps):
@@ -31,7 +31,7 @@ def slots_after(decoder, steps, parents):
         ({}, [0, 1, 2], 13, 54),
         # All hypotheses share a past of 12 slots.
         ({}, [1, 1, 1], 13, 12 + 18),
-        # The radius includes 7 slots of the past, rounded up to a multiple of 3.
+        # The radius keeps 7 slots of the past, rounded up to a multiple of the beam, 3.
         ({"self_attention_radius": 6}, [1, 1, 1], 13, 9 + 18),
         # Relative attention keeps all slots.
         ({"max_relative_position": 2}, [1, 1, 1], 13, 54),

@@ -1,4 +1,4 @@
-"""Computing the halves of a micro-batch together or in lanes gives equal gradients."""
+"""Gradients do not depend on whether halves of a micro-batch run in parallel lanes."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ SEEDS = tf.constant([[1, 2], [3, 4]])
 
 
 def rectangle():
-    """Returns a batch of six rows with different halves."""
+    """Returns the sides of a micro-batch of six rows whose halves differ."""
     return [tf.constant(side) for side in toy.rectangle(0, 6).values()]
 
 

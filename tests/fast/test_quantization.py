@@ -63,12 +63,13 @@ def test_error_is_within_the_rounding_of_both_factors(bounds):
     result = in_graph(QuantizedMatmul(matrix, 0.0, bounds))(x)
     step = (bounds.high - bounds.low) / 255
     scale = np.abs(matrix).max(axis=0) / 127
-    # Rounding changes a factor, and the zero point, by at most half a step.
+    # Rounding changes each input, each weight and the zero point by at most half a
+    # quantization step.
     most = step * np.abs(matrix).sum(axis=0) + (np.abs(x) + step).sum(1)[:, None] * (
         scale / 2
     )
     assert np.all(np.abs(result - x @ matrix) <= most)
-    # Errors of both signs cancel, so the mean error is much smaller.
+    # Errors of opposite signs partly cancel, so the mean error is much smaller.
     assert np.abs(result - x @ matrix).mean() < 0.02 * np.abs(x @ matrix).mean()
 
 
@@ -82,7 +83,8 @@ def test_zero_rows_give_zero_up_to_float32_rounding():
     matrix = normal(64, 8)
     product = QuantizedMatmul(matrix, 0.0, ActivationRange(-0.7, 2.9))
     result = in_graph(product)(np.zeros((3, 64), "f"))
-    # The zero point's product, at most 0.71 times these sums, is subtracted again.
+    # The contribution of the zero point, at most 0.71 times these sums, is subtracted
+    # again.
     most = 0.71 * np.abs(matrix).sum(axis=0) * 2.0**-23
     assert np.all(np.abs(result) <= most)
 
@@ -94,7 +96,8 @@ def test_relu_outputs_are_the_rows_of_the_next_matmul():
     bias = generator.integers(-9, 10, 33)
     positive = np.maximum(x @ matrix + bias, 0)
     assert (positive == 0).any() and positive.max() > 255
-    # The step is 2; halves are rounded to even, and values above 510 are clipped.
+    # The quantization step is 2. Halves are rounded to even; values above 510 are
+    # clipped.
     bounds = ActivationRange(0, 510)
     codes = np.clip(np.rint(positive / 2), 0, 255)
     first = QuantizedMatmul(

@@ -8,13 +8,13 @@ from t2t_repro.fast import small_batch_matmul
 from t2t_repro.fast.small_batch_matmul import StepMatmuls, prepack, split_weights
 from t2t_repro.layers import Dense, FeedForward, TokenEmbedding
 
-# (channels, units): large; large and odd; small; small, with rows to be padded.
+# (channels, units): large; large and odd; small; small, with padded rows.
 SHAPES = [(1024, 1024), (1025, 1027), (7, 5), (7, 128)]
 ROWS = [1, 32, 33]
 
 
 def matrices(shape, rows):
-    """Returns random integers: float32 adds thousands of them without rounding."""
+    """Returns matrices of small random integers, which float32 multiplies exactly."""
     generator = np.random.default_rng(1)
     x = generator.integers(-9, 10, (rows, shape[0])).astype(np.float32)
     return x, generator.integers(-9, 10, shape).astype(np.float32)

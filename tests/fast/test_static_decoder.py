@@ -12,7 +12,7 @@ VOCAB_SIZE = 23
 INPUTS = np.array([[5, 6, 7, 1, 0]], np.int32)
 BEAM, STEPS = 3, 8
 SIZES = {"d_model": 12, "d_ff": 20, "num_heads": 3, "num_layers": 2}
-# A source of five tokens is folded if d_k and d_v are above five.
+# The memory of a five-token source is folded if both d_k and d_v are greater than five.
 KINDS = {
     "folded": {"norm": "post", "d_k": 7, "d_v": 6},
     "folded, pre-norm": {"norm": "pre", "d_k": 6, "d_v": 8},

@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.fast.top_k_of_chunks import CHUNK_WIDTHS, chunk_width, top_k
 
 
-# Below and at the threshold, with divisors, and a prime number of columns.
+# Below the threshold of chunking, at it, and above it; 6007 is prime.
 @pytest.mark.parametrize("columns", [5, 1000, 1024, 6000, 6007])
 @pytest.mark.parametrize("digits", [0, 6])
 def test_equals_a_stable_sort_with_ties(columns: int, digits: int) -> None:

@@ -97,7 +97,7 @@ def test_random_numbers_are_uniform_and_depend_on_the_seed():
     np.testing.assert_array_equal(one, same)
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / count**0.5
     assert one.min() >= 0 and one.max() < 1
-    # Each tenth has its expected share, within four standard deviations.
+    # Each tenth of [0, 1) has its expected frequency, within four standard deviations.
     shares = np.histogram(one, 10, (0, 1))[0] / count
     np.testing.assert_allclose(shares, 0.1, atol=4 * (0.1 * 0.9 / count) ** 0.5)
 

@@ -98,5 +98,6 @@ def test_auto_is_resolved_once_and_explicit_values_are_kept():
         max_tokens_per_device=3125, rows_multiple=1, precision="bfloat16", xla=True
     )
     assert resolved.resolve_auto(precision="float16") == resolved
-    # Unresolved, the CPU default applies: seven micro-batches of 25,000 / 7 positions.
+    # Before "auto" is resolved, the CPU default applies: seven micro-batches of up to
+    # 25,000 / 7 positions.
     assert hparams.tokens_per_part == 3571

@@ -58,7 +58,7 @@ ENFR = {
     "tokenizer": "wordpiece",
     "vocab_size": 32_000,
 }
-# Changes to base for parsing in the paper. The size of the feed-forward layers and the
+# The paper's changes to base for parsing. The size of the feed-forward layers and the
 # number of heads "remained unchanged".
 PARSING = {
     "d_model": 1024,
@@ -274,7 +274,7 @@ def test_saved_set_is_plain_yaml_with_descriptions(tmp_path):
 def test_set_saved_before_a_key_existed_gets_its_default(tmp_path):
     path = write(tmp_path / "hparams.yaml", "d_model: 256\n")
     before = hparams.load("base").replace(d_model=256)
-    # The CPU defaults applied before "auto" existed.
+    # A set saved before "auto" existed gets the CPU defaults of that time.
     assert hparams.read(path) == before.replace(
         max_tokens_per_device=4096, rows_multiple=1, precision="float32", xla=False
     )

@@ -107,7 +107,8 @@ def main(weights_path: str, outputs_path: str) -> None:
         }
     np.savez(outputs_path, **outputs)
     check_dropout()
-    random.seed(1)  # Keras draws seeds from it; set_random_seed needs TensorFlow.
+    # Keras draws its seeds from `random`; its set_random_seed would import TensorFlow.
+    random.seed(1)
     model = transformer(dropout=0.1)
     optimizer = keras.optimizers.Adam(0.01)
     model.compile(optimizer, t2t_repro.losses.LabelSmoothedCrossEntropy())

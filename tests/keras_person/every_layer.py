@@ -1,6 +1,6 @@
 """Small examples of all public layers and their inputs.
 
-A second word in a name is the option that the case sets.
+In names such as `LocalAttention use_bias`, the second word is the option that is set.
 """
 
 from collections.abc import Callable, Mapping

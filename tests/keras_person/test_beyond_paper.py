@@ -1,4 +1,4 @@
-"""A model with every option that the paper does not have."""
+"""A model with all options that are not in the paper."""
 
 import keras
 import numpy as np

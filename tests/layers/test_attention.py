@@ -201,7 +201,7 @@ def test_a_single_key_has_weight_one():
 
 
 def test_a_fully_masked_query_has_finite_weights_in_float16():
-    # float16 cannot represent -1e9, and rows that pad a batch would be NaN.
+    # float16 cannot represent -1e9: with -inf, the filler rows of a batch would be NaN.
     logits = tf.cast(random(1, 1, 2, 3), tf.float16)
     weights = masked_softmax(logits, np.zeros((1, 1, 1, 3), bool))
     assert weights.dtype == tf.float16

@@ -91,7 +91,7 @@ def test_masks_depend_on_the_seed_and_a_checksum_of_the_path():
 
 
 def test_each_half_of_a_batch_can_have_its_own_seed():
-    """The first axis can have one row per sentence or one per position."""
+    """Inputs can be (sentences, positions, channels) or (all positions, channels)."""
     layer = Dropout(0.5, name="a")
     for shape in ((6, 5, 4), (30, 4)):
         output = drop(layer, np.ones(shape, "float32"), [1, 2], [3, 4])

@@ -39,7 +39,7 @@ def test_padding_has_no_gradient(embedding):
         total = tf.reduce_sum(embedding(np.array([[0, 2, 2]])))
     gradient = tf.convert_to_tensor(tape.gradient(total, embedding.table.value))
     expected = np.zeros((5, 4))
-    expected[2] = 2 * 2  # The row is used twice and scaled by sqrt(4).
+    expected[2] = 2 * 2  # Row 2 is used twice and scaled by sqrt(4).
     np.testing.assert_array_equal(gradient, expected)
 
 

@@ -216,7 +216,8 @@ def test_every_dropout_of_every_layer_draws_its_own_mask(monkeypatch):
     trained(stacks_with_dropout(layers=6), x, y, tf.constant([3, 4]))
     # Dropout of sub-layer outputs, attention weights and hidden units.
     assert len(seeds) == 6 * (2 + 1 + 1) + 6 * (3 + 2 + 1) == len(set(seeds))
-    # Layers of a stack share the checksum of the first one's path; each adds its own.
+    # A seed combines the checksum of a sub-layer's path in layer 0, which all layers of
+    # the stack share, with the checksum of the layer's own path.
     expected = {
         (3, 4 ^ checksum(f"{stack}/layer_{i}") ^ checksum(f"{stack}/layer_0/{part}"))
         for stack, sublayers in (("encoder", ENCODER), ("decoder", DECODER))

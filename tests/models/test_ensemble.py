@@ -87,7 +87,7 @@ def test_scores_of_beam_search_equal_the_ensembles_log_probabilities(models):
         lengths = (targets != 0).sum(axis=1)
         sums = np.where(targets != 0, chosen, 0).sum(axis=1)
         penalty = ((5 + lengths) / 6) ** 0.6
-        filled = lengths > 0  # Empty slots contain only padding.
+        filled = lengths > 0  # Missing hypotheses are only padding.
         difference = np.abs(scores[:, hypothesis] * penalty - sums)
         assert difference[filled].max(initial=0) < 1e-4
         assert hypothesis > 0 or filled.all()

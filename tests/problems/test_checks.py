@@ -107,8 +107,8 @@ def test_detects_wmt16_by_its_size_in_both_directions(pairs):
     assert wmt16_for_wmt14(pairs, "en", "fr") is None
 
 
-# WMT14 and tensor2tensor's mixture in TensorFlow Datasets' catalog; the corpus of Luong
-# et al. 2015.
+# Numbers of pairs: WMT14 and tensor2tensor's mixture, both from the catalog of
+# TensorFlow Datasets, and the corpus of Luong et al. 2015.
 @pytest.mark.parametrize("pairs", [4_508_785, 4_592_289, 4_468_840])
 def test_other_corpora_of_similar_size_are_not_wmt16(pairs):
     assert wmt16_for_wmt14(pairs, "en", "de") is None

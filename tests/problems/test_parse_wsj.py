@@ -25,7 +25,7 @@ def plain(tmp_path):
 
 @pytest.fixture
 def treebank(tmp_path):
-    """Folder of all sections with two files each; each word is the file's name."""
+    """Folder of all sections with two files each; a file's only word is its name."""
     for section in SECTIONS:
         folder = tmp_path / section
         folder.mkdir()

@@ -73,7 +73,7 @@ def test_no_findings_in_raw_corpora(shared_dir):
             sides[str(path)].add(line)
     assert sum(side.lines for side in sides.values()) > 400_000
     assert find_preprocessing([*sides.items()]) == []
-    # No line is marked, not even below the threshold of a report.
+    # No line has marks, so the corpora are not merely below a reporting threshold.
     assert not any(side.marked for side in sides.values())
 
 

@@ -79,7 +79,7 @@ def test_balances_constituents(words, tags, tree):
 @pytest.mark.parametrize(
     ("words", "tags", "tree"),
     [
-        # A part of speech is missing: the last word follows the previous one.
+        # A part of speech is missing: the last word is placed after the previous one.
         ("a big dog", "S NP DT JJ /NP /S", "(S (NP (DT a) (JJ big) (NN dog)))"),
         # A part of speech is surplus; its constituent becomes empty.
         ("a dog", "S NP DT NN /NP VP VBZ /VP /S", "(S (NP (DT a) (NN dog)))"),

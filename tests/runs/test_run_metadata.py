@@ -11,8 +11,8 @@ from t2t_repro.runs.run_metadata import check_accepted
 from t2t_repro.system.errors import UserError
 
 SMALL = HParams(d_model=8, d_ff=12, num_heads=2, num_layers=1)
-# Another value of each hyper-parameter that changes the model's function, and further
-# settings that make it effective.
+# For each hyper-parameter that changes the model's function: another value, and the
+# settings without which it would have no effect.
 FUNCTION_CHANGES = [
     ({"d_model": 16}, {}),
     ({"d_ff": 16}, {}),

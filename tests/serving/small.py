@@ -49,7 +49,7 @@ def random_model(
     The weights are large enough that most sentences have different translations.
 
     Args:
-        vocab_size: V.
+        vocab_size: Number of tokens in the (source) vocabulary, V.
         spread: Standard deviation of the noise that is added to the initial weights.
         target_vocab_size: V of the target vocabulary; None for a shared vocabulary.
         **settings: Hyper-parameters that replace the defaults.

@@ -45,7 +45,7 @@ def test_every_field_is_read(tmp_path):
 
 
 def test_pads_variable_lengths_with_the_first_element_of_each_tensor():
-    """batching_util.cc: not with zeros, which corrupted token ids (serving#1279)."""
+    """As in batching_util.cc. Padding with zeros corrupted token ids (serving#1279)."""
     merged = merge(
         [{"ids": array([5, 6], [7, 8])}, {"ids": array([9, 1, 2])}], rows=3, pad=True
     )

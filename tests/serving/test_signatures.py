@@ -81,7 +81,7 @@ def test_translations_contain_their_terms(model, tokenizer):
     assert {"zwei", "neun"} <= {*lines[1]}
     assert lines[2] == []
     assert outputs["scores"][2] == 0
-    # Without terms the constrained search may find a better translation.
+    # For a text without terms, the constrained search may find a better translation.
     assert outputs["scores"][3] >= plain["scores"][3] - 1e-4
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 64 terms"):
         call(module, "terms", ["one"], [["zwei"] * 65])

@@ -38,7 +38,7 @@ def unbatched(export_dir, texts):
 
 
 def check(text, score, lists):
-    """Compares an answer with the unbatched answer."""
+    """Checks an answer against an unbatched n-best list: (translations, scores)."""
     translations, scores = lists
     assert score == pytest.approx(scores[0], abs=TIE)
     near = {t for t, s in zip(translations, scores, strict=True) if scores[0] - s < TIE}

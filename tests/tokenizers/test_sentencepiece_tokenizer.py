@@ -22,7 +22,7 @@ def train_model(**settings) -> bytes:
         model_writer=model,
         model_type="bpe",
         hard_vocab_limit=False,
-        vocab_size=400,  # soft limit, larger than these lines yield
+        vocab_size=400,  # A soft limit; these lines yield fewer pieces.
         minloglevel=2,
         **settings,
     )

@@ -58,7 +58,8 @@ def test_rejects_a_fractional_size():
     [
         row
         for row, paper in rows.ROWS.items()
-        # Other widths change the embeddings, whose size the paper does not give.
+        # Rows with another d_model also change the size of the embeddings, which the
+        # paper does not state.
         if paper.parameters and row.startswith(("table3_b", "table3_c_n", "table3_c_f"))
     ],
 )

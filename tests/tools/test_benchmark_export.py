@@ -23,7 +23,7 @@ def test_export_and_model_translate_the_same_lines(trained, tmp_path):
     assert result.status == 0, result.err
     tables = json.loads(result.out)["tables"]
     export = tables["export"]["export"]
-    # A weight takes four bytes; the graph adds some.
+    # A weight takes four bytes, and the graph takes space too.
     assert export["MiB on disk"] * 2**20 > 4 * export["parameters"]
     assert export["peak memory (MiB)"] >= export["MiB after first batch"] > 0
     assert min(export["s to export"], export["s to load"]) > 0

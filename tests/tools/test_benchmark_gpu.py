@@ -35,7 +35,7 @@ def test_process_sees_only_its_gpus(tmp_path):
 
 @pytest.mark.medium
 def test_prints_the_figures_so_far_at_the_time_limit(monkeypatch):
-    # The alarm rings after twelve seconds instead of a minute.
+    # Shortens the time limit from one minute to twelve seconds.
     alarm = signal.alarm
     monkeypatch.setattr(signal, "alarm", lambda seconds: alarm(12 if seconds else 0))
     result = run_command.run(TOOL, "--minutes", "1", "--json")

@@ -16,7 +16,7 @@ SMALL = Work("tiny", 2, 3, d_model=4, d_ff=8, num_heads=2, num_layers=1, vocab_s
 
 
 def test_counts_the_operations_of_a_step():
-    """The model has one layer each, 6 rows of 4 channels, and 2 heads of 2 channels."""
+    """Encoder and decoder have one layer, 6 rows of 4 channels and 2 heads of 2."""
     counts = {
         (6, 4, 4): 12,  # Three attention layers with four projections each.
         (3, 2, 3): 3,  # Queries by keys, for 2 sentences x 2 heads.

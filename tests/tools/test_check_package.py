@@ -118,7 +118,7 @@ def packages(tmp_path):
 
 
 def project(folder, *requirements):
-    """Writes a wheel with only requirements."""
+    """Writes a wheel that contains nothing but its requirements; returns its path."""
     path = folder / "example-1.0-py3-none-any.whl"
     metadata = "Metadata-Version: 2.1\nName: example\nVersion: 1.0\n"
     metadata += "".join(f"Requires-Dist: {each}\n" for each in requirements)

@@ -1,4 +1,4 @@
-"""Tests of the programs that take turns in benchmarks."""
+"""Tests of running the programs of a benchmark in turn."""
 
 import io
 import json

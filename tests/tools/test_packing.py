@@ -19,7 +19,7 @@ def test_rows_equal_those_of_tensor2tensor(shared_dir, spacing, name):
 
 
 def pairs(*lengths: int) -> list[dict[str, list[int]]]:
-    """Returns pairs of the given lengths; the n-th consists of the id n + 5."""
+    """Returns pairs of the given lengths; pair n, from 0, repeats the id n + 5."""
     return [
         {side: [5 + number] * length for side in ("inputs", "targets")}
         for number, length in enumerate(lengths)
@@ -33,8 +33,8 @@ def packed(examples, length, open_rows=10) -> list[list[int]]:
 def test_a_row_needs_room_on_both_sides():
     four = [
         {"inputs": [5, 1], "targets": [6, 7, 1]},
-        {"inputs": [8, 1], "targets": [9, 1]},  # 3 + 2 targets
-        {"inputs": [8, 9, 1], "targets": [1]},  # 2 + 3 inputs
+        {"inputs": [8, 1], "targets": [9, 1]},  # 3 + 2 targets do not fit.
+        {"inputs": [8, 9, 1], "targets": [1]},  # 2 + 3 inputs do not fit.
         {"inputs": [3, 1], "targets": [1]},  # Fits into the first row.
     ]
     rows = list(pack_pairs(four, 4, 0, 10))

@@ -29,7 +29,8 @@ def test_each_word_begins_a_constituent_up_to_the_end(tmp_path):
     result = json.loads(process.out)
     # DT begins three noun phrases and two sentences; VBZ begins a verb phrase.
     assert result["labels"] == {"DT": "NP", "VBZ": "VP"}
-    # JJ is not in the training trees, so its label is NP. The full stop is outside.
+    # JJ is not in the training trees, so its label is NP. The full stop is attached to
+    # S, outside of the nested brackets.
     assert output.read_text() == (
         "(TOP (S (PRP it) (VP (VBZ sees) (NP (DT the) (NP (JJ big) (NN dog))))"
         " (. .)))\n"

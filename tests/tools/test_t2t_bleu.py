@@ -62,7 +62,7 @@ def test_bleu_is_close_to_that_of_sacrebleu_with_intl_tokens(golden):
         ("$5+5", ["$", "5", "+", "5"]),
         ("[a^b]|c", ["[", "a", "^", "b", "]", "|", "c"]),
         ("x\u00a0y\u2028z", ["x", "y", "z"]),
-        ("\u0664.\u0664", ["\u0664.\u0664"]),  # Digits of all scripts.
+        ("\u0664.\u0664", ["\u0664.\u0664"]),  # Applies to digits of all scripts.
     ],
 )
 def test_tokenizes_text(text, tokens):
@@ -70,13 +70,13 @@ def test_tokenizes_text(text, tokens):
 
 
 def test_smooths_orders_without_a_match():
-    # Precisions: words 2/4; none of 3 pairs, 2 triples and 1 quadruple match.
+    # Matches: 2 of 4 unigrams; none of 3 bigrams, 2 trigrams and 1 4-gram.
     expected = (2 / 4 * 1 / (2 * 3) * 1 / (4 * 2) * 1 / (8 * 1)) ** (1 / 4)
     assert corpus_bleu([[1, 2, 3, 4]], [[1, 9, 3, 8]]) == pytest.approx(expected)
 
 
 def test_ignores_orders_longer_than_the_hypotheses():
-    # Words 2/2, pairs 1/1, and no triples.
+    # Matches: 2 of 2 unigrams, 1 of 1 bigram; there are no trigrams.
     assert corpus_bleu([["a", "b"]], [["a", "b"]]) == 1.0
     assert corpus_bleu([["a", "b"]], [["a", "c"]]) == pytest.approx(
         (1 / 2 * 1 / 2) ** (1 / 4)
@@ -84,7 +84,7 @@ def test_ignores_orders_longer_than_the_hypotheses():
 
 
 def test_matches_of_a_token_are_limited_by_its_count_in_the_reference():
-    # Words 2/3, pairs 1/2, an unmatched triple, and no quadruples.
+    # Matches: 2 of 3 unigrams, 1 of 2 bigrams, 0 of 1 trigram; there are no 4-grams.
     expected = (2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4)
     assert corpus_bleu([[7, 7, 5]], [[7, 7, 7]]) == pytest.approx(expected)
 

@@ -28,7 +28,8 @@ LOSSES = "losses.json"
 STOPPED_AT = 20
 CHECKPOINT_STEPS = 10
 COMPARED = range(STOPPED_AT + 1, STOPPED_AT + CHECKPOINT_STEPS + 1)
-# One more step, because the last step reports the losses and so removes them.
+# One step more, because the report of the last step removes the losses from the
+# checkpoint.
 TRAIN_STEPS = COMPARED[-1] + 1
 
 # One or two micro-batches per batch, eight batches per epoch, all kinds of dropout. The

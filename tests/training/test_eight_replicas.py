@@ -75,8 +75,8 @@ def test_float32_on_eight_replicas_equals_one():
 def test_compiled_bfloat16_on_eight_replicas_equals_one():
     one, eight = (updates(replicas, PARTS, "bfloat16", True) for replicas in (1, 8))
     for name, expected in one.items():
-        # Slicing a micro-batch changes the rounding of sums over rows to eight bits.
-        # A bias is the sum of three Adam steps, so its relative error is theirs.
+        # Sums over rows are rounded to eight bits, so slicing a micro-batch changes
+        # them. A bias is the sum of three Adam steps and has their relative error.
         tolerance = 2.0**-6 if name.startswith("3 ") else 1e-5
         error = np.linalg.norm(eight[name] - expected) / np.linalg.norm(expected)
         assert error <= tolerance, name

@@ -171,7 +171,7 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
     fake = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
     monkeypatch.setattr(checkpoint_writer, "time", fake)
     loop = fake_loop(tmp_path, checkpoint_minutes=1.0, train_steps=7)
-    clock.now += 1000  # Building and restoring do not count for the first interval.
+    clock.now += 1000  # Building and restoring do not count towards the interval.
 
     def batches(step):
         for number in count():
@@ -179,7 +179,7 @@ def test_saves_every_few_minutes(tmp_path, monkeypatch):
             yield toy.batch(number)
 
     loop.run(batches, toy.monitor(), toy.never)
-    # The third step of 25 s exceeds a minute; step 7 is the last.
+    # Three steps of 25 s take more than a minute; step 7 is the last.
     assert steps_saved(tmp_path) == [3, 6, 7]
 
 
@@ -263,7 +263,7 @@ def test_reports_the_pairs_of_a_step_that_is_not_finite(tmp_path, field):
 
 
 def test_ten_skipped_steps_in_a_row_stop_the_training(tmp_path):
-    """Nine in a row do not; later states are not saved."""
+    """Nine in a row do not. The state at the stop is not saved."""
     loop = fake_loop(tmp_path, train_steps=30, checkpoint_steps=5)
     good = [1.0, 9.0, 0.9, 1.0, 0.1]
     bad = [float("inf"), *good[1:]]

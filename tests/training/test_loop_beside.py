@@ -153,7 +153,7 @@ def test_workers_check_for_stop_requests_every_ten_steps(tmp_path, start):
 
     def any_flag(flag):
         checks.append((int(loop.step), flag))
-        return len(checks) == 4  # Another worker must stop.
+        return len(checks) == 4  # Another worker requests a stop.
 
     loop.workers.any = any_flag
     batches = batches_with_signals(15 - start, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Tests that two short trainings have the loss curves of the last commit.
+"""Tests that two short trainings have the recorded loss curves.
 
 After an intended change, `loss_curves.py` updates `tests/data/loss_curves.json`.
 """

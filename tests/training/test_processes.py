@@ -104,7 +104,7 @@ def test_several_processes_train_like_one(tmp_path, workers):
             np.testing.assert_allclose(
                 report["weights"][name], weights, atol=3e-5, err_msg=name
             )
-        # Each worker gathers its share of about twenty micro-batches.
+        # Each worker gathers only its own micro-batches, of about twenty in all.
         for (own, total), (gathered, expected) in zip(
             report["gathered"], one["gathered"], strict=True
         ):

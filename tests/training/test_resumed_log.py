@@ -21,7 +21,7 @@ def test_the_log_of_a_resumed_training_equals_an_uninterrupted_one(
         hparams = toy.HPARAMS.replace(train_steps=train_steps)
         loop = toy.loop(folder / "checkpoints", hparams)
         assert loop.restore() == start
-        # The monitor's last step is that of the whole training.
+        # The monitor expects nine steps in all, also if this run ends earlier.
         monitor = Monitor(folder, 9, start, io.StringIO(), loop.unreported)
         assert loop.run(toy.batches, monitor, toy.never)
         rows = (folder / "training_log.tsv").read_text().splitlines()

@@ -115,7 +115,7 @@ def test_the_step_does_not_depend_on_the_division_of_the_batch(parts):
         ([4, 3], 5, [[(0, 2)], [(20_014, 2)], [(1, 2)], [(20_015, 2)], []]),
         # One row for two replicas: the second has only rows of padding.
         ([1], 2, [[(0, 2)], [(20_014, 2)]]),
-        # Seven rows in four halves of two: the last one has a row of padding.
+        # Seven rows for two replicas: two slices of four rows; the last row is padding.
         ([7], 2, [[(0, 4)], [(20_014, 4)]]),
     ],
 )
@@ -189,5 +189,5 @@ def test_reports_tokens_token_ratio_rate_and_loss():
     assert float(share) == pytest.approx(14 / 18)
     # 16^-0.5 * 4 * 10^-1.5 is the rate of the fourth of ten warm-up steps.
     assert float(rate) == pytest.approx(10**-1.5, rel=1e-6)
-    # An untrained model gives all tokens nearly equal probabilities.
+    # An untrained model's loss is near log(vocab_size), that of equal probabilities.
     assert 1 < float(loss) < 2 * np.log(toy.VOCAB_SIZE)

@@ -62,7 +62,8 @@ def train(directory, name, replicas):
         for done in (0, 3):
             changed = hparams.replace(train_steps=done + 3)
             loop = TrainingLoop(model, changed, chosen, directory / kind, chief)
-            # Changes the weights: other workers must receive them from the chief.
+            # On resuming, each worker has different wrong weights: the chief must
+            # restore the right ones and send them to the others.
             for variable in (*loop.weights.values(), *loop.state.values()):
                 variable.assign(variable + done * (1.5 - chief))
             assert loop.restore() == done

@@ -22,7 +22,7 @@ LINES = [f"line {n}" for n in range(23)]
 
 
 class Upper:
-    """A fake translator to capitals; it treats lines that contain a 7 as too long."""
+    """Fake translator that upper-cases lines; those with a 7 count as too long."""
 
     def __init__(self):
         self.windows = []
@@ -110,7 +110,7 @@ def test_at_most_five_cut_lines_are_listed():
 
 
 def test_memory_does_not_grow_with_the_text():
-    """A list of 60,000 such lines would take more than 4 MB."""
+    """A list of these 60,000 lines would take more than 4 MB."""
     lines = (f"a line of some words, number {n}" for n in range(60_000))
     settings = {"batch_size": 32, "window": 100, "record": text_record}
     tracemalloc.start()

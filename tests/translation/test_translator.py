@@ -238,7 +238,7 @@ def test_tensor2tensor_rules_use_the_batches_of_tensor2tensor(model, tokenizer):
 
 
 def test_unfinished_hypotheses_have_no_length_penalty(model, tokenizer):
-    """beam_search.py:beam_search, where no hypothesis is finished."""
+    """As in tensor2tensor's beam_search.py:beam_search if no hypothesis is finished."""
     search = DecodingConfig(beam_size=1, extra_length=0, tensor2tensor_rules=True)
     translator = Translator(model, tokenizer, search)
     finished = []

@@ -99,7 +99,7 @@ def test_losses_and_gradients_equal_marian(vectors, formulas):
 
 
 def test_losses_and_gradients_equal_transformers(vectors, formulas):
-    """Compares losses without <pad> in the softmax and, with a bias of 0, with it."""
+    """Excludes <pad> from the softmax, or includes it with a bias of 0."""
     if vectors.program != "transformers":
         pytest.skip("the reference data of Marian have different losses")
     compare(vectors, "grad_without_pad", "loss_without_pad", 0.0, "marian")

@@ -53,7 +53,7 @@ WORDS = {
 
 
 def lines(side, seed, count):
-    """Returns random lines of number words; equal seeds give translations."""
+    """Returns random lines of number words; the sides are parallel for equal seeds."""
     draw = random.Random(seed)
     rows = [draw.choices(range(10), k=draw.randint(1, 7)) for _ in range(count)]
     return [" ".join(WORDS[side][n] for n in row) for row in rows]
@@ -196,7 +196,7 @@ def search_results(model, sources):
 
 
 class RecordingTable:
-    """Replacement of the token table that records the ids of each lookup."""
+    """Replacement for the token table that records the ids of each lookup."""
 
     def __init__(self, batches):
         self.batches = batches

@@ -26,7 +26,7 @@ BETAS = {"beta1": 0.5, "beta2": 0.25}
 
 
 def slots():
-    """Returns moments that equal the variables plus 100 and plus 200."""
+    """Returns first and second moments: the variables plus 100 and plus 200."""
     return {
         f"training/{name}/{slot}": value + np.float32(offset)
         for slot, offset in (("Adam", 100), ("Adam_1", 200))
