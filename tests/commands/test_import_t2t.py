@@ -214,7 +214,7 @@ def in_use(run, tmp_path):
         (no_vocabulary, "hparams.json: the first two lines must be"),
         (wider, "width 24, but hidden_size is 48"),
         (deeper, "lacks transformer/body/decoder/layer_2/"),
-        (shallower, "has transformer/body/decoder/layer_1/"),
+        (shallower, "has unexpected arrays (transformer/body/decoder/layer_1/"),
         (normed_before, "layer_prepostprocess/layer_norm"),
         (untied, "shared_embedding_and_softmax_weights is false"),
         (local, "self_attention_type=local_mask_right change the model"),

@@ -114,7 +114,7 @@ class T2TCheckpoint:
         surplus = sorted(name for name in others if name.startswith(_MODEL))
         if missing or surplus:
             lacks = f" lacks {some(missing)}" if missing else ""
-            has = f" has the surplus {some(surplus)}" if surplus else ""
+            has = f" has unexpected arrays ({some(surplus)})" if surplus else ""
             raise UserError(
                 f"{self.prefix}{lacks}{' and' if lacks and has else ''}{has}; give the "
                 "hyper-parameters of this model; its variable names must be those of "

@@ -104,8 +104,11 @@ def test_unusable_moments_are_ignored_with_a_reason(tmp_path, changes, message):
     ("changes", "message"),
     [
         ({f"{LAYER}/conv1/kernel": None}, "lacks .*layer_0/ffn/conv1/kernel; give"),
-        ({f"{LAYER}/conv1/bias": np.zeros(3)}, "has the surplus .*conv1/bias"),
-        ({f"{SCOPE}/shared/weights_0": None}, "has the surplus .*shared/weights_1"),
+        ({f"{LAYER}/conv1/bias": np.zeros(3)}, "has unexpected arrays .*conv1/bias"),
+        (
+            {f"{SCOPE}/shared/weights_0": None},
+            "has unexpected arrays .*shared/weights_1",
+        ),
         (
             {f"{LAYER}/conv1/kernel": np.zeros((2, 4), np.float32)},
             r"conv1/kernel has the shape \(2, 4\), but the settings require \(2, 3\)",
