@@ -126,7 +126,7 @@ def test_error_names_a_missing_shard(tmp_path):
     variables = {f"{SCOPE}/shared/weights_{n}": v for n, v in shards.items()}
     kernel = f"{LAYER}/conv1/kernel"
     variables[kernel] = VARIABLES[kernel]
-    with pytest.raises(UserError, match=r"lacks .*weights_1 and has the .*weights_2"):
+    with pytest.raises(UserError, match=r"lacks .*weights_1 and has .*weights_2"):
         checkpoint(tmp_path, variables).weights(SHAPES, "post")
 
 
