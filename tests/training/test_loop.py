@@ -102,9 +102,9 @@ FILES += [
 ]
 
 
-def damage(checkpoint, name, fault):
-    """Deletes, shortens or alters one of the files of a checkpoint."""
-    path = checkpoint / name
+def damaged_copy(original, folder, name, fault):
+    """Copies checkpoints; deletes, shortens or alters a file of the newest one."""
+    path = shutil.copytree(original, folder) / "step-00000006" / name
     contents = bytearray(path.read_bytes())
     path.unlink()
     if fault == "cut short":
@@ -119,10 +119,8 @@ def damage(checkpoint, name, fault):
 def test_resumes_from_the_checkpoint_before_a_damaged_one(
     saved_twice, tmp_path, name, fault
 ):
-    original, _ = saved_twice
     folder = tmp_path / "copy"
-    shutil.copytree(original, folder)
-    damage(folder / "step-00000006", name, fault)
+    damaged_copy(saved_twice[0], folder, name, fault)
     loop, lines = toy.loop(folder), []
     assert loop.restore(lines.append) == 3
     assert len(lines) == 2
@@ -137,8 +135,7 @@ def test_training_from_the_previous_checkpoint_ends_with_the_same_bits(
 ):
     original, expected = saved_twice
     folder = tmp_path / "copy"
-    shutil.copytree(original, folder)
-    damage(folder / "step-00000006", "checkpoint.json", "deleted")
+    damaged_copy(original, folder, "checkpoint.json", "deleted")
     loop = toy.loop(folder)
     assert loop.restore(lambda line: None) == 3
     assert loop.run(toy.batches, toy.monitor(), toy.never)
