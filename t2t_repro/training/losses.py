@@ -23,7 +23,10 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     Args:
         label_smoothing: Probability taken from the correct token, in [0, 1).
-        form: Distribution of the smoothing, "t2t" or "marian"; see `symbol_losses`.
+        form: Distribution of the smoothing. "t2t": `smoothed_cross_entropy`. "marian":
+            1 - e times the negative log probability of the target, plus e times the
+            mean of the negative log probabilities of all V tokens, where e is
+            `label_smoothing` (Marian layers/loss.h:CrossEntropyLoss).
         without_padding: Whether PAD is excluded from the softmax, as in models with
             `softmax_bias`.
     """
@@ -63,12 +66,47 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         return super().__call__(y_true, y_pred, weight)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        """Computes the loss of each token in nats, float32 (batch, target)."""
-        logits = ops.cast(y_pred, "float32")
-        targets = ops.cast(y_true, "int32")
-        return symbol_losses(
-            logits, targets, self.label_smoothing, self.form, self.without_padding
-        )
+        """Computes the loss of each position, including padding.
+
+        Args:
+            y_true: int (batch, target), 0 is PAD.
+            y_pred: float (batch, target, V), logits.
+
+        Returns:
+            float32 (batch, target), nats.
+
+        Raises:
+            ValueError: `form` is unknown.
+        """
+        if self.form not in ("t2t", "marian"):
+            raise ValueError(f'form {self.form!r}: use "t2t" or "marian"')
+        logits, targets = ops.cast(y_pred, "float32"), ops.cast(y_true, "int32")
+        if self.without_padding:
+            logits, targets = logits[..., 1:], ops.maximum(targets - 1, 0)
+        if self.form == "t2t":
+            return smoothed_cross_entropy(logits, targets, self.label_smoothing)
+        # The target has probability 1 - e + e / V, so the others have e (V - 1) / V.
+        size = logits.shape[-1]
+        smoothing = self.label_smoothing * (size - 1) / size
+        losses = smoothed_cross_entropy(logits, targets, smoothing)
+        return losses + entropy_of_smoothing(smoothing, size)
+
+    def sum_and_count(self, y_true: Tensor, y_pred: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the sum of the loss over all tokens, and their number.
+
+        The caller divides by the global number of tokens (tensor2tensor
+        t2t_model.py:_loss_single with weights_nonzero).
+
+        Args:
+            y_true: int (batch, target), 0 is PAD.
+            y_pred: float (batch, target, V), logits.
+
+        Returns:
+            The sum in nats and the number of tokens including EOS, both float32 ().
+        """
+        losses = self.call(y_true, y_pred)
+        weights = ops.cast(non_padding(y_true), "float32")
+        return ops.sum(losses * weights), ops.sum(weights)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -77,69 +115,3 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
             "form": self.form,
             "without_padding": self.without_padding,
         }
-
-
-def symbol_losses(
-    logits: Tensor,
-    targets: Tensor,
-    label_smoothing: float,
-    form: str = "t2t",
-    without_padding: bool = False,
-) -> Tensor:
-    """Computes the label-smoothed loss of every position, including padding.
-
-    Args:
-        logits: float32 (..., V).
-        targets: int32 (...), 0 is PAD.
-        label_smoothing: e, in [0, 1).
-        form: "t2t": `smoothed_cross_entropy`. "marian": 1 - e times the negative log
-            probability of the target, plus e times the mean of the negative log
-            probabilities of all V tokens (Marian layers/loss.h:CrossEntropyLoss).
-        without_padding: Whether PAD is excluded from the softmax, as in models with
-            `softmax_bias`.
-
-    Returns:
-        float32 (...), nats.
-
-    Raises:
-        ValueError: `form` is unknown.
-    """
-    if form not in ("t2t", "marian"):
-        raise ValueError(f'form {form!r}: use "t2t" or "marian"')
-    if without_padding:
-        logits, targets = logits[..., 1:], ops.maximum(targets - 1, 0)
-    if form == "t2t":
-        return smoothed_cross_entropy(logits, targets, label_smoothing)
-    # The target has probability 1 - e + e / V, so the others have e (V - 1) / V in all.
-    size = logits.shape[-1]
-    smoothing = label_smoothing * (size - 1) / size
-    losses = smoothed_cross_entropy(logits, targets, smoothing)
-    return losses + entropy_of_smoothing(smoothing, size)
-
-
-def loss_sum(
-    logits: Tensor,
-    targets: Tensor,
-    label_smoothing: float,
-    form: str = "t2t",
-    without_padding: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Computes the sum of the loss over all tokens, and their number.
-
-    The caller divides by the global number of tokens (tensor2tensor
-    t2t_model.py:_loss_single with weights_nonzero).
-
-    Args:
-        logits: float (batch, target, V).
-        targets: int32 (batch, target), 0 is PAD.
-        label_smoothing: Probability taken from the correct token, in [0, 1).
-        form: "t2t" or "marian"; see `symbol_losses`.
-        without_padding: Whether PAD is excluded from the softmax.
-
-    Returns:
-        The sum in nats and the number of tokens including EOS, both float32 ().
-    """
-    wide = ops.cast(logits, "float32")
-    losses = symbol_losses(wide, targets, label_smoothing, form, without_padding)
-    weights = ops.cast(non_padding(targets), "float32")
-    return ops.sum(losses * weights), ops.sum(weights)

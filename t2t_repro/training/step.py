@@ -11,7 +11,7 @@ from t2t_repro.models.halves import HALVES, sum_over_halves
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.loss_scale import loss_scale_for
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.optimizer import Adam
 from t2t_repro.training.schedules import Schedule
 
@@ -55,18 +55,20 @@ class TrainStep:
         self.model = model
         self.hparams = hparams
         self.accumulate = accumulate
-        self._variables = [v.value for v in named_variables(model).values()]
-        self.optimizer = Adam(
-            named_variables(model),
-            hparams.adam_beta1,
-            hparams.adam_beta2,
-            hparams.adam_epsilon,
-        )
+        variables = named_variables(model)
+        self._variables = [variable.value for variable in variables.values()]
+        betas = hparams.adam_beta1, hparams.adam_beta2
+        self.optimizer = Adam(variables, *betas, hparams.adam_epsilon)
         self.schedule = Schedule(
             hparams.learning_rate_schedule,
             hparams.d_model,
             hparams.warmup_steps,
             hparams.learning_rate_scale,
+        )
+        self.loss = LabelSmoothedCrossEntropy(
+            hparams.label_smoothing,
+            hparams.label_smoothing_form,
+            without_padding=hparams.softmax_bias,
         )
         self.loss_scale = loss_scale_for(hparams.precision)
         # `sum_over_halves` may call this function twice. It is not inlined, so the two
@@ -102,11 +104,8 @@ class TrainStep:
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
         replicas = context.num_replicas_in_sync
-        if self.accumulate:
-            sums = self._accumulated(batch, step, replica, replicas)
-        else:
-            sums = self._slice_gradients(batch, step, replica, replicas)
-        total, tokens, gradients = sums
+        compute = self._accumulated if self.accumulate else self._slice_gradients
+        total, tokens, gradients = compute(batch, step, replica, replicas)
         total, tokens, *gradients = context.all_reduce(
             tf.distribute.ReduceOp.SUM, [total, tokens, *gradients]
         )
@@ -131,13 +130,7 @@ class TrainStep:
         """Computes the loss sum, the number of tokens and the loss sum's gradients."""
         with tf.GradientTape() as tape, dropout_seed(seed):
             logits = self.model({"inputs": inputs, "targets": targets}, training=True)
-            total, tokens = loss_sum(
-                logits,
-                targets,
-                self.hparams.label_smoothing,
-                self.hparams.label_smoothing_form,
-                without_padding=self.hparams.softmax_bias,
-            )
+            total, tokens = self.loss.sum_and_count(targets, logits)
             scaled = self.loss_scale.scaled(total, tokens)
         gradients = tape.gradient(scaled, self._variables)
         # The gradient of an embedding is sparse, that of the softmax is dense. With

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from t2t_repro.batches.packed_batch import BATCH_SIGNATURE
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from t2t_repro.training.workers import Workers
 
 
@@ -22,11 +22,12 @@ class ValidationLoss:
 
     def __init__(self, model: Transformer, workers: Workers | None = None) -> None:
         self._workers = workers
+        cross_entropy = LabelSmoothedCrossEntropy(label_smoothing=0.0)
 
         @tf.function(input_signature=BATCH_SIGNATURE)
         def sums(inputs: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             logits = model({"inputs": inputs, "targets": targets})
-            return loss_sum(logits, targets, label_smoothing=0.0)
+            return cross_entropy.sum_and_count(targets, logits)
 
         self._sums = sums
 

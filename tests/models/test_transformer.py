@@ -11,7 +11,7 @@ from t2t_repro.layers.label_smoothing import smoothed_cross_entropy
 from t2t_repro.layers.seeded_dropout import dropout_seed
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from tests import golden
 
 CASES = ["v1_postnorm", "v3_prenorm", "v1_dk", "v1_posemb", "v3_unshared"]
@@ -48,9 +48,9 @@ def test_every_stage_equals_that_of_tensor2tensor(shared_dir, case):
         losses = smoothed_cross_entropy(logits, labels, smoothing)
         losses = np.array(losses) * (targets != 0)
         np.testing.assert_allclose(losses, arrays[name], atol=1e-5)
-    total, tokens = loss_sum(
-        logits, tf.constant(targets, tf.int32), float(arrays["label_smoothing"])
-    )
+    cross_entropy = LabelSmoothedCrossEntropy(float(arrays["label_smoothing"]))
+    labels = tf.constant(targets, tf.int32)
+    total, tokens = cross_entropy.sum_and_count(labels, logits)
     assert float(tokens) == arrays["loss_den"]
     assert float(total / tokens) == pytest.approx(float(arrays["train_loss"]), abs=1e-5)
 

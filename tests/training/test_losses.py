@@ -10,7 +10,7 @@ from t2t_repro.layers.label_smoothing import (
     entropy_of_smoothing,
     smoothed_cross_entropy,
 )
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from tests import golden
 
 SMOOTHINGS = ["0", "0.1", "0.2"]
@@ -28,7 +28,9 @@ def test_losses_and_token_counts_equal_tensor2tensor(shared_dir, smoothing):
     losses = np.array(losses).reshape(labels.shape) * weights
     expected = arrays[f"smoothing/xent_{smoothing}"] * weights
     np.testing.assert_allclose(losses, expected, atol=2e-6)
-    total, tokens = loss_sum(logits, labels, float(smoothing))
+    total, tokens = LabelSmoothedCrossEntropy(float(smoothing)).sum_and_count(
+        labels, logits
+    )
     assert float(total) == pytest.approx(float(arrays[f"smoothing/num_{smoothing}"]))
     assert float(tokens) == arrays[f"smoothing/den_{smoothing}"] == weights.sum()
 
@@ -87,19 +89,22 @@ def test_entropy_of_smoothing_equals_the_formula():
 def test_padding_adds_neither_loss_nor_gradient():
     logits = tf.constant(np.random.default_rng(0).normal(size=(2, 3, 7)), tf.float32)
     targets = tf.constant([[4, 1, 0], [1, 0, 0]])
+    loss = LabelSmoothedCrossEntropy(0.1)
     with tf.GradientTape() as tape:
         tape.watch(logits)
-        total, tokens = loss_sum(logits, targets, 0.1)
+        total, tokens = loss.sum_and_count(targets, logits)
     gradient = np.array(tape.gradient(total, logits))
     assert float(tokens) == 3
     assert np.all(gradient[np.array(targets) == 0] == 0)
     assert np.all(gradient[np.array(targets) != 0] != 0)
-    unpadded = [loss_sum(logits[:1, :2], targets[:1, :2], 0.1)]
-    unpadded.append(loss_sum(logits[1:, :1], targets[1:, :1], 0.1))
+    unpadded = [loss.sum_and_count(targets[:1, :2], logits[:1, :2])]
+    unpadded.append(loss.sum_and_count(targets[1:, :1], logits[1:, :1]))
     assert float(total) == pytest.approx(sum(float(t) for t, _ in unpadded), rel=1e-6)
 
 
 def test_sums_half_precision_losses_in_float32():
     logits = tf.constant(np.random.default_rng(0).normal(size=(1, 2, 9)), tf.bfloat16)
-    total, tokens = loss_sum(logits, tf.constant([[1, 2]]), 0.1)
+    total, tokens = LabelSmoothedCrossEntropy(0.1).sum_and_count(
+        tf.constant([[1, 2]]), logits
+    )
     assert total.dtype == tokens.dtype == tf.float32

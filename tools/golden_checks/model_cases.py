@@ -21,7 +21,7 @@ from t2t_repro.models.attention_maps import attention_maps
 from t2t_repro.models.cached_decoder import CachedDecoder
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 
 ACTIVATIONS = 1e-4
 LOSSES = 1e-5
@@ -136,7 +136,8 @@ def _check_losses(sheet: Sheet, logits: tf.Tensor, targets: Array) -> None:
     ):
         losses = smoothed_cross_entropy(logits, labels, smoothing)
         sheet.compare(each, losses * weights, LOSSES)
-        total, count = loss_sum(logits, labels, smoothing)
+        cross_entropy = LabelSmoothedCrossEntropy(smoothing)
+        total, count = cross_entropy.sum_and_count(labels, logits)
         sheet.compare(mean, total / count, LOSSES)
     sheet.compare("token_weights", weights, 0.0)
     sheet.compare("loss_den", count, 0.0)

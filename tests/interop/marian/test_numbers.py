@@ -12,7 +12,7 @@ from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.models import generate
 from t2t_repro.models.log_probs import log_probs
 from t2t_repro.models.variables import named_variables
-from t2t_repro.training.losses import symbol_losses
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from tests.interop.marian import vectors as marian_vectors
 from tests.interop.marian.vectors import (
     CASES,
@@ -62,9 +62,10 @@ def loss_and_gradients(vectors, label_smoothing, form, without_padding=True):
     inputs, targets = vectors.batch()
     variables = named_variables(vectors.model)
     weights = (targets != 0).astype(np.float32)
+    cross_entropy = LabelSmoothedCrossEntropy(label_smoothing, form, without_padding)
     with tf.GradientTape() as tape:
         logits = vectors.model({"inputs": inputs, "targets": targets})
-        losses = symbol_losses(logits, targets, label_smoothing, form, without_padding)
+        losses = cross_entropy.call(targets, logits)
         loss = tf.reduce_sum(losses * weights) / weights.sum()
     values = [variable.value for variable in variables.values()]
     gradients = tape.gradient(loss, values)

@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_repro.decoding.config import DecodingConfig
 from t2t_repro.layers.label_smoothing import entropy_of_smoothing
 from t2t_repro.models import generate
-from t2t_repro.training.losses import loss_sum
+from t2t_repro.training.losses import LabelSmoothedCrossEntropy
 from tests.interop.opennmt import vectors as opennmt_vectors
 
 SEARCHES = {
@@ -57,7 +57,8 @@ def test_losses_are_equal(vectors):
     sources, targets = vectors.batch()
     logits = vectors.model({"inputs": sources, "targets": targets})
     for name, smoothing in (("loss", 0.0), ("smoothed_loss", 0.1)):
-        loss, tokens = loss_sum(logits, targets, smoothing, without_padding=True)
+        cross_entropy = LabelSmoothedCrossEntropy(smoothing, without_padding=True)
+        loss, tokens = cross_entropy.sum_and_count(targets, logits)
         expected, expected_tokens = vectors.arrays[name]
         assert tokens == expected_tokens
         # OpenNMT-tf does not subtract the entropy of the smoothed labels.
