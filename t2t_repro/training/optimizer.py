@@ -1,11 +1,13 @@
 """Adam as used by tensor2tensor, with named state variables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import keras
 import tensorflow as tf
 
 
+@dataclass(eq=False)
 class Adam:
     """Adam optimizer in the "epsilon hat" form (paper section 5.3).
 
@@ -18,32 +20,28 @@ class Adam:
     gradient is not available for clipping and logging. Create it inside the strategy's
     scope.
 
-    Args:
+    Attributes:
         variables: Variables by name.
         beta1: Decay of the first moment.
         beta2: Decay of the second moment.
         epsilon: Constant added to the root of the second moment.
     """
 
-    def __init__(
-        self,
-        variables: Mapping[str, keras.Variable],
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-    ) -> None:
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self._variables = [variable.value for variable in variables.values()]
-        self._m = [_zeros_like(v) for v in self._variables]
-        self._v = [_zeros_like(v) for v in self._variables]
-        self._names = list(variables)
+    variables: Mapping[str, keras.Variable]
+    beta1: float
+    beta2: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        """Creates the moments."""
+        self._values = [variable.value for variable in self.variables.values()]
+        self._m = [_zeros_like(value) for value in self._values]
+        self._v = [_zeros_like(value) for value in self._values]
 
     def state(self) -> dict[str, tf.Variable]:
         """Returns both moments by name: ``m/NAME`` and ``v/NAME``."""
         state: dict[str, tf.Variable] = {}
-        for name, m, v in zip(self._names, self._m, self._v, strict=True):
+        for name, m, v in zip(self.variables, self._m, self._v, strict=True):
             state[f"m/{name}"] = m
             state[f"v/{name}"] = v
         return state
@@ -77,11 +75,7 @@ class Adam:
         }
 
         def update(
-            x: tf.Variable,
-            m: tf.Variable,
-            v: tf.Variable,
-            gradient: tf.Tensor,
-            **settings: tf.Tensor,
+            x: tf.Variable, m: tf.Variable, v: tf.Variable, gradient: tf.Tensor
         ) -> None:
             tf.raw_ops.ResourceApplyAdam(
                 var=x.handle, m=m.handle, v=v.handle, grad=gradient, **settings
@@ -89,9 +83,9 @@ class Adam:
 
         def update_all(strategy: tf.distribute.Strategy, *gradients: tf.Tensor) -> None:
             for x, *operands in zip(
-                self._variables, self._m, self._v, gradients, strict=True
+                self._values, self._m, self._v, gradients, strict=True
             ):
-                strategy.extended.update(x, update, args=operands, kwargs=settings)
+                strategy.extended.update(x, update, args=operands)
 
         tf.distribute.get_replica_context().merge_call(update_all, args=gradients)
 
