@@ -10,7 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from t2t_repro.hparams import HParams
-from t2t_repro.runs import checkpoint_rotation, checkpoints
+from t2t_repro.runs import checkpoints
+from t2t_repro.runs.checkpoint_rotation import SAVED_AT, UNPLANNED, prune
 from t2t_repro.system.background import Background
 
 
@@ -52,36 +53,29 @@ class CheckpointWriter:
         seconds = 60 * self.hparams.checkpoint_minutes
         return 0 < seconds <= time.monotonic() - self._saved_time
 
-    def save(
-        self, step: int, meta: Mapping[str, Any], planned: bool, wait: bool
-    ) -> None:
+    def save(self, step: int, meta: Mapping[str, Any], wait: bool) -> None:
         """Writes a checkpoint of the full state unless that step is already saved.
+
+        A checkpoint that is not due is deleted once a newer one exists.
 
         Args:
             step: Number of steps so far.
             meta: Further values for checkpoint.json.
-            planned: Whether the schedule requires the checkpoint; others are deleted
-                once a newer one exists.
             wait: Whether to wait for the file to be written, rather than only for the
                 copy of the state to host memory.
         """
         if self._saved_step != step and self.is_chief:
             self.background.wait()  # Keeps only one copy of the state in memory.
-            meta = {
-                checkpoint_rotation.SAVED_AT: round(time.time(), 3),
-                **meta,
-                **({} if planned else {checkpoint_rotation.UNPLANNED: True}),
-            }
+            notes = {SAVED_AT: round(time.time(), 3), **meta}
+            if not self.is_due(step):
+                notes[UNPLANNED] = True
             weights, state = map(checkpoints.copied, (self.weights, self.state))
-            self.background.start(partial(self._write, step, weights, state, meta))
+            self.background.start(partial(self._write, step, weights, state, notes))
         self.saved_at(step)
         if wait:
             self.background.wait()
 
     def _write(self, step: int, *contents: Any) -> None:
         checkpoints.save(self.directory, step, *contents)
-        checkpoint_rotation.prune(
-            self.directory,
-            self.hparams.keep_checkpoints,
-            self.hparams.keep_every_hours,
-        )
+        hparams = self.hparams
+        prune(self.directory, hparams.keep_checkpoints, hparams.keep_every_hours)

@@ -138,8 +138,8 @@ class TrainingLoop:
         self._writer.restart_clock()
         writing = self._writer.background
         with _stop_requests() as stop_requested, writing.finished_at_end():
-            missing = self.step > 0 and self._validation_is_due(self.step, monitor)
-            if self.workers.any(missing):
+            due = self.step > 0 and self._validation_is_due(self.step)
+            if self.workers.any(due and not monitor.was_validated(self.step)):
                 # The previous process was killed before it completed this validation.
                 with monitor.pause():
                     validate(self.step)
@@ -149,8 +149,9 @@ class TrainingLoop:
                     at_end = step >= self.hparams.train_steps
                     if at_end or self._should_stop(step, stop_requested()):
                         break
-                    with profile.update(step + 1):
-                        result = self._start_step(batch, step)
+                    with profile.update(step + 1), self.workers.converted_errors():
+                        # A GPU computes the step asynchronously.
+                        result = self._update(batch, tf.constant(step))
                     self.read_result()
                     self._read_result = partial(self._read, result, monitor, pairs_of)
                     self._save_and_validate(step + 1, monitor, validate)
@@ -159,11 +160,11 @@ class TrainingLoop:
                 # The interrupted step has not changed any variable.
                 with suppress(WorkerGoneError):
                     self.read_result()
-                self.save(monitor, planned=self._writer.is_due(self.step))
+                self.save(monitor)
                 raise
             finally:
                 profile.close()
-        self.save(monitor, planned=self._writer.is_due(self.step))
+        self.save(monitor)
         return self.step >= self.hparams.train_steps
 
     def read_result(self) -> None:
@@ -180,11 +181,6 @@ class TrainingLoop:
         if self.workers.is_distributed and step % STEPS_BETWEEN_STOP_CHECKS:
             return False
         return self.workers.any(requested)
-
-    def _start_step(self, batch: dict[str, tf.Tensor], step: int) -> tf.Tensor:
-        """Starts step number `step` + 1, which a GPU computes asynchronously."""
-        with self.workers.converted_errors():
-            return self._update(batch, tf.constant(step))
 
     def _read(
         self,
@@ -214,26 +210,19 @@ class TrainingLoop:
                 if validation:
                     validate(step)
 
-    def save(
-        self, monitor: Monitor | None = None, planned: bool = True, wait: bool = True
-    ) -> None:
+    def save(self, monitor: Monitor | None = None, wait: bool = True) -> None:
         """Saves the full state and the results that `monitor` has not yet reported.
 
-        `planned` and `wait` are those of `CheckpointWriter.save`.
+        `wait` is that of `CheckpointWriter.save`.
         """
         unreported = monitor.unreported() if monitor else []
         meta = {"skipped": self._guard.skipped, "unreported": unreported}
-        self._writer.save(self.step, meta, planned, wait)
+        self._writer.save(self.step, meta, wait)
 
-    def _validation_is_due(self, step: int, monitor: Monitor | None = None) -> bool:
-        """Returns whether the schedule requires a validation at a step.
-
-        With a monitor, validations that it has already recorded are not due.
-        """
-        every = self.hparams.eval_steps
-        last = step == self.hparams.train_steps
-        due = last or (every > 0 and step % every == 0)
-        return due and not (monitor and monitor.was_validated(step))
+    def _validation_is_due(self, step: int) -> bool:
+        """Returns whether the schedule requires a validation at a step."""
+        every, last = self.hparams.eval_steps, self.hparams.train_steps
+        return step == last or (every > 0 and step % every == 0)
 
 
 @contextmanager
