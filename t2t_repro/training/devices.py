@@ -117,26 +117,21 @@ def resolve_auto(
         for name in autos
         if earlier and name not in accepted and getattr(earlier, name) != AUTO
     }
-    resolved = requested.resolve_auto(**before)
+    chosen: dict[str, object] = {}
     if hardware:
-        resolved = requested.resolve_auto(
-            **{
-                "rows_multiple": ROWS_MULTIPLE,
-                "precision": "bfloat16" if hardware.has_bfloat16 else "float32",
-                "xla": hardware.has_bfloat16 and requested.train_steps >= STEPS_FOR_XLA,
-            }
-            | before
-        )
-        if "max_tokens_per_device" in autos.keys() - before.keys():
-            resolved = resolved.replace(
-                max_tokens_per_device=tokens_for(resolved, hardware.memory, replicas)
-            )
+        chosen = {
+            "rows_multiple": ROWS_MULTIPLE,
+            "precision": "bfloat16" if hardware.has_bfloat16 else "float32",
+            "xla": hardware.has_bfloat16 and requested.train_steps >= STEPS_FOR_XLA,
+        }
+    resolved = requested.resolve_auto(**chosen | before)
+    if hardware and "max_tokens_per_device" in autos.keys() - before.keys():
+        tokens = tokens_for(resolved, hardware.memory, replicas)
+        resolved = resolved.replace(max_tokens_per_device=tokens)
     lines = []
     if autos:
-        values = ", ".join(
-            f"{name} {_format(getattr(resolved, name))}" for name in autos
-        )
-        lines.append(f"{values}: {_reason(before, autos, hardware)}")
+        values = (f"{name} {_format(getattr(resolved, name))}" for name in autos)
+        lines.append(f"{', '.join(values)}: {_reason(before, autos, hardware)}")
     if hardware and hardware.has_bfloat16 and resolved.precision == "float32":
         lines.append("float32 matmuls use TF32 on this GPU (TensorFlow's default)")
     if hardware and resolved.xla:
@@ -169,9 +164,8 @@ def tokens_for(hparams: HParams, memory: int | None, replicas: int) -> int:
 def tokens_that_fit(hparams: HParams, memory: int) -> int:
     """Returns the number of positions per side that fit into `memory` bytes."""
     free = USABLE * memory - fixed_bytes(hparams)
-    return max(
-        0, int(free / (MARGIN * bytes_per_position(hparams, hparams.max_length)))
-    )
+    position = MARGIN * bytes_per_position(hparams, hparams.max_length)
+    return max(0, int(free / position))
 
 
 def fixed_bytes(hparams: HParams) -> int:

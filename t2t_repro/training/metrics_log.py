@@ -24,12 +24,12 @@ class MetricsLog:
 
     def steps(self) -> list[int]:
         """Returns the steps of all rows, in order."""
-        return [int(row.partition("\t")[0]) for row in self._rows()]
+        return [int(step) for step, *_ in self._rows()]
 
     def cut(self, step: int) -> None:
         """Removes rows of steps after `step` and incomplete rows."""
-        rows = [row for row in self._rows() if int(row.partition("\t")[0]) <= step]
-        text = "".join(f"{row}\n" for row in ("\t".join(self.columns), *rows))
+        rows = [row for row in self._rows() if int(row[0]) <= step]
+        text = "".join("\t".join(row) + "\n" for row in (self.columns, *rows))
         if not self.path.exists() or self._text() != text:
             write_text_atomically(self.path, text)
 
@@ -39,14 +39,12 @@ class MetricsLog:
             file.write("\t".join(values).encode() + b"\n")
             os.fsync(file.fileno())
 
-    def _rows(self) -> list[str]:
-        """Returns the complete rows without the header and line ends."""
+    def _rows(self) -> list[list[str]]:
+        """Returns the values of the complete rows without the header."""
         lines = self._text().split("\n")[:-1] if self.path.exists() else []
-        return [line for line in lines if self._is_row(line)]
-
-    def _is_row(self, line: str) -> bool:
-        values = line.split("\t")
-        return len(values) == len(self.columns) and values[0].isdecimal()
+        rows = [line.split("\t") for line in lines]
+        size = len(self.columns)
+        return [row for row in rows if len(row) == size and row[0].isdecimal()]
 
     def _text(self) -> str:
         return self.path.read_text(encoding="utf-8", errors="replace")

@@ -64,7 +64,7 @@ class Monitor:
         self._began = self._last_report = time.monotonic()
         self._has_reported = False
         self._new_tokens = 0.0  # Number of target tokens since the last report.
-        self._writer = None
+        self._writer = tf.summary.create_noop_writer()
         self._log: MetricsLog | None = None
         self._validations: MetricsLog | None = None
         if directory is not None:
@@ -100,10 +100,10 @@ class Monitor:
             return
         self._has_reported = True
         per_step = spent / (step - self._start_step)
-        remaining = per_step * (self._train_steps - step)
+        remaining = self._train_steps - step
         self.log(
             f"step {step:,}/{self._train_steps:,}  {per_step:.1f} s per step so far, "
-            f"ETA {_clock(remaining)}; reports every {LOG_STEPS} steps"
+            f"ETA {_clock(remaining * per_step)}; reports every {LOG_STEPS} steps"
         )
 
     def unreported(self) -> Unreported:
@@ -144,8 +144,6 @@ class Monitor:
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Writes values to TensorBoard, by tag."""
-        if self._writer is None:
-            return
         with self._writer.as_default():
             for name, value in values.items():
                 tf.summary.scalar(name, value, step=step)

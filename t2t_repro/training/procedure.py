@@ -44,12 +44,13 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
         UserError: The data, the model directory or a setting is not usable.
     """
     keep_freed_memory()
+    fingerprints = {"train": run.problem.fingerprint()}
     provenance = RunMetadata(
         problem=run.problem.name,
         source_lang=run.problem.source_lang,
         target_lang=run.problem.target_lang,
         data_dir=str(run.data_dir.resolve()),
-        problem_fingerprint=run.problem.fingerprint(),
+        problem_fingerprint=fingerprints["train"],
         vocabulary_fingerprint="",
     )
     hparams, explanations = devices.resolve_auto(
@@ -65,10 +66,7 @@ def train_and_score(run: Run) -> dict[str, Any] | None:
     for line in explanations:
         run.log(line)
     # Reading the test split now reports unusable data before days of training.
-    fingerprints = {
-        "train": provenance.problem_fingerprint or "",
-        "test": fingerprint(run.problem, "test"),
-    }
+    fingerprints["test"] = fingerprint(run.problem, "test")
     vocab_file = run.vocab_file or run.model_dir.given_vocabulary(run.accepted)
     data = prepare(
         run.problem,
@@ -202,10 +200,9 @@ def _train(
 
 def _is_done(run: Run, start: int) -> bool:
     """Returns whether the last step and its validation are done."""
-    last = run.hparams.train_steps
-    if start != last:
-        return start > last
-    return start in validation_table(run.model_dir.path).steps()
+    if start == run.hparams.train_steps:
+        return start in validation_table(run.model_dir.path).steps()
+    return start > run.hparams.train_steps
 
 
 def _list_skipped_pairs(run: Run, data: PreparedData, config: BatchingConfig) -> None:

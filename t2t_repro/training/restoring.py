@@ -59,10 +59,10 @@ def restore_newest(
         except checkpoints.DamagedCheckpointError as error:
             log(f"damaged checkpoint: {error}")
             damaged.append(checkpoint)
-            continue
-        for each in damaged:
-            log(f"renamed the damaged checkpoint to {checkpoints.set_aside(each)}")
-        return progress
+        else:
+            for each in damaged:
+                log(f"renamed the damaged checkpoint to {checkpoints.set_aside(each)}")
+            return progress
     if damaged:
         raise UserError(
             f"{directory}: cannot resume because the newest checkpoints are damaged; "

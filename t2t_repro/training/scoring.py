@@ -13,13 +13,12 @@ from t2t_repro.evaluation.split_scores import evaluate, kind_of_score, num_hypot
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.models.variables import named_variables
-from t2t_repro.runs import checkpoint_rotation
 from t2t_repro.runs.averaging import average_checkpoints
+from t2t_repro.runs.checkpoint_rotation import keep_best
 from t2t_repro.runs.checkpoints import list_checkpoints
 from t2t_repro.runs.model_dir import ModelDir
 from t2t_repro.system.atomic_file import write_text_atomically
 from t2t_repro.system.errors import UserError
-from t2t_repro.training import strategy as strategies
 from t2t_repro.training.monitor import Monitor
 from t2t_repro.training.run import Run
 from t2t_repro.training.validation import ValidationLoss
@@ -47,10 +46,10 @@ def validation(
     Raises:
         UserError: The validation split is empty.
     """
-    hparams, is_chief = run.hparams, strategies.is_chief(run.strategy)
+    best_dir, most = run.model_dir.best_dir, run.hparams.keep_best_checkpoints
     weights = named_variables(model)
     validation_loss = ValidationLoss(model, workers)
-    search = search_of(hparams, data.tokenizer, beam_size=1)
+    search = search_of(run.hparams, data.tokenizer, beam_size=1)
     translator = Translator(model, data.tokenizer, search)
     sample = list(islice(run.problem.pairs("val"), VALIDATION_SENTENCES))
     if not sample:
@@ -61,11 +60,13 @@ def validation(
     def validate(step: int) -> None:
         batches = pipeline.eval_batches(data.val, config, workers.number, workers.count)
         loss = validation_loss(batches)
-        if not is_chief:
+        if workers.number > 0:  # Not the chief.
             return
         message = f"step {step:,}: validation loss {loss:.4f}"
         value = None
-        if not _is_warming_up(hparams, step):
+        # During the warm-up, a model rarely emits EOS, so translation would run to the
+        # length limit.
+        if step >= run.hparams.warmup_steps:
             score, _ = evaluate(
                 translator, sample, run.problem.target_lang, show_progress=False
             )
@@ -73,13 +74,7 @@ def validation(
             message += (
                 f", greedy {score.figure} {value:.2f} on {len(sample):,} sentences"
             )
-            checkpoint_rotation.keep_best(
-                run.model_dir.best_dir,
-                hparams.keep_best_checkpoints,
-                step,
-                weights,
-                value,
-            )
+            keep_best(best_dir, most, step, weights, value)
         monitor.validated(step, loss, value)
         run.log(message)
 
@@ -127,7 +122,7 @@ def average_and_score(
     which = "checkpoints of steps" if len(steps) > 1 else "checkpoint of step"
     log(f"averaging the {which} {', '.join(map(str, steps))}")
     averaged = average_checkpoints(last, directory.averaged_dir)
-    if _is_warming_up(hparams, steps[-1]):
+    if steps[-1] < hparams.warmup_steps:
         log(
             f"not scored: {steps[-1]:,} steps are fewer than the "
             f"{hparams.warmup_steps:,} warm-up steps (python -m t2t_repro.evaluate "
@@ -150,14 +145,6 @@ def average_and_score(
     }
     write_text_atomically(directory.result_file, json.dumps(result, indent=2) + "\n")
     return result
-
-
-def _is_warming_up(hparams: HParams, step: int) -> bool:
-    """Returns whether a step is within the warm-up.
-
-    Such a model rarely emits EOS, so translation would run to the length limit.
-    """
-    return step < hparams.warmup_steps
 
 
 def _earlier_result(

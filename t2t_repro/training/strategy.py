@@ -110,9 +110,8 @@ def _communication(
         raise UserError(
             "--communication nccl requires GPUs, but this machine has none; use ring"
         )
-    kinds = tf.distribute.experimental.CommunicationImplementation
     return tf.distribute.experimental.CommunicationOptions(
-        implementation=kinds[name.upper()],
+        implementation=name,
         bytes_per_pack=_RING_PACK_BYTES if name == "ring" else 0,
     )
 
@@ -183,14 +182,12 @@ def _take_own_gpus(tasks: int) -> None:
 
 
 def _mirrored(gpus: int, replicas: int) -> tf.distribute.MirroredStrategy:
-    if gpus:
-        if replicas > gpus:
-            raise UserError(f"--replicas {replicas}: this machine has only {gpus} GPUs")
-        devices = [f"GPU:{index}" for index in range(replicas or gpus)]
-        return tf.distribute.MirroredStrategy(devices)
-    count = max(replicas, 1)
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(
-        cpu, [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
-    )
-    return tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(count)])
+    if replicas > gpus > 0:
+        raise UserError(f"--replicas {replicas}: this machine has only {gpus} GPUs")
+    kind, count = ("GPU" if gpus else "CPU"), (replicas or gpus or 1)
+    if not gpus:
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * count,
+        )
+    return tf.distribute.MirroredStrategy([f"{kind}:{i}" for i in range(count)])

@@ -39,11 +39,9 @@ class Workers:
         self.is_distributed = isinstance(
             strategy, tf.distribute.MultiWorkerMirroredStrategy
         )
-        self.number, self.count = (
-            process_of(strategy) if self.is_distributed else (0, 1)
-        )
+        self.number, self.count = process_of(strategy)
         self._replicas = strategy.num_replicas_in_sync
-        replicas_each = self._replicas // self.count
+        self._replicas_each = replicas_each = self._replicas // self.count
 
         @tf.function(autograph=False)
         def total(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
@@ -62,8 +60,8 @@ class Workers:
 
     def own_parts(self, parts: int) -> set[int]:
         """Returns the indices of this worker's micro-batches, below `parts`."""
-        each = self._replicas // self.count
-        own = range(self.number * each, (self.number + 1) * each)
+        first = self.number * self._replicas_each
+        own = range(first, first + self._replicas_each)
         return parts_of(own, self._replicas, parts)
 
     def any(self, flag: bool) -> bool:
