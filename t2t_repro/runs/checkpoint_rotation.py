@@ -77,13 +77,12 @@ def ranked(directory: Path) -> list[Checkpoint]:
 def _one_per_interval(planned: Sequence[Checkpoint], hours: float) -> list[Checkpoint]:
     """Selects checkpoints at least `hours` apart, starting with the first one."""
     selected: list[Checkpoint] = []
+    due = 0.0
     for checkpoint in planned if hours else ():
         saved_at = _note(checkpoint, SAVED_AT, 0.0)
-        if (
-            not selected
-            or saved_at >= _note(selected[-1], SAVED_AT, 0.0) + 3600 * hours
-        ):
+        if saved_at >= due:
             selected.append(checkpoint)
+            due = saved_at + 3600 * hours
     return selected
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,17 +75,27 @@ class Checkpoint:
         A run on another machine may ignore the lock. Raises UserError if the
         checkpoint has been deleted.
         """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(shared_lock(self.path))
+        try:
+            with shared_lock(self.path):
                 yield
-            except (FileNotFoundError, NotADirectoryError, DamagedCheckpointError):
-                if self.path.exists():
-                    raise
-                raise UserError(
-                    f"{self.path} no longer exists: a running training deletes its old "
-                    "checkpoints; run the command again"
-                ) from None
+        except (FileNotFoundError, NotADirectoryError, DamagedCheckpointError):
+            if self.path.exists():
+                raise
+            raise UserError(
+                f"{self.path} no longer exists: a running training deletes its old "
+                "checkpoints; run the command again"
+            ) from None
+
+
+@contextmanager
+def _detected_damage(fault: str) -> Iterator[None]:
+    """Converts errors of TensorFlow's reader to DamagedCheckpointError."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise DamagedCheckpointError(
+            f"{fault} ({_first_line(error)}); use another checkpoint"
+        ) from None
 
 
 class TensorFile:
@@ -100,13 +110,8 @@ class TensorFile:
 
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
-        try:
+        with _detected_damage(f"{prefix}: missing or damaged"):
             self._reader = tf.train.load_checkpoint(str(prefix))
-        except _UNREADABLE as error:
-            raise DamagedCheckpointError(
-                f"{prefix}: missing or damaged ({_first_line(error)}); "
-                "use another checkpoint"
-            ) from None
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Returns the shape of each tensor by name."""
@@ -118,15 +123,10 @@ class TensorFile:
 
         Raises DamagedCheckpointError if the tensor is missing or damaged.
         """
-        try:
+        with _detected_damage(f"{self.prefix}: cannot read {name}"):
             value = self._reader.get_tensor(name)
-            # NumPy's string dtype drops zero bytes at the end.
-            return np.asarray(value, object if isinstance(value, bytes) else None)
-        except _UNREADABLE as error:
-            raise DamagedCheckpointError(
-                f"{self.prefix}: cannot read {name} ({_first_line(error)}); "
-                "use another checkpoint"
-            ) from None
+        # NumPy's string dtype drops zero bytes at the end.
+        return np.asarray(value, object if isinstance(value, bytes) else None)
 
     def assign_to(self, variables: Mapping[str, Any]) -> None:
         """Assigns the tensors to the variables of the same names.
@@ -264,9 +264,8 @@ def set_aside(checkpoint: Checkpoint) -> Path:
 
 def refuse_to_replace(path: Path) -> None:
     """Raises UserError if an output folder has contents other than a checkpoint."""
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not (path / _META).exists():
+    is_empty = path.is_dir() and not any(path.iterdir())
+    if path.exists() and not is_empty and not (path / _META).exists():
         raise UserError(
             f"--output_dir {path} exists and is not a checkpoint, so it will not be "
             "replaced; choose another folder"

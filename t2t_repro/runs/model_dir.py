@@ -52,32 +52,20 @@ _WRITTEN_ATOMICALLY = (
 class ModelDir:
     """Directory of a model; it need not exist yet.
 
-    Args:
+    Attributes:
         path: Path of the directory.
+        checkpoint_dir: Folder of the checkpoints saved during training.
+        averaged_dir: Folder of the averaged checkpoint.
+        best_dir: Folder of the checkpoints with the best validation BLEU (trees: F1).
+        result_file: Path of the file with the final scores of the training run.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def checkpoint_dir(self) -> Path:
-        """Folder of the checkpoints saved during training."""
-        return self.path / "checkpoints"
-
-    @property
-    def averaged_dir(self) -> Path:
-        """Folder of the averaged checkpoint."""
-        return self.path / "averaged"
-
-    @property
-    def best_dir(self) -> Path:
-        """Folder of the checkpoints with the best validation BLEU (trees: F1)."""
-        return self.path / "best_bleu"
-
-    @property
-    def result_file(self) -> Path:
-        """Path of the file with the final scores of the training run."""
-        return self.path / RESULT_FILE
+        self.checkpoint_dir = path / "checkpoints"
+        self.averaged_dir = path / "averaged"
+        self.best_dir = path / "best_bleu"
+        self.result_file = path / RESULT_FILE
 
     def exists(self) -> bool:
         """Returns whether the directory contains a model, trained or not."""
@@ -102,8 +90,8 @@ class ModelDir:
 
     def problem(self) -> Problem:
         """Returns the model's problem; raises UserError if it is unknown."""
-        metadata = self.provenance()
-        if metadata.problem is None:
+        data = self.provenance()
+        if data.problem is None:
             raise UserError(
                 f"--model_dir {self.path} was imported, so its data are unknown; "
                 "translate or score files instead, or train it further (python -m "
@@ -111,10 +99,7 @@ class ModelDir:
                 f"{self.path} --problem NAME), which records the data"
             )
         return problems.create(
-            metadata.problem,
-            metadata.data_dir,
-            metadata.source_lang,
-            metadata.target_lang,
+            data.problem, data.data_dir, data.source_lang, data.target_lang
         )
 
     def tokenizer(self) -> Tokenizer:
