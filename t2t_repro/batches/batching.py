@@ -81,7 +81,7 @@ class EpochPlan:
     """Batches of one epoch in training order.
 
     Attributes:
-        order: int64 (used pairs,), pair numbers grouped by micro-batch.
+        order: int64 (used pairs,), pair numbers grouped by micro-batch; each once.
         starts: int64 (micro-batches,), index in `order` of the first pair of each.
         counts: int64 (micro-batches,), number of pairs in each.
         shapes: int64 (micro-batches, 3), rows (filler rows included), source width and
@@ -109,11 +109,6 @@ class EpochPlan:
     def parts(self) -> int:
         """Number of micro-batches in the epoch."""
         return len(self.starts)
-
-    @property
-    def pairs(self) -> int:
-        """Number of used pairs. Each is used once."""
-        return len(self.order)
 
     @property
     def distinct_shapes(self) -> int:
@@ -157,8 +152,8 @@ class EpochPlan:
         if self.parts > self.batches:
             parts = f" ({self.parts:,} micro-batches)"
         return (
-            f"{self.pairs:,} pairs (skipped {self.dropped:,} that are too long) in "
-            f"{self.batches:,} batches{parts} of {self.distinct_shapes:,} shapes; "
+            f"{len(self.order):,} pairs (skipped {self.dropped:,} that are too long) "
+            f"in {self.batches:,} batches{parts} of {self.distinct_shapes:,} shapes; "
             f"{self.token_ratio:.1%} of the positions are tokens; mean batch size is "
             f"{self.fill_ratio:.0%} of the largest"
         )
@@ -183,7 +178,13 @@ def plan_epoch(
         UserError: If no pair is short enough.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
-    usable = _usable(lengths, config)
+    usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
+    if not len(usable):
+        raise UserError(
+            f"each of {len(lengths)} pairs has a side of more than "
+            f"{config.longest_usable} tokens: increase max_length or "
+            "tokens_per_batch, or check the data"
+        )
     shuffled = rng.permutation(usable)
     groups = _group(shuffled, lengths, config)
     if config.is_one_part:
@@ -196,19 +197,11 @@ def plan_epoch(
             whole = config.tokens_per_batch // config.part_bound
             batches = max(batches, -(-len(sizes) // whole))
         parts, firsts = deal(sizes, batches, rng)
-    return EpochPlan(
-        order=groups.order,
-        starts=groups.starts[parts],
-        counts=groups.counts[parts],
-        shapes=groups.shapes[parts],
-        firsts=firsts,
-        dropped=len(lengths) - len(usable),
-        tokens=int(lengths[usable].sum(dtype=np.int64)),
-    )
+    return _plan(groups, parts, firsts, lengths)
 
 
 def plan_evaluation(
-    lengths: IntArray, config: BatchingConfig, longest: int | None = None
+    lengths: IntArray, config: BatchingConfig, longest: float = np.inf
 ) -> EpochPlan:
     """Plans one pass over all pairs, in batches of one micro-batch, shortest first.
 
@@ -218,31 +211,25 @@ def plan_evaluation(
             one.
         longest: Maximum length of a side; longer pairs are skipped. Default: no limit.
     """
-    used = np.arange(len(lengths))
-    if longest is not None:
-        used = np.flatnonzero(lengths.max(axis=1, initial=0) <= longest)
+    used = np.flatnonzero(lengths.max(axis=1, initial=0) <= longest)
     groups = sort_and_cut(used, lengths, config.part_bound)
+    parts = np.arange(len(groups.starts))
+    return _plan(groups, parts, parts, lengths)
+
+
+def _plan(
+    groups: Groups, parts: IntArray, firsts: IntArray, lengths: IntArray
+) -> EpochPlan:
+    """Returns the plan with the micro-batches `parts` in this order."""
     return EpochPlan(
         order=groups.order,
-        starts=groups.starts,
-        counts=groups.counts,
-        shapes=groups.shapes,
-        firsts=np.arange(len(groups.starts)),
-        dropped=len(lengths) - len(used),
-        tokens=int(lengths[used].sum(dtype=np.int64)),
+        starts=groups.starts[parts],
+        counts=groups.counts[parts],
+        shapes=groups.shapes[parts],
+        firsts=firsts,
+        dropped=len(lengths) - len(groups.order),
+        tokens=int(lengths[groups.order].sum(dtype=np.int64)),
     )
-
-
-def _usable(lengths: IntArray, config: BatchingConfig) -> IntArray:
-    """Returns the pair numbers of the pairs whose two sides are short enough."""
-    usable = np.flatnonzero(lengths.max(axis=1, initial=0) <= config.longest_usable)
-    if not len(usable):
-        raise UserError(
-            f"each of {len(lengths)} pairs has a side of more than "
-            f"{config.longest_usable} tokens: increase max_length or "
-            "tokens_per_batch, or check the data"
-        )
-    return usable
 
 
 def _group(shuffled: IntArray, lengths: IntArray, config: BatchingConfig) -> Groups:

@@ -41,33 +41,27 @@ class _Cell:
     """Bounding rectangle of the lengths of some pairs."""
 
     counts: IntArray  # int (source lengths, target lengths), number of pairs.
-    source: int  # Shortest source length.
-    target: int  # Shortest target length.
+    shortest: IntArray  # int64 (2,), shortest source and target length.
 
     @property
-    def widths(self) -> tuple[int, int]:
-        """Longest source length and longest target length."""
-        rows, columns = self.counts.shape
-        return self.source + rows - 1, self.target + columns - 1
+    def widths(self) -> IntArray:
+        """Longest source and target length, int64 (2,)."""
+        return self.shortest + self.counts.shape - 1
 
     @classmethod
-    def trimmed(cls, counts: IntArray, source: int, target: int) -> "_Cell":
+    def trimmed(cls, counts: IntArray, shortest: IntArray) -> "_Cell":
         """Creates the cell of the smallest rectangle around the pairs of `counts`."""
-        rows = np.flatnonzero(counts.any(axis=1))
-        columns = np.flatnonzero(counts.any(axis=0))
-        return cls(
-            counts[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1],
-            source + int(rows[0]),
-            target + int(columns[0]),
-        )
+        rows, columns = (np.flatnonzero(counts.any(axis=axis)) for axis in (1, 0))
+        inner = counts[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        return cls(inner, shortest + np.array([rows[0], columns[0]]))
 
     def cut(self, axis: int, place: int) -> tuple["_Cell", "_Cell"]:
         """Cuts the source axis (0) or the target axis (1) before index `place`."""
         low, high = np.split(self.counts, [place], axis=axis)
-        source, target = (place, 0) if axis == 0 else (0, place)
+        offset = place * np.eye(2, dtype=np.int64)[axis]
         return (
-            _Cell.trimmed(low, self.source, self.target),
-            _Cell.trimmed(high, self.source + source, self.target + target),
+            _Cell.trimmed(low, self.shortest),
+            _Cell.trimmed(high, self.shortest + offset),
         )
 
     def best_cut(self) -> tuple[int, int, int]:
@@ -107,7 +101,7 @@ def _split(counts: IntArray, max_cells: int) -> list[_Cell]:
         saved, axis, place = cell.best_cut()
         return -saved, next(number), axis, place, cell
 
-    heap = [entry(_Cell.trimmed(counts, 0, 0))]
+    heap = [entry(_Cell.trimmed(counts, np.zeros(2, np.int64)))]
     while len(heap) < max_cells and heap[0][0] < 0:
         _, _, axis, place, cell = heapq.heappop(heap)
         for part in cell.cut(axis, place):

@@ -141,9 +141,9 @@ def _fill_rows(
     # A second choice is always wider than the first. In the order from wide to narrow,
     # all moves out of a bucket are counted before its filler rows are computed.
     for second in reversed(range(len(members))):
-        one = slice(second, second + 1)
-        rows, parts = rows_and_parts(members[one], most_rows[one], rows_multiple)
-        missing = int((rows * parts - members[one])[0])
+        filled, most = members[second], most_rows[second]
+        rows, parts = rows_and_parts(filled, most, rows_multiple)
+        missing = int(rows * parts - filled)
         movable = sizes[:second, second] - moved[:second, second]
         for first in np.flatnonzero(movable)[::-1]:  # The cheapest moves come first.
             more = min(missing, int(movable[first]))

@@ -31,39 +31,26 @@ BATCH_SIGNATURE = (
 """Signature of a micro-batch: `inputs` (rows, source), `targets` (rows, target)."""
 
 
-def pack(
-    *rectangles: Mapping[str, Any] | None, token_ratio: float | None = None
-) -> PackedBatch:
+def pack(*rectangles: Mapping[str, Any] | None, token_ratio: float) -> PackedBatch:
     """Packs micro-batches into a batch.
 
     Args:
         *rectangles: Micro-batches with `inputs`, int (rows, source), and `targets`, int
             (rows, target); None for those of another process.
-        token_ratio: Ratio of non-padding tokens to positions. Default: computed from
-            `rectangles`.
+        token_ratio: Ratio of non-padding tokens to positions in all micro-batches.
     """
-    sides = {
-        side: [None if r is None else np.asarray(r[side], np.int32) for r in rectangles]
-        for side in ("inputs", "targets")
-    }
-    if token_ratio is None:
-        arrays = [ids for side in sides.values() for ids in side if ids is not None]
-        tokens = sum(int(np.count_nonzero(ids)) for ids in arrays)
-        token_ratio = token_ratio_of(tokens, sum(ids.size for ids in arrays))
     packed: PackedBatch = {
-        name: np.array([_serialized(ids) for ids in side], object)
-        for name, side in sides.items()
+        side: np.array([_serialized(each, side) for each in rectangles], object)
+        for side in ("inputs", "targets")
     }
     return packed | {"token_ratio": np.array(token_ratio, np.float32)}
 
 
-def _serialized(ids: npt.NDArray[np.int32] | None) -> bytes:
-    return b"" if ids is None else tf.make_tensor_proto(ids).SerializeToString()
-
-
-def token_ratio_of(tokens: int, positions: int) -> float:
-    """Returns the ratio of non-padding tokens to positions, rounded to float32."""
-    return float(np.float32(tokens) / np.float32(positions))
+def _serialized(rectangle: Mapping[str, Any] | None, side: str) -> bytes:
+    if rectangle is None:
+        return b""
+    ids = np.asarray(rectangle[side], np.int32)
+    return tf.make_tensor_proto(ids).SerializeToString()
 
 
 def parts_of(replicas: range, of: int, parts: int) -> set[int]:

@@ -20,7 +20,6 @@ from t2t_repro.batches.packed_batch import (
     SIGNATURE,
     PackedBatch,
     pack,
-    token_ratio_of,
 )
 from t2t_repro.data.encoded_pairs import Batch, EncodedPairs, IntArray
 
@@ -80,14 +79,12 @@ def batches(
     def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> PackedBatch:
         members, ours = np.split(indices, np.cumsum(counts)[:-1]), own(len(shapes))
         rectangles = [
-            pairs.gather(members[number], (rows, source, target))
-            if number in ours
-            else None
-            for number, (rows, source, target) in enumerate(shapes.tolist())
+            pairs.gather(members[number], shape) if number in ours else None
+            for number, shape in enumerate(shapes.tolist())
         ]
         tokens = int(pairs.lengths[indices].sum(dtype=np.int64))
         positions = int((shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])).sum())
-        return pack(*rectangles, token_ratio=token_ratio_of(tokens, positions))
+        return pack(*rectangles, token_ratio=tokens / positions)
 
     return _read_ahead(places, read, SIGNATURE)
 
@@ -106,8 +103,7 @@ def eval_batches(
     plan = plan_evaluation(pairs.lengths, config, LONGEST_EVALUATED)
 
     def read(indices: IntArray, counts: IntArray, shapes: IntArray) -> Batch:
-        rows, source, target = shapes[0].tolist()
-        return pairs.gather(indices, (rows, source, target))
+        return pairs.gather(indices, shapes[0].tolist())
 
     return _read_ahead(
         lambda: islice(_batch_places(plan), process, None, of),

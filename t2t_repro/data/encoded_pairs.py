@@ -56,9 +56,7 @@ class EncodedPairs:
         """Returns the number of pairs."""
         return len(self.lengths)
 
-    def gather(
-        self, indices: IntArray, shape: tuple[int, int, int] | None = None
-    ) -> Batch:
+    def gather(self, indices: IntArray, shape: Sequence[int] | None = None) -> Batch:
         """Returns pairs as a batch, padded with 0.
 
         Args:
@@ -70,19 +68,16 @@ class EncodedPairs:
             `inputs` int32 (rows, source width), `targets` int32 (rows, target width).
         """
         sizes = self.lengths[indices]
-        if shape is None:
-            source, target = sizes.max(axis=0, initial=0)
-            shape = len(indices), int(source), int(target)
-        rows, source_width, target_width = shape
+        rows, source, target = shape or (len(indices), *sizes.max(axis=0, initial=0))
         # Source and target are adjacent, so that each pair is one contiguous read.
-        both = np.zeros((rows, source_width + target_width), np.int32)
+        both = np.zeros((rows, source + target), np.int32)
         places = np.zeros(both.shape, bool)
-        columns = np.arange(max(source_width, target_width))
+        columns = np.arange(max(source, target))
         real = places[: len(indices)]
-        real[:, :source_width] = columns[:source_width] < sizes[:, :1]
-        real[:, source_width:] = columns[:target_width] < sizes[:, 1:]
+        real[:, :source] = columns[:source] < sizes[:, :1]
+        real[:, source:] = columns[:target] < sizes[:, 1:]
         both[places] = self._flat(indices, sizes.sum(axis=1, dtype=np.int64))
-        return {"inputs": both[:, :source_width], "targets": both[:, source_width:]}
+        return {"inputs": both[:, :source], "targets": both[:, source:]}
 
     def _flat(self, indices: IntArray, sizes: IntArray) -> IntArray:
         """Returns the concatenated ids of the pairs, int (sum of sizes,)."""

@@ -13,7 +13,7 @@ RECTANGLES = (
 
 
 def test_packed_batch_has_the_signature_of_the_training_step():
-    batch = pack(*RECTANGLES)
+    batch = pack(*RECTANGLES, token_ratio=14 / 15)
     assert batch.keys() == SIGNATURE.keys()
     for name, array in batch.items():
         value = tf.convert_to_tensor(array)
@@ -22,7 +22,7 @@ def test_packed_batch_has_the_signature_of_the_training_step():
 
 
 def test_each_micro_batch_is_unpacked_unchanged():
-    batch = pack(*RECTANGLES)
+    batch = pack(*RECTANGLES, token_ratio=14 / 15)
     for number, expected in enumerate(RECTANGLES):
         inputs, targets = rectangle(batch, number)
         assert inputs.numpy().tolist() == expected["inputs"]

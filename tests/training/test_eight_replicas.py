@@ -19,7 +19,6 @@ import json, sys
 import numpy as np
 import tensorflow as tf
 from t2t_repro import fast
-from t2t_repro.batches.packed_batch import pack
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import strategy
 from t2t_repro.training.loop import TrainingLoop
@@ -40,7 +39,7 @@ for count in parts:
     loop = TrainingLoop(model, hparams, chosen, None)
     for step in range(3):
         sides = [toy.rectangle(10 * step + i, rows=4 - i % 2) for i in range(count)]
-        result = loop._update(pack(*sides), tf.constant(step)).numpy()
+        result = loop._update(toy.pack(*sides), tf.constant(step)).numpy()
         values[f"{count} result {step}"] = result
     for name, weight in loop.weights.items():
         values[f"{count} {name}"] = weight.numpy()

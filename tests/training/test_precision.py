@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import pack
 from t2t_repro.models.precision import mixed_precision
 from t2t_repro.training import loss_scale
 from t2t_repro.training.loop import TrainingLoop
@@ -76,10 +75,10 @@ def test_rows_of_padding_keep_loss_and_gradient_finite(tmp_path, precision):
     start = {name: weight.numpy() for name, weight in trained.weights.items()}
     whole = toy.rectangle(0)
     filler = {name: np.pad(ids, [[0, 2], [0, 0]]) for name, ids in whole.items()}
-    plain = trained._update(pack(whole), 0)
+    plain = trained._update(toy.pack(whole), 0)
     for name, weight in trained.weights.items():
         weight.assign(start[name])
-    filled = trained._update(pack(filler), 0)
+    filled = trained._update(toy.pack(filler), 0)
     assert float(filled[0]) == pytest.approx(float(plain[0]), rel=1e-3)
     assert float(filled[3]) == pytest.approx(float(plain[3]), rel=1e-2)
 

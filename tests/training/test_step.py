@@ -9,7 +9,7 @@ import tensorflow as tf
 from golden_checks.t2t_variables import assign_from_t2t
 
 from t2t_repro.batches import packed_batch
-from t2t_repro.batches.packed_batch import pack, rectangle
+from t2t_repro.batches.packed_batch import rectangle
 from t2t_repro.models.variables import named_variables
 from t2t_repro.training.step import TrainStep
 from tests import golden
@@ -36,7 +36,7 @@ def run_six_steps(arrays, hparams, rows):
             side: arrays[f"{side}_{number}"].astype(np.int32)
             for side in ("inputs", "targets")
         }
-        batch = pack(*cut(whole, rows or len(whole["inputs"])))
+        batch = toy.pack(*cut(whole, rows or len(whole["inputs"])))
         results.append([float(x) for x in update(batch, number)])
     return model, np.array(results)
 
@@ -124,7 +124,7 @@ def test_replicas_take_whole_micro_batches_if_there_are_enough(
 ):
     """`shapes` are the rows of micro-batches, `expected` (seed, rows) per replica."""
     step = TrainStep(toy.model(), toy.HPARAMS.replace(seed=0), accumulate=True)
-    batch = pack(*(toy.rectangle(rows, rows) for rows in shapes))
+    batch = toy.pack(*(toy.rectangle(rows, rows) for rows in shapes))
     assert work_of_replicas(monkeypatch, step, batch, replicas) == expected
 
 
@@ -179,7 +179,7 @@ def test_clips_gradients_to_the_norm():
 
 def test_reports_tokens_token_ratio_rate_and_loss():
     step = TrainStep(toy.model(), toy.HPARAMS, accumulate=True)
-    batch = pack(
+    batch = toy.pack(
         {"inputs": [[5, 6, 1, 0], [7, 1, 0, 0]], "targets": [[8, 1, 0], [9, 4, 1]]},
         {"inputs": [[4, 1]], "targets": [[5, 1]]},
     )

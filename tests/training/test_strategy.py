@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import pack
 from t2t_repro.runs import checkpoints
 from t2t_repro.system.errors import UserError
 from t2t_repro.training import strategy
@@ -42,7 +41,7 @@ def uneven_batches(step):
     keep = np.array([[2], [2], [2], [8], [8]]) > np.arange(8)
     for number in count(step):
         sides = toy.rectangle(number).items()
-        yield pack({name: np.where(keep, ids, 0) for name, ids in sides})
+        yield toy.pack({name: np.where(keep, ids, 0) for name, ids in sides})
 
 
 def train(directory, name, replicas):

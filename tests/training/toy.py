@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import PackedBatch, pack
+from t2t_repro.batches import packed_batch
+from t2t_repro.batches.packed_batch import PackedBatch
 from t2t_repro.hparams import HParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.model_dir import build_model
@@ -51,6 +52,12 @@ def side(rng: np.random.Generator, rows: int) -> np.ndarray:
 def rectangle(step: int, rows: int = 5) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(step)
     return {"inputs": side(rng, rows), "targets": side(rng, rows)}
+
+
+def pack(*rectangles: dict[str, np.ndarray]) -> PackedBatch:
+    """Packs micro-batches with their ratio of tokens to positions."""
+    ids = np.concatenate([np.ravel(side) for r in rectangles for side in r.values()])
+    return packed_batch.pack(*rectangles, token_ratio=np.count_nonzero(ids) / ids.size)
 
 
 def batch(step: int, parts: int = 1) -> PackedBatch:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.batches.packed_batch import pack
 from t2t_repro.interop.import_model import import_model
 from t2t_repro.interop.tensor2tensor import sets as t2t_sets
 from t2t_repro.interop.tensor2tensor.hparams import read_json
@@ -25,6 +24,7 @@ from tests.interop.tensor2tensor.run import (
     write_run,
     write_vocabulary,
 )
+from tests.training import toy
 
 # Steps 7 to 9 from train_v1_ckpt on the batches of steps 1 to 3, computed by
 # tensor2tensor 1.15.7 (utils/optimize.py:optimize) with TensorFlow 1.15.5 on one
@@ -113,7 +113,7 @@ class Recorder:
 def train(loop, arrays, count):
     """Trains on the first `count` golden batches; returns losses and rates."""
     batches = [
-        pack({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
+        toy.pack({side: arrays[f"{side}_{number}"] for side in ("inputs", "targets")})
         for number in range(count)
     ]
     recorder = Recorder()
