@@ -228,20 +228,15 @@ class _Preparation:
             problem.source_lang,
             problem.target_lang,
         )
-        reported = 0
+        folder, counted = self.directory / split, self._counted(pairs)
+        self.say(_summary(write_shards(counted, tokenizer, folder, split, origin)))
 
-        def progress(read: int) -> None:
-            nonlocal reported
-            if read - reported >= _PROGRESS_PAIRS:
-                reported = read
-                self.say(f"  {read:,} pairs")
-
-        folder = self.directory / split
-        self.say(
-            _summary(
-                write_shards(pairs, tokenizer, folder, split, origin, progress=progress)
-            )
-        )
+    def _counted(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Yields the pairs; reports their number every `_PROGRESS_PAIRS` pairs."""
+        for number, pair in enumerate(pairs, 1):
+            if number % _PROGRESS_PAIRS == 0:
+                self.say(f"  {number:,} pairs")
+            yield pair
 
 
 def _summary(manifest: Manifest) -> str:

@@ -22,8 +22,8 @@ def encode_pairs(
     pairs: Iterable[tuple[str, str]],
     tokenizer: Tokenizer,
     left_out: dict[str, list[int]],
-) -> Iterator[tuple[Encoded, int]]:
-    """Yields encoded chunks in order, each with the number of pairs read so far.
+) -> Iterator[Encoded]:
+    """Yields encoded chunks in order.
 
     One thread per core encodes chunks in parallel, because the tokenizer's operations
     release Python's global interpreter lock. Memory holds at most two chunks per core.
@@ -45,17 +45,16 @@ def encode_pairs(
     # retracings and log a warning.
     traced = encode.get_concrete_function()
     workers = usable_cores()
-    pending: deque[tuple[Future[Encoded], int]] = deque()
+    pending: deque[Future[Encoded]] = deque()
     numbered = enumerate(pairs, start=1)
     with ThreadPoolExecutor(workers) as pool:
         while chunk := list(islice(numbered, PAIRS_PER_CALL)):
             nonempty = _without_empty(chunk, left_out)
-            pending.append((pool.submit(_encode, traced, nonempty), chunk[-1][0]))
+            pending.append(pool.submit(_encode, traced, nonempty))
             if len(pending) >= 2 * workers:
-                future, read = pending.popleft()
-                yield future.result(), read
-        for future, read in pending:
-            yield future.result(), read
+                yield pending.popleft().result()
+        for future in pending:
+            yield future.result()
 
 
 def _without_empty(

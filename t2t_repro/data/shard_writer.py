@@ -1,5 +1,6 @@
 """Writer of the files in a directory of shards."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from t2t_repro.data import manifest
 from t2t_repro.data.manifest import DataFile, Manifest, Origin, ShardFiles, SkippedPairs
 from t2t_repro.data.skipped_pairs import write_skipped_pairs
+from t2t_repro.system.atomic_file import write_bytes_atomically
 from t2t_repro.system.errors import UserError
 from t2t_repro.tokenizers.tokenizer import Tokenizer
 
@@ -98,7 +100,11 @@ class ShardWriter:
         """
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
-            _save_array(stem.with_suffix(f".{suffix}.npy"), np.concatenate(parts))
+            # `np.save` would report a full disk without its cause.
+            contents = io.BytesIO()
+            np.save(contents, np.concatenate(parts))
+            path = stem.with_suffix(f".{suffix}.npy")
+            write_bytes_atomically(path, contents.getvalue())
         self._written.append(self._waiting)
         self._tokens, self._lengths, self._waiting = [], [], 0
 
@@ -110,14 +116,3 @@ class ShardWriter:
             path = self._directory / f"{shard:05d}.{suffix}.npy"
             files[suffix] = DataFile.of(path.rename(self._directory / name))
         return ShardFiles(self._written[shard], files["tokens"], files["lengths"])
-
-
-def _save_array(path: Path, array: npt.NDArray[np.integer]) -> None:
-    """Writes an array as `np.save` does, but reports a full disk as OSError."""
-    header = np.lib.format.header_data_from_array_1_0(array)
-    try:
-        with path.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            file.write(array.data)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None

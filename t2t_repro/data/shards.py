@@ -9,8 +9,7 @@ The directory of a split is written atomically and contains:
 - `skipped_pairs.tsv`: pairs that were not encoded.
 """
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -30,12 +29,11 @@ from t2t_repro.tokenizers.tokenizer import Tokenizer
 def write_shards(
     pairs: Iterable[tuple[str, str]],
     tokenizer: Tokenizer,
-    directory: str | os.PathLike[str],
+    directory: Path,
     split: str,
     origin: Origin,
     *,
     pairs_per_shard: int = 500_000,
-    progress: Callable[[int], None] | None = None,
 ) -> Manifest:
     """Encodes a split on all cores and writes its shards, replacing existing ones.
 
@@ -49,25 +47,25 @@ def write_shards(
         origin: Origin of the pairs.
         pairs_per_shard: Number of pairs in every shard except the last; limits the
             memory.
-        progress: Called with the number of pairs read so far, after each chunk.
 
     Raises:
-        UserError: If all pairs are skipped, or `directory` contains other files.
+        UserError: If all pairs are skipped, or `directory` exists without shards.
     """
-    final = Path(directory)
-    _check_only_shards(final)
-    with whole_folder(final) as temporary:
+    if directory.exists() and not (directory / manifest.MANIFEST_FILE).exists():
+        raise UserError(
+            f"{directory} contains no shards and will not be replaced: choose another "
+            "directory, or delete it"
+        )
+    with whole_folder(directory) as temporary:
         ids = max(tokenizer.vocab_size, tokenizer.target.vocab_size)
         writer = ShardWriter(temporary, split, ids, pairs_per_shard)
-        for encoded, read in encode_pairs(pairs, tokenizer, writer.left_out):
+        for encoded in encode_pairs(pairs, tokenizer, writer.left_out):
             writer.add(*encoded)
-            if progress is not None:
-                progress(read)
         return writer.finish(origin, tokenizer)
 
 
 def load_shards(
-    directory: str | os.PathLike[str],
+    directory: Path,
     vocabulary_fingerprint: str | None = None,
     problem_fingerprint: str | None = None,
 ) -> EncodedPairs:
@@ -82,40 +80,28 @@ def load_shards(
         UserError: If a file is missing or damaged, or was made with another vocabulary
             or from other data.
     """
-    root = Path(directory)
-    contents = manifest.read_manifest(root)
+    contents = manifest.read_manifest(directory)
     remedy = "run datagen again"
     if vocabulary_fingerprint not in (None, contents.vocabulary_fingerprint):
         raise UserError(
-            f"{root} was encoded with another vocabulary (fingerprint "
+            f"{directory} was encoded with another vocabulary (fingerprint "
             f"{contents.vocabulary_fingerprint[:12]}, not "
             f"{str(vocabulary_fingerprint)[:12]}): {remedy}, or use that vocabulary"
         )
-    if problem_fingerprint not in (None, contents.origin.fingerprint):
+    origin = contents.origin
+    if problem_fingerprint not in (None, origin.fingerprint):
         raise UserError(
-            f"{root} was made from other data of problem {contents.origin.problem} "
-            f"(fingerprint ends in {contents.origin.fingerprint[-12:]}, not "
+            f"{directory} was made from other data of problem {origin.problem} "
+            f"(fingerprint ends in {origin.fingerprint[-12:]}, not "
             f"{str(problem_fingerprint)[-12:]}): {remedy}"
         )
-    tokens = [_open(root, shard.tokens, mapped=True) for shard in contents.shards]
-    lengths = [_open(root, shard.lengths, mapped=False) for shard in contents.shards]
+    shards = contents.shards
+    tokens = [_open(directory, shard.tokens, mapped=True) for shard in shards]
+    lengths = [_open(directory, shard.lengths, mapped=False) for shard in shards]
     try:
         return EncodedPairs(tokens, lengths)
     except ValueError as error:
-        raise UserError(f"{root} is damaged ({error}): {remedy}") from None
-
-
-def _check_only_shards(directory: Path) -> None:
-    """Raises UserError if a directory contains files but no shards."""
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise UserError(f"{directory} is a file: name a directory for the shards")
-    if any(directory.iterdir()) and not (directory / manifest.MANIFEST_FILE).exists():
-        raise UserError(
-            f"{directory} contains files that are not shards: choose another "
-            "directory, or empty it"
-        )
+        raise UserError(f"{directory} is damaged ({error}): {remedy}") from None
 
 
 def _open(directory: Path, file: DataFile, mapped: bool) -> npt.NDArray[np.integer]:

@@ -56,7 +56,7 @@ def lengths(request, shared_dir, tmp_path):
     lines = itertools.chain.from_iterable(pairs)
     build_vocabulary("sentencepiece", lines, 16_000, path)
     chunks = encode_pairs(pairs, load_tokenizer(path), {})
-    return np.concatenate([chunk_lengths for (_, chunk_lengths), _ in chunks])
+    return np.concatenate([chunk_lengths for _, chunk_lengths in chunks])
 
 
 @pytest.mark.medium
