@@ -100,7 +100,7 @@ class ShardWriter:
         """
         stem = self._directory / f"{len(self._written):05d}"
         for suffix, parts in (("tokens", self._tokens), ("lengths", self._lengths)):
-            # `np.save` would report a full disk without its cause.
+            # Writing with `np.save` would hide that the disk is full.
             contents = io.BytesIO()
             np.save(contents, np.concatenate(parts))
             path = stem.with_suffix(f".{suffix}.npy")
