@@ -35,12 +35,7 @@ def write_skipped_pairs(
         directory: Folder of the split's shards.
         by_reason: Line numbers of the pairs, from 1, by reason.
     """
-    pairs = sorted(
-        SkippedPair(line, reason)
-        for reason, lines in by_reason.items()
-        for line in lines
-    )
-    text = "".join(f"{line}\t{reason}\n" for line, reason in pairs)
+    text = "".join(f"{line}\t{reason}\n" for line, reason in _by_line(by_reason))
     write_text_atomically(directory / SKIPPED_PAIRS_FILE, f"line\treason\n{text}")
 
 
@@ -56,17 +51,21 @@ def read_skipped_pairs(directory: Path) -> list[SkippedPair]:
     names = (SKIPPED_PAIRS_FILE, _FORMER_FILE)
     path = next((directory / n for n in names if (directory / n).exists()), None)
     if path is None:
-        reasons = read_manifest(directory).left_out
-        return sorted(
-            SkippedPair(line, reason)
-            for reason, pairs in reasons.items()
-            for line in pairs.first
-        )
+        left_out = read_manifest(directory).left_out
+        return _by_line({reason: pairs.first for reason, pairs in left_out.items()})
     text = path.read_text(encoding="utf-8")
     rows = (row.partition("\t") for row in text.split("\n")[1:-1])
     return [
         SkippedPair(int(line), reason) for line, _, reason in rows if line.isdecimal()
     ]
+
+
+def _by_line(by_reason: Mapping[str, Sequence[int]]) -> list[SkippedPair]:
+    """Returns the pairs with the given lines, in line order."""
+    items = by_reason.items()
+    return sorted(
+        SkippedPair(line, reason) for reason, lines in items for line in lines
+    )
 
 
 def too_long(
