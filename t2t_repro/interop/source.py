@@ -36,7 +36,7 @@ class Source:
         tokenizer: Tokenizer of both sides.
         weights: Values of all variables by name, float32.
         used: Number of imported arrays of the weights.
-        described: Names of the hyper-parameters that the report lists.
+        described: Names of the hyper-parameters in `described_hparams`.
         unused: Names of unused arrays and settings by category.
         every_array: Whether all arrays of the file were imported.
         languages: Source and target language in the files; None if unknown.
@@ -79,6 +79,11 @@ class Source:
         for name, variable in variables.items():
             variable.assign(self.weights[name])
         return built
+
+    def described_hparams(self) -> dict[str, Any]:
+        """Returns the hyper-parameters that the report lists."""
+        values = self.hparams.to_dict().items()
+        return {name: value for name, value in values if name in self.described}
 
 
 def variable_shapes(
