@@ -109,11 +109,6 @@ def with_training(where: str, values: Mapping[str, Any]) -> HParams:
     Raises:
         UserError: A value is out of range, or two values contradict each other.
     """
-    d_model, heads = values["d_model"], values["num_heads"]
-    if heads and d_model % heads:
-        raise UserError(
-            f"{where}: the width {d_model} must be a multiple of the {heads} heads"
-        )
     try:
         return HParams(**{**_TRAINING, **values})
     except UserError as error:

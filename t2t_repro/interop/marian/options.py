@@ -148,12 +148,6 @@ def described_model(
             f"{path}: {values} is not supported; supported: '', 'dan', '' (norm "
             "after) and 'n', 'da', 'n' (norm before)"
         )
-    emb = options.get("transformer-postprocess-emb", "d")
-    if emb.replace("d", ""):
-        raise UserError(
-            f"{path}: transformer-postprocess-emb: {emb} is not supported; "
-            "supported: 'd' and ''"
-        )
     no_positions = options.get("transformer-disable-position-embeddings") == "true"
     return {
         "d_model": number("dim-emb"),

@@ -134,19 +134,10 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
             f"{', '.join(_ACTIVATIONS)}"
         )
     return {
-        "d_model": config["d_model"],
-        "d_ff": config["encoder_ffn_dim"],
-        "decoder_d_ff": config["decoder_ffn_dim"],
-        "num_heads": heads,
-        "num_layers": config["encoder_layers"],
-        "num_decoder_layers": config["decoder_layers"],
         "norm": "post",
         "activation": _ACTIVATIONS[activation],
         "position": "sinusoid",
-        "scale_embeddings": config["scale_embedding"],
-        "dropout": float(config["dropout"]),
-        "attention_dropout": float(config["attention_dropout"]),
-        "ffn_dropout": float(config["activation_dropout"]),
+        **{ours: config[theirs] for ours, theirs in _TABLES["equal"].items()},
     }
 
 
