@@ -137,7 +137,7 @@ def described_model(
     """
 
     def number(name: str, default: str | None = None) -> int:
-        return whole_number(str(path), name, options.get(name, default))
+        return whole_number(str(path), {name: default, **options}, name)
 
     defaults = {"preprocess": "", "postprocess": "dan", "postprocess-top": ""}
     places = {p: options.get(f"transformer-{p}", d) for p, d in defaults.items()}

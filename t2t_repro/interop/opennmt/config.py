@@ -123,18 +123,16 @@ class Config:
         Raises:
             UserError: A setting in `params` has an invalid value.
         """
-        values = {k: v for k, v in self.params.items() if v is not None}
-        values = _SEARCH | values
-
-        def whole(name: str) -> int:
-            return whole_number(self.files, name, values[name])
-
+        where = self.files
+        values = _SEARCH | {k: v for k, v in self.params.items() if v is not None}
         return {
             "search": "opennmt",
-            "beam_size": max(whole("beam_width"), 1),
-            "alpha": number(self.files, "length_penalty", values["length_penalty"]),
+            "beam_size": max(whole_number(where, values, "beam_width"), 1),
+            "alpha": number(where, values, "length_penalty"),
             "decode_length_factor": 0.0,
-            "decode_extra_length": whole("maximum_decoding_length"),
+            "decode_extra_length": whole_number(
+                where, values, "maximum_decoding_length"
+            ),
         }
 
     def unused_search(self) -> list[str]:
