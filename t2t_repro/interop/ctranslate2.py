@@ -12,7 +12,7 @@ prevents it.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,9 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
             _set_layer(layer, f"{side}/layer_{number}", values)
         if pre_norm:
             _set_norm(stack.layer_norm, f"{side}/final_norm", values)
-    source, target = _vocabularies(model, tokenizer)
+    source = target = _table(tokenizer.target, model.vocab_size)
+    if not model.shared:
+        source = _table(tokenizer, model.input_embedding.vocab_size)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     spec.config.layer_norm_epsilon = first.feed_forward_residual.layer_norm.epsilon
@@ -116,7 +118,9 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     spec.config.eos_token = target[EOS_ID]
     # CTranslate2 requires a start token even if the first input is a zero vector. It
     # then ignores the embedding of this token, PAD.
-    start = target[_start_token(model)]
+    start_symbol = int((model.target_embedding or model.softmax_table).start_symbol)
+    spec.decoder.start_from_zero_embedding = start_symbol == PAD_ID
+    start = target[start_symbol]
     spec.config.decoder_start_token = spec.config.bos_token = start
     # Vocabularies without <unk> can encode any text, so the unknown token is never
     # used.
@@ -125,38 +129,23 @@ def transformer_spec(model: Transformer, tokenizer: Tokenizer) -> TransformerSpe
     return spec
 
 
-def _start_token(model: Transformer) -> int:
-    """Returns the id of the decoder's first input token."""
-    table = model.target_embedding or model.softmax_table
-    return int(table.start_symbol)
-
-
 def _check_supported(model: Transformer) -> None:
     """Raises UserError if CTranslate2's Transformer does not support the model."""
     layer = model.encoder.layer_0
     attention = layer.self_attention
     head_width = model.d_model // attention.num_heads
-    if distance := getattr(attention, "max_relative_position", 0):
-        raise UserError(
-            f"max_relative_position={distance}: CTranslate2 does not support relative "
-            "positions in addition to absolute ones; export a saved_model"
-        )
-    if radius := getattr(attention, "radius", 0):
-        raise UserError(
-            f"self_attention_radius={radius}: CTranslate2 does not support local "
-            "self-attention; export a saved_model"
-        )
-    if (activation := layer.feed_forward.activation) not in _ACTIVATIONS:
-        raise UserError(
-            f"activation={activation}: CTranslate2 supports only "
-            f"{', '.join(_ACTIVATIONS)}; export a saved_model"
-        )
-    d_k, d_v = attention.d_k, attention.d_v
-    if {d_k, d_v} != {head_width}:
-        raise UserError(
-            f"d_k={d_k} and d_v={d_v}: CTranslate2 requires both to be d_model / "
-            f"num_heads = {head_width}; export a saved_model"
-        )
+    for name, value, supported in (
+        ("max_relative_position", getattr(attention, "max_relative_position", 0), [0]),
+        ("self_attention_radius", getattr(attention, "radius", 0), [0]),
+        ("activation", layer.feed_forward.activation, [*_ACTIVATIONS]),
+        ("d_k", attention.d_k, [head_width]),
+        ("d_v", attention.d_v, [head_width]),
+    ):
+        if value not in supported:
+            raise UserError(
+                f"{name}={value}: CTranslate2 supports only "
+                f"{', '.join(map(str, supported))}; export a saved_model"
+            )
 
 
 def _set_embeddings(
@@ -182,7 +171,6 @@ def _set_embeddings(
     if bias in values:
         spec.decoder.projection.bias = values[bias]
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = scaled
-    spec.decoder.start_from_zero_embedding = _start_token(model) == PAD_ID
     encodings = _positions(model.input_position, model.d_model)
     if model.target_space is not None:
         space = values["target_space/table"][model.target_space.target_space_id]
@@ -209,42 +197,33 @@ def _set_layer(layer: Any, name: str, values: Mapping[str, Array]) -> None:
         ("self_attention", "self_attention", (("query", "key", "value"),)),
         ("attention", "cross_attention", (("query",), ("key", "value"))),
     ):
-        if not hasattr(layer, attention):
-            continue
-        attention_spec = getattr(layer, attention)
-        parts = (*groups, ("output",))
-        for linear, kernels in zip(attention_spec.linear, parts, strict=True):
-            kernel = [values[f"{name}/{scope}/{part}/kernel"].T for part in kernels]
-            linear.weight = np.concatenate(kernel)
-            names = [f"{name}/{scope}/{part}/bias" for part in kernels]
-            if names[0] in values:
-                linear.bias = np.concatenate([values[each] for each in names])
-        residual = f"{name}/{scope}_residual/layer_norm"
-        _set_norm(attention_spec.layer_norm, residual, values)
-    for linear, part in (
-        (layer.ffn.linear_0, "hidden"),
-        (layer.ffn.linear_1, "output"),
-    ):
-        linear.weight = values[f"{name}/feed_forward/{part}/kernel"].T
-        linear.bias = values[f"{name}/feed_forward/{part}/bias"]
-    residual = f"{name}/feed_forward_residual/layer_norm"
-    _set_norm(layer.ffn.layer_norm, residual, values)
+        if hasattr(layer, attention):
+            attention_spec = getattr(layer, attention)
+            linears = zip(attention_spec.linear, (*groups, ("output",)), strict=True)
+            for linear, parts in linears:
+                _set_linear(linear, f"{name}/{scope}", parts, values)
+            residual = f"{name}/{scope}_residual/layer_norm"
+            _set_norm(attention_spec.layer_norm, residual, values)
+    feed_forward = f"{name}/feed_forward"
+    _set_linear(layer.ffn.linear_0, feed_forward, ("hidden",), values)
+    _set_linear(layer.ffn.linear_1, feed_forward, ("output",), values)
+    _set_norm(layer.ffn.layer_norm, f"{feed_forward}_residual/layer_norm", values)
+
+
+def _set_linear(
+    linear: Any, name: str, parts: Sequence[str], values: Mapping[str, Array]
+) -> None:
+    """Sets the weights of a linear layer to the concatenation of some projections."""
+    kernels = [values[f"{name}/{part}/kernel"].T for part in parts]
+    linear.weight = np.concatenate(kernels)
+    if f"{name}/{parts[0]}/bias" in values:
+        linear.bias = np.concatenate([values[f"{name}/{part}/bias"] for part in parts])
 
 
 def _set_norm(norm: Any, name: str, values: Mapping[str, Array]) -> None:
     """Sets the scale and bias of a layer normalization."""
     norm.gamma = values[f"{name}/scale"]
     norm.beta = values[f"{name}/bias"]
-
-
-def _vocabularies(
-    model: Transformer, tokenizer: Tokenizer
-) -> tuple[list[str], list[str]]:
-    """Returns the unique names of the source and target embedding rows."""
-    target = _table(tokenizer.target, model.vocab_size)
-    if model.shared:
-        return target, target
-    return _table(tokenizer, model.input_embedding.vocab_size), target
 
 
 def _table(tokenizer: Tokenizer, rows: int) -> list[str]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from t2t_repro.interop.formats.array_store import Arrays
 from t2t_repro.interop.vocabulary import Vocabularies
 from t2t_repro.layers.embedding import RULED_OUT
+from t2t_repro.system.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,30 @@ class Tables:
         tie_target = not shared and self.target is self.softmax
         return {"share_embeddings": shared, "tie_target": tie_target}
 
-    def variables(self, vocabularies: Vocabularies) -> Arrays:
+    def variables(self, vocabularies: Vocabularies, file: Path) -> Arrays:
         """Returns this package's embedding variables by name.
 
         The rows follow `Vocabulary.order` after a row of zeros for padding, and the
         softmax bias of padding is `RULED_OUT`.
+
+        Args:
+            vocabularies: Vocabularies of both sides.
+            file: Path of the weight file, for messages.
+
+        Raises:
+            UserError: A table does not have one row per piece of its vocabulary.
         """
-        source, target = (side.order for side in vocabularies.sides)
+        sides = vocabularies.sides
+        tables = self.source, self.target, self.softmax
+        names = "source embedding", "target embedding", "softmax"
+        for name, table, side in zip(names, tables, (*sides, sides[1]), strict=True):
+            if len(table) != len(side.pieces):
+                raise UserError(
+                    f"{file}: the {name} has {len(table):,} rows, but {side.file} has "
+                    f"{len(side.pieces):,} pieces; the files belong to different "
+                    "models, or one is truncated"
+                )
+        source, target = (side.order for side in sides)
         tying = self.tying()
         name = "embedding" if tying["share_embeddings"] else "softmax"
         bias = _reordered(self.bias, target)

@@ -42,63 +42,29 @@ def import_model(
         UserError: The directory cannot be written, is in use or is not empty, or
             `read` rejects the model.
     """
-    _check_absent_or_empty(model_dir)
+    if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
+        raise UserError(
+            f"--model_dir {model_dir} exists and is not empty; give another directory"
+        )
     source = read()
     built = source.build()
+    codes = zip(languages, source.languages, _LANGUAGES, strict=True)
     source_lang, target_lang = (
-        flag or file or default
-        for flag, file, default in zip(
-            languages, source.languages, _LANGUAGES, strict=True
-        )
+        flag or file or default for flag, file, default in codes
     )
-    overridden = [
-        file
-        for flag, file in zip(languages, source.languages, strict=True)
-        if file is not None and flag not in (None, file)
-    ]
-    unused = source.unused | (
-        {"languages of the files": overridden} if overridden else {}
-    )
-    values = source.hparams.to_dict().items()
-    report = ImportReport(
-        model_dir=str(model_dir),
-        program=source.program,
-        weights_file=str(source.weights_file),
-        step=source.step,
-        vocab_size=source.tokenizer.vocab_size,
-        target_vocab_size=source.tokenizer.target_vocab_size,
-        table_rows=built.vocab_size,
-        parameters=built.count_params(),
-        used=source.used,
-        unused=unused,
-        every_array=source.every_array,
-        hparams={name: value for name, value in values if name in source.described},
-        source_lang=source_lang,
-        target_lang=target_lang,
-        pieces_known=source.pieces_known,
-        adam=source.adam,
-        notes=source.notes,
-    )
-    _write(source, checkpoints.copied(named_variables(built)), model_dir, report)
-    return report
-
-
-def _write(
-    source: Source, weights: checkpoints.Arrays, model_dir: Path, report: ImportReport
-) -> None:
-    """Writes the model directory with one checkpoint atomically."""
+    weights = checkpoints.copied(named_variables(built))
     moments = source.moments or {
         f"{moment}/{name}": np.zeros_like(value)
         for moment in ("m", "v")
         for name, value in weights.items()
     }
-    meta = {"imported_from": report.weights_file}
-    if report.adam:
-        meta["adam"] = report.adam
+    meta = {"imported_from": str(source.weights_file)}
+    if source.adam:
+        meta["adam"] = source.adam
     provenance = RunMetadata(
         problem=None,
-        source_lang=report.source_lang,
-        target_lang=report.target_lang,
+        source_lang=source_lang,
+        target_lang=target_lang,
         data_dir=None,
         problem_fingerprint=None,
         vocabulary_fingerprint=source.tokenizer.fingerprint,
@@ -109,6 +75,13 @@ def _write(
         checkpoints.save(
             directory.checkpoint_dir, source.step, weights, moments, meta=meta
         )
+    return ImportReport(
+        source,
+        str(model_dir),
+        (source_lang, target_lang),
+        parameters=built.count_params(),
+        table_rows=built.vocab_size,
+    )
 
 
 @contextmanager
@@ -142,11 +115,3 @@ def _atomic_model_dir(model_dir: Path) -> Iterator[ModelDir]:
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise UserError(f"--model_dir {model_dir}: {error.strerror}") from None
-
-
-def _check_absent_or_empty(model_dir: Path) -> None:
-    """Raises UserError if the directory exists and is not empty."""
-    if model_dir.exists() and not (model_dir.is_dir() and not any(model_dir.iterdir())):
-        raise UserError(
-            f"--model_dir {model_dir} exists and is not empty; give another directory"
-        )

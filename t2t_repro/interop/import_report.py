@@ -1,9 +1,10 @@
 """Report of an import as text and as JSON values."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from t2t_repro.interop.formats.array_store import some
+from t2t_repro.interop.source import Source
 
 _NAMES_LISTED = 8
 
@@ -13,75 +14,76 @@ class ImportReport:
     """Results of importing another program's model.
 
     Attributes:
+        source: Imported model.
         model_dir: Path of the new model directory.
-        program: Name of the program that wrote the files.
-        weights_file: Path of the weight file.
-        step: Training step of the weights.
-        vocab_size: Number of subwords, including padding.
-        target_vocab_size: Number of target subwords; None if both sides share a
-            vocabulary.
-        table_rows: Number of rows of the target embedding table.
+        languages: Codes of the source and target language.
         parameters: Number of trainable parameters.
-        used: Number of imported arrays of the weights.
-        unused: Names of unused arrays and settings by category.
-        every_array: Whether all arrays of the file were imported.
-        hparams: Hyper-parameters of the model and its search.
-        source_lang: Code of the source language.
-        target_lang: Code of the target language.
-        pieces_known: For "source" and "target", the number of SentencePiece pieces in
-            the vocabulary and the total number of pieces.
-        adam: "imported", the reason why Adam starts with zero moments, or "" if the
-            program never stores moments.
-        notes: Additional lines for the text report.
+        table_rows: Number of rows of the target embedding table.
     """
 
+    source: Source
     model_dir: str
-    program: str
-    weights_file: str
-    step: int
-    vocab_size: int
-    target_vocab_size: int | None
-    table_rows: int
+    languages: tuple[str, str]
     parameters: int
-    used: int
-    unused: dict[str, list[str]]
-    every_array: bool
-    hparams: dict[str, Any]
-    source_lang: str
-    target_lang: str
-    pieces_known: dict[str, tuple[int, int]]
-    adam: str
-    notes: tuple[str, ...]
+    table_rows: int
+
+    @property
+    def unused(self) -> dict[str, list[str]]:
+        """Names of unused arrays and settings by category."""
+        pairs = zip(self.source.languages, self.languages, strict=True)
+        overridden = [file for file, used in pairs if file not in (None, used)]
+        languages = {"languages of the files": overridden} if overridden else {}
+        return self.source.unused | languages
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name."""
-        return asdict(self)
+        """Returns all results by name."""
+        source, (source_lang, target_lang) = self.source, self.languages
+        return {
+            "model_dir": self.model_dir,
+            "program": source.program,
+            "weights_file": str(source.weights_file),
+            "step": source.step,
+            "vocab_size": source.tokenizer.vocab_size,
+            "target_vocab_size": source.tokenizer.target_vocab_size,
+            "table_rows": self.table_rows,
+            "parameters": self.parameters,
+            "used": source.used,
+            "unused": self.unused,
+            "every_array": source.every_array,
+            "hparams": source.described_hparams(),
+            "source_lang": source_lang,
+            "target_lang": target_lang,
+            "pieces_known": source.pieces_known,
+            "adam": source.adam,
+            "notes": source.notes,
+        }
 
     def text(self) -> str:
         """Returns the report as lines of text."""
-        target = self.target_vocab_size
-        padding = self.table_rows - (self.vocab_size if target is None else target)
+        source, tokenizer = self.source, self.source.tokenizer
+        target = tokenizer.target_vocab_size
+        padding = self.table_rows - tokenizer.target.vocab_size
+        hparams = source.described_hparams().items()
         lines = [
-            f"imported {self.weights_file} ({self.program}) into {self.model_dir}",
-            (f"step {self.step:,}; " if self.adam else "")
-            + f"{self.parameters:,} parameters in {self.used:,} arrays; "
-            + f"{self.vocab_size:,} subwords"
+            f"imported {source.weights_file} ({source.program}) into {self.model_dir}",
+            (f"step {source.step:,}; " if source.adam else "")
+            + f"{self.parameters:,} parameters in {source.used:,} arrays; "
+            + f"{tokenizer.vocab_size:,} subwords"
             + ("" if target is None else f" of the source, {target:,} of the target")
             + (f" and {padding:,} rows of padding" if padding else ""),
-            "the model: " + ", ".join(f"{k}={v}" for k, v in self.hparams.items()),
+            "the model: " + ", ".join(f"{k}={v}" for k, v in hparams),
         ]
-        if self.adam == "imported":
+        if source.adam == "imported":
             lines.append("Adam's moments are imported: training resumes at this step")
-        elif self.adam:
-            lines.append(f"Adam will start with zero moments: {self.adam}")
+        elif source.adam:
+            lines.append(f"Adam will start with zero moments: {source.adam}")
         for kind, names in self.unused.items():
             if names:
                 lines.append(f"not used, {kind}: {some(names, _NAMES_LISTED)}")
-        for side, (known, pieces) in self.pieces_known.items():
+        for side, (known, pieces) in source.pieces_known.items():
             lines.append(
                 f"{side}.spm: {known:,} of {pieces:,} pieces are in the vocabulary"
             )
-        lines += self.notes
-        every = "; every array is used" if self.every_array else ""
-        lines.append(f"languages: {self.source_lang} to {self.target_lang}{every}")
-        return "\n".join(lines)
+        every = "; every array is used" if source.every_array else ""
+        languages = " to ".join(self.languages)
+        return "\n".join([*lines, *source.notes, f"languages: {languages}{every}"])

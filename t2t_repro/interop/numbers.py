@@ -1,21 +1,23 @@
 """Parsing of numbers in another program's settings."""
 
 import math
+from collections.abc import Mapping
 
 from t2t_repro.system.errors import UserError
 
 
-def number(where: str, name: str, value: object) -> float:
-    """Converts a number or its text to a finite float.
+def number(where: str, settings: Mapping[str, object], name: str) -> float:
+    """Returns a setting as a float.
 
     Args:
-        where: File or flag of the setting, for messages.
-        name: Name of the setting, for messages.
-        value: Value of the setting.
+        where: File or flag of the settings, for messages.
+        settings: Settings by name; a number may also be given as text.
+        name: Name of the setting.
 
     Raises:
-        UserError: The value is not a finite number.
+        UserError: The setting is missing or is not a finite number.
     """
+    value = settings.get(name)
     try:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError
@@ -28,9 +30,11 @@ def number(where: str, name: str, value: object) -> float:
     return result
 
 
-def whole_number(where: str, name: str, value: object) -> int:
-    """Parses an integer like `number`; raises UserError if there is a fraction."""
-    result = number(where, name, value)
+def whole_number(where: str, settings: Mapping[str, object], name: str) -> int:
+    """Returns an integer like `number`; raises UserError if there is a fraction."""
+    result = number(where, settings, name)
     if result != int(result):
-        raise UserError(f"{where}: {name} must be a whole number, not {value!r:.40}")
+        raise UserError(
+            f"{where}: {name} must be a whole number, not {settings[name]!r:.40}"
+        )
     return int(result)

@@ -36,7 +36,7 @@ class Source:
         tokenizer: Tokenizer of both sides.
         weights: Values of all variables by name, float32.
         used: Number of imported arrays of the weights.
-        described: Names of the hyper-parameters that the report lists.
+        described: Names of the hyper-parameters in `described_hparams`.
         unused: Names of unused arrays and settings by category.
         every_array: Whether all arrays of the file were imported.
         languages: Source and target language in the files; None if unknown.
@@ -80,6 +80,11 @@ class Source:
             variable.assign(self.weights[name])
         return built
 
+    def described_hparams(self) -> dict[str, Any]:
+        """Returns the hyper-parameters that the report lists."""
+        values = self.hparams.to_dict().items()
+        return {name: value for name, value in values if name in self.described}
+
 
 def variable_shapes(
     hparams: HParams, tokenizer: Tokenizer
@@ -104,11 +109,6 @@ def with_training(where: str, values: Mapping[str, Any]) -> HParams:
     Raises:
         UserError: A value is out of range, or two values contradict each other.
     """
-    d_model, heads = values["d_model"], values["num_heads"]
-    if heads and d_model % heads:
-        raise UserError(
-            f"{where}: the width {d_model} must be a multiple of the {heads} heads"
-        )
     try:
         return HParams(**{**_TRAINING, **values})
     except UserError as error:

@@ -96,13 +96,12 @@ class Vocabularies:
         )
 
 
-def ordered_vocabulary(file: Path, ids: Mapping[str, Any], rows: int) -> Vocabulary:
+def ordered_vocabulary(file: Path, ids: Mapping[str, Any]) -> Vocabulary:
     """Returns the vocabulary with its pieces in the order of their ids.
 
     Args:
         file: Path of the vocabulary file, for messages.
-        ids: Id of each piece, from 0 to `rows` - 1.
-        rows: Number of rows of the embedding table.
+        ids: Id of each piece, counted from 0.
 
     Raises:
         UserError: An id is missing, repeated or invalid, or </s> or <unk> is missing.
@@ -120,12 +119,11 @@ def ordered_vocabulary(file: Path, ids: Mapping[str, Any], rows: int) -> Vocabul
                 f"{file}: two pieces have the id {number}; download the file again"
             )
         by_id[int(text)] = piece
-    if sorted(by_id) != [*range(rows)]:
+    if sorted(by_id) != [*range(len(by_id))]:
         raise UserError(
-            f"{file} has {len(by_id):,} pieces, but the embedding table has {rows:,} "
-            "rows; the files belong to different models, or one is truncated"
+            f"{file}: the ids are not 0 to {len(by_id) - 1:,}; download the file again"
         )
-    pieces = tuple(by_id[number] for number in range(rows))
+    pieces = tuple(by_id[number] for number in range(len(by_id)))
     for needed in (END, UNKNOWN):
         if needed not in pieces:
             raise UserError(

@@ -11,10 +11,6 @@ from t2t_repro.problems.problem import Problem, check_split
 from t2t_repro.system.atomic_file import iterate_lines, iterate_pairs
 from t2t_repro.system.errors import UserError
 
-# Default direction for a folder with only these two languages: the paper's main
-# experiment.
-_DEFAULT_DIRECTION = ("en", "de")
-
 
 class FilesProblem(Problem):
     """Problem that reads parallel text files with one sentence per line.
@@ -81,22 +77,20 @@ class FilesProblem(Problem):
         self, source_lang: str | None, target_lang: str | None
     ) -> tuple[str, str]:
         """Returns both languages, inferring missing ones from the training files."""
-        for flag, lang in (
-            ("--source_lang", source_lang),
-            ("--target_lang", target_lang),
-        ):
+        for side, lang in {"source": source_lang, "target": target_lang}.items():
             if lang is not None and not re.fullmatch(r"[A-Za-z0-9_-]+", lang):
                 raise UserError(
-                    f"{flag} {lang!r}: use a language code such as en, which is "
+                    f"--{side}_lang {lang!r}: use a language code such as en, which is "
                     "the ending of the files."
                 )
         languages = self._languages_of("train")
         if source_lang is None and target_lang is None:
-            if languages == sorted(_DEFAULT_DIRECTION):
-                return _DEFAULT_DIRECTION
+            if languages == ["de", "en"]:
+                return "en", "de"  # the paper's main experiment
         elif len(languages) == 2:
-            source_lang = source_lang or _other(languages, target_lang)
-            target_lang = target_lang or _other(languages, source_lang)
+            other = dict[str | None, str](zip(languages, languages[::-1], strict=True))
+            source_lang = source_lang or other.get(target_lang)
+            target_lang = target_lang or other.get(source_lang)
         if source_lang is None or target_lang is None:
             files = (f"train.{lang}" for lang in languages)
             listed = ", ".join(files) or "no train.* file"
@@ -163,10 +157,3 @@ def hash_of_files(paths: Iterable[Path], text: str = "") -> str:
         with open(path, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _other(languages: list[str], lang: str | None) -> str | None:
-    """Returns the other of two languages, or None if `lang` is neither of them."""
-    if lang not in languages:
-        return None
-    return next((other for other in languages if other != lang), None)

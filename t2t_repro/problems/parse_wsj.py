@@ -85,7 +85,7 @@ class ParseWsj(Problem):
             trees = sum(1 for path in files for _ in iterate_texts(path))
         named = ", ".join(path.name for path in files)
         if self._treebank is not None:
-            first, *_, last = [*_SECTIONS[split], *_SECTIONS[split]]
+            first, last = _SECTIONS[split][0], _SECTIONS[split][-1]
             named = f"section {first}" if first == last else f"sections {first}-{last}"
             named += "".join(f", {path.name}" for path in self._semi(split))
         return f"{named}, {trees:,} trees"

@@ -93,13 +93,8 @@ def repair(words: Sequence[str], tags: Sequence[str]) -> Repair:
             f"not {list(words)!r:.200}"
         )
     usable = [tag for tag in tags if tag == escaped(tag)]
-    marks = _read(usable, len(words))
-    brackets = marks is None or len(usable) < len(tags)
-    if marks is None:
-        marks = _balanced(usable)
-        # `_read` also fails if only the number of parts of speech is wrong.
-        brackets = len(usable) < len(tags) or tags_of(marks) != usable
-        brackets = brackets or without_empty(marks) != marks
+    marks = _read(usable, len(words)) or _balanced(usable)
+    brackets = tags_of(marks) != [*tags] or without_empty(marks) != marks
     speech = parts_of_speech(marks)
     misfit = len(speech) != len(words) or not all(map(_fits, words, speech))
     if misfit:
@@ -144,9 +139,11 @@ def _balanced(tags: Sequence[str]) -> list[Mark]:
 
 def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
     """Returns the marks with exactly one part of speech for each word."""
+    # Parts of speech of words that the model did not tag.
+    defaults = [_PUNCTUATION.get(word, _DEFAULT_TAG) for word in words]
     word_of = {tag: word for word, tag in _aligned(words, parts_of_speech(marks))}
     if not word_of:
-        flat = [Mark(Kind.WORD, _default_tag(word)) for word in words]
+        flat = [Mark(Kind.WORD, tag) for tag in defaults]
         return [Mark(Kind.BEGIN, "S"), *flat, Mark(Kind.END, "S")]
     # Unaligned words are inserted after the previous aligned word, or before the first
     # aligned word.
@@ -160,7 +157,7 @@ def _fitted(marks: Sequence[Mark], words: Sequence[str]) -> list[Mark]:
             continue
         if tag_index in word_of:
             aligned = word_of[tag_index]
-            tags = [_default_tag(word) for word in words[start : ends[aligned]]]
+            tags = defaults[start : ends[aligned]]
             if _fits(words[aligned], mark.label):
                 tags[aligned - start] = mark.label
             fitted += [Mark(Kind.WORD, tag) for tag in tags]
@@ -178,10 +175,10 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
     words, speech = words[:_MAX_ALIGNED], speech[:_MAX_ALIGNED]
     costs = [_UNALIGNED * column for column in range(len(speech) + 1)]
     # Last step of the cheapest alignment of each prefix pair: index into `options`.
-    steps: list[bytes] = []
+    steps: list[list[int]] = []
     for row, word in enumerate(words, 1):
         diagonal, costs[0] = costs[0], _UNALIGNED * row
-        row_steps = bytearray(len(speech))
+        steps.append([])
         for column, tag in enumerate(speech, 1):
             # Ties leave later elements unaligned, so that mistakes affect less of the
             # beginning of the tree.
@@ -191,8 +188,7 @@ def _aligned(words: Sequence[str], speech: Sequence[str]) -> list[tuple[int, int
                 diagonal + (0 if _fits(word, tag) else _MISFIT),
             )
             diagonal, costs[column] = costs[column], min(options)
-            row_steps[column - 1] = options.index(costs[column])
-        steps.append(bytes(row_steps))
+            steps[-1].append(options.index(costs[column]))
     pairs = []
     row, column = len(words), len(speech)
     while row and column:
@@ -213,8 +209,3 @@ def _fits(word: str, tag: str) -> bool:
         return tag == _PUNCTUATION[word]
     # An apostrophe is a quote or a possessive.
     return word == "'" or tag not in _PUNCTUATION_TAGS
-
-
-def _default_tag(word: str) -> str:
-    """Returns the part of speech of a word that the model did not tag."""
-    return _PUNCTUATION.get(word, _DEFAULT_TAG)

@@ -32,7 +32,7 @@ from t2t_repro.system.errors import UserError
 
 _TRACE = "-NONE-"
 _ROOTS = ("", ROOT, "ROOT", "S1", "VROOT")
-_BRACKET = re.compile(r"[()]")
+_PIECE = re.compile(r"[()]|[^()]+")
 # Matches labels with a functional tag or an index, but not -LRB-.
 _FUNCTION = re.compile(r"^([^-=]+)[-=].*")
 
@@ -58,29 +58,26 @@ def iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
     """
     depth, first_line, tree = 0, 0, ""
     for number, line in enumerate(iterate_lines(path), 1):
-        start = 0  # End of the last finished tree, or start of the current tree.
-        for match in _BRACKET.finditer(line):
-            if depth == 0 and (stray := line[start : match.start()].strip()):
-                raise _stray(path, number, stray)
-            if match[0] == "(":
-                if depth == 0:
-                    first_line, start = number, match.start()
-                depth += 1
-                continue
-            if depth == 0:
+        for match in _PIECE.finditer(f"{line}\n"):
+            piece = match[0]
+            if depth == 0 and piece == ")":
                 raise UserError(
                     f"{path}:{number}: unmatched closing bracket (character "
                     f"{match.start() + 1})."
                 )
-            depth -= 1
+            if depth == 0 and piece != "(":
+                if stray := piece.strip():
+                    raise UserError(
+                        f"{path}:{number}: {stray[:40]!r} is outside of all brackets; "
+                        "the file must contain only bracketed trees."
+                    )
+                continue
             if depth == 0:
-                yield first_line, tree + line[start : match.end()]
-                tree, start = "", match.end()
-        rest = line[start:]
-        if depth:
-            tree += rest + "\n"
-        elif stray := rest.strip():
-            raise _stray(path, number, stray)
+                first_line, tree = number, ""
+            tree += piece
+            depth += (piece == "(") - (piece == ")")
+            if depth == 0:
+                yield first_line, tree
     if depth:
         raise UserError(
             f"{path}:{first_line}: the tree that begins here does not end: "
@@ -119,10 +116,3 @@ def clean(marks: Sequence[Mark], words: Sequence[str]) -> tuple[list[Mark], list
     if not clean_words:
         raise UserError("the tree contains only traces, no words.")
     return without_empty(clean_marks), clean_words
-
-
-def _stray(path: Path, number: int, text: str) -> UserError:
-    return UserError(
-        f"{path}:{number}: {text[:40]!r} is outside of all brackets; the file must "
-        "contain only bracketed trees."
-    )

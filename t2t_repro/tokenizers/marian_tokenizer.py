@@ -37,7 +37,7 @@ class MarianSide(Tokenizer):
         encoded_model: The SentencePiece model in base64.
         pieces: The piece of each id.
         has_labels: Whether a text may begin with a language label.
-        start: Id to insert before every text; None: no id.
+        start: Piece to insert before every text; None: no piece.
 
     Raises:
         UserError: The SentencePiece model is damaged.
@@ -50,7 +50,7 @@ class MarianSide(Tokenizer):
         encoded_model: object,
         pieces: list[str],
         has_labels: bool = True,
-        start: int | None = None,
+        start: str | None = None,
     ) -> None:
         model = _checked_model(encoded_model, path)
         super().__init__(contents, os.path.basename(path), len(pieces))
@@ -58,7 +58,7 @@ class MarianSide(Tokenizer):
 
         self.unknown_id = pieces.index(UNKNOWN_PIECE)
         self._has_labels = has_labels
-        self._start = start
+        self._start = None if start is None else pieces.index(start)
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
             model, out_type=tf.string
         )
@@ -144,14 +144,8 @@ class MarianTokenizer(MarianSide):
             raise UserError(
                 f"{path}: source_start is not in source_pieces; import the model again"
             )
-        super().__init__(
-            contents,
-            path,
-            fields["source_model"],
-            source,
-            has_labels,
-            None if start is None else source.index(start),
-        )
+        model = fields["source_model"]
+        super().__init__(contents, path, model, source, has_labels, start)
         target, self._is_shared = source, fields["target_pieces"] is None
         if not self._is_shared:
             target = _checked_pieces(fields["target_pieces"], f"{path}: target_pieces")
@@ -222,20 +216,17 @@ def _parsed(contents: bytes, path: str) -> dict[str, Any]:
 def _checked_pieces(pieces: object, where: str) -> list[str]:
     """Returns the pieces; raises UserError unless they form a valid vocabulary."""
     if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
-        raise UserError(f"{where} is not a list of pieces; import the model again")
-    if tuple(pieces[: len(SPECIAL_PIECES)]) != SPECIAL_PIECES:
-        raise UserError(
-            f"{where} does not begin with {' and '.join(SPECIAL_PIECES)}; "
-            "import the model again"
-        )
-    if UNKNOWN_PIECE not in pieces:
-        raise UserError(f"{where} lacks {UNKNOWN_PIECE}; import the model again")
-    if len(set(pieces)) != len(pieces):
+        fault = "is not a list of pieces"
+    elif tuple(pieces[: len(SPECIAL_PIECES)]) != SPECIAL_PIECES:
+        fault = f"does not begin with {' and '.join(SPECIAL_PIECES)}"
+    elif UNKNOWN_PIECE not in pieces:
+        fault = f"lacks {UNKNOWN_PIECE}"
+    elif len(set(pieces)) != len(pieces):
         duplicate = next(piece for piece in pieces if pieces.count(piece) > 1)
-        raise UserError(
-            f"{where} has the piece {duplicate!r} twice; import the model again"
-        )
-    return pieces
+        fault = f"has the piece {duplicate!r} twice"
+    else:
+        return pieces
+    raise UserError(f"{where} {fault}; import the model again")
 
 
 def _checked_model(encoded: object, path: str) -> bytes:

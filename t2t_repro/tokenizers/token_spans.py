@@ -8,8 +8,10 @@ words, bytes and escapes.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, takewhile
+from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -111,9 +113,8 @@ def _spelled(prefixes: list[str]) -> SpelledText:
     for prefix in prefixes:
         end = start
         if prefix.startswith(text[:start]):
-            shorter = min(len(prefix), len(text))
-            while end < shorter and prefix[end] == text[end]:
-                end += 1
+            # Count the equal characters up to the first difference.
+            end += sum(takewhile(bool, map(eq, prefix[start:], text[start:])))
         # Incomplete characters and escapes decode to text that later tokens replace.
         spans.append(TokenSpan(start, end, pending=prefix != text[:end]))
         start = end
@@ -122,11 +123,9 @@ def _spelled(prefixes: list[str]) -> SpelledText:
 
 def _words_of_characters(decoded: str, text: str) -> list[int]:
     """Returns the index in `text.split()` of the word of each decoded character."""
-    words, number, inside = [], -1, False
-    for character in text:
-        number += not inside and not character.isspace()
-        inside = not character.isspace()
-        words.append(number if inside else _SPACE)
+    words = [_SPACE] * len(text)
+    for number, match in enumerate(re.finditer(r"\S+", text)):
+        words[match.start() : match.end()] = [number] * len(match[0])
     if decoded == text:
         return words
     words.append(_SPACE)  # for decoded characters after the end of `text`

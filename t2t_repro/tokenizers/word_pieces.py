@@ -88,13 +88,11 @@ def from_file(contents: bytes, path: str) -> list[str]:
         UserError: The file is damaged or has another format.
     """
     try:
-        lines = contents.decode("utf-8").split("\n")
+        lines = contents.decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: not UTF-8 at byte {error.start}; this is not a vocabulary file"
         ) from error
-    if lines[-1] == "":
-        lines.pop()
     pieces = []
     for number, line in enumerate(lines, start=1):
         piece = line.rstrip()

@@ -40,13 +40,6 @@ _CONVERSION = (
 
 
 @dataclass(frozen=True)
-class _Name:
-    """Reference to a Python object: its module and name, separated by a space."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class _Storage:
     """File of numbers: its PyTorch storage class and its name in the archive."""
 
@@ -198,6 +191,7 @@ def _interpret(contents: bytes) -> Any:
         "EMPTY_DICT": lambda: stack.append({}),
         "SETITEM": lambda: put_items(list(take(2))),
         "SETITEMS": lambda: put_items(since_mark()),
+        "STACK_GLOBAL": lambda: stack.append(_known(" ".join(map(str, take(2))))),
         "BINPERSID": lambda: stack.append(_storage(*take(1))),
         "REDUCE": lambda: stack.append(_call(*take(2))),
         "BUILD": state,
@@ -213,9 +207,7 @@ def _interpret(contents: bytes) -> Any:
         elif name in literal:
             stack.append(argument)
         elif name == "GLOBAL":
-            stack.append(_name(str(argument)))
-        elif name == "STACK_GLOBAL":
-            stack.append(_name(" ".join(map(str, take(2)))))
+            stack.append(_known(str(argument)))
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
             memo[len(memo) if argument is None else argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
@@ -227,29 +219,32 @@ def _interpret(contents: bytes) -> Any:
     raise ValueError("pickle without STOP")
 
 
-def _name(name: str) -> _Name:
+def _known(name: str) -> str:
+    """Returns the module and name of a Python object, separated by a space.
+
+    The object itself is never looked up.
+    """
     if name not in _KNOWN:
         raise _RejectedError(f"the pickle refers to {name.replace(' ', '.')!r:.80}")
-    return _Name(name)
+    return name
 
 
 def _storage(identity: Any) -> _Storage:
     """Returns the storage of a persistent id ("storage", class, key, device, size)."""
     tag, kind, key, *_ = identity
-    if tag != "storage" or not isinstance(kind, _Name) or kind.name not in _STORAGES:
+    if tag != "storage" or kind not in _STORAGES:
         raise _RejectedError("a persistent id does not refer to a storage")
     if not (isinstance(key, str) and key.isalnum()):
         raise ValueError("invalid name of a storage file")
-    return _Storage(kind.name, key)
+    return _Storage(kind, key)
 
 
 def _call(function: Any, arguments: Any) -> Any:
     """Evaluates a call of one of three permitted constructors without executing it."""
-    name = function.name if isinstance(function, _Name) else None
-    if name == _DICTIONARY and arguments == ():
+    if function == _DICTIONARY and arguments == ():
         return {}
-    if name == _PARAMETER and isinstance(arguments[0], _Tensor):
+    if function == _PARAMETER and isinstance(arguments[0], _Tensor):
         return arguments[0]
-    if name == _TENSOR and isinstance(arguments[0], _Storage):
+    if function == _TENSOR and isinstance(arguments[0], _Storage):
         return _Tensor(*arguments[:4])
     raise _RejectedError("the pickle calls a function other than tensor constructors")

@@ -67,7 +67,7 @@ def read_marian(
         program="Marian",
         store=store,
         tables=tables,
-        vocabularies=_vocabularies(folder, settings_file, settings, tables),
+        vocabularies=_vocabularies(folder, settings_file, settings),
         hparams=hparams,
         search=search,
         unused=unused | {"settings of the search": unused_search},
@@ -144,13 +144,7 @@ def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tabl
     transposed = store.take_optional("decoder_ff_logit_out_W", d_model, None)
     if softmax is None:
         softmax = target if transposed is None else transposed.T
-    rows = len(softmax)
-    if len(target) != rows:
-        raise UserError(
-            f"{store.file}: the target embedding has {len(target):,} rows, but the "
-            f"softmax has {rows:,}; download the file again"
-        )
-    name = "decoder_ff_logit_out_b"
+    name, rows = "decoder_ff_logit_out_b", len(softmax)
     if options.get("output-omit-bias") == "true" and store.key(name) is None:
         bias = np.zeros(rows, np.float32)
     else:
@@ -159,10 +153,7 @@ def _tables(store: ArrayStore, d_model: int, options: Mapping[str, str]) -> Tabl
 
 
 def _vocabularies(
-    folder: Path,
-    settings_file: Path,
-    settings: Mapping[str, Any],
-    tables: Tables,
+    folder: Path, settings_file: Path, settings: Mapping[str, Any]
 ) -> Vocabularies:
     """Reads the vocabulary of each side; both sides may have the same file."""
     names = settings.get("vocabs")
@@ -171,23 +162,15 @@ def _vocabularies(
             f"{settings_file}: vocabs must name two files, of source and target, not "
             f"{names!r:.80}; models with several sources are not supported"
         )
-    files = [_file_in(folder, settings_file, name) for name in names]
-    rows = len(tables.source), len(tables.target)
-    source = _vocabulary(files[0], rows[0])
-    if files[0] != files[1]:
-        return Vocabularies(source, _vocabulary(files[1], rows[1]))
-    if rows[0] != rows[1]:
-        raise UserError(
-            f"{settings_file} names one vocabulary, but the embedding tables have "
-            f"{rows[0]:,} and {rows[1]:,} rows; name one for each side"
-        )
-    return Vocabularies(source, None)
+    source, target = (_file_in(folder, settings_file, name) for name in names)
+    is_shared = source == target
+    return Vocabularies(_vocabulary(source), None if is_shared else _vocabulary(target))
 
 
-def _vocabulary(path: Path, rows: int) -> Vocabulary:
+def _vocabulary(path: Path) -> Vocabulary:
     if path.suffix not in (".yml", ".yaml"):
         raise UserError(
             f"{path}: only vocabularies in YAML (*.vocab.yml) are supported; use a "
             "model with such a vocabulary"
         )
-    return ordered_vocabulary(path, read_yaml(path), rows)
+    return ordered_vocabulary(path, read_yaml(path))

@@ -57,7 +57,7 @@ def read(
             "target_space_embedding": False,
         },
     )
-    weights = model.tables.variables(model.vocabularies)
+    weights = model.tables.variables(model.vocabularies, model.store.file)
     weights |= take_stacks(model.store, model.program, hparams)
     model.store.reject_remaining()
     piece_models = _piece_model(folder, "source"), _piece_model(folder, "target")

@@ -137,7 +137,7 @@ def described_model(
     """
 
     def number(name: str, default: str | None = None) -> int:
-        return whole_number(str(path), name, options.get(name, default))
+        return whole_number(str(path), {name: default, **options}, name)
 
     defaults = {"preprocess": "", "postprocess": "dan", "postprocess-top": ""}
     places = {p: options.get(f"transformer-{p}", d) for p, d in defaults.items()}
@@ -147,12 +147,6 @@ def described_model(
         raise UserError(
             f"{path}: {values} is not supported; supported: '', 'dan', '' (norm "
             "after) and 'n', 'da', 'n' (norm before)"
-        )
-    emb = options.get("transformer-postprocess-emb", "d")
-    if emb.replace("d", ""):
-        raise UserError(
-            f"{path}: transformer-postprocess-emb: {emb} is not supported; "
-            "supported: 'd' and ''"
         )
     no_positions = options.get("transformer-disable-position-embeddings") == "true"
     return {

@@ -16,9 +16,8 @@ _MARIAN = {
     "allow-unk": "false",
 }
 # Defaults of Transformers' generate (generation/configuration_utils.py).
-_TRANSFORMERS: dict[str, Any] = {"num_beams": 1, "length_penalty": 1.0}
-_KNOWN = {*_TRANSFORMERS, "max_length", "max_new_tokens", "renormalize_logits"}
-_MAX_LENGTH = 20
+_TRANSFORMERS = {"num_beams": 1, "length_penalty": 1.0, "max_length": 20}
+_KNOWN = {*_TRANSFORMERS, "max_new_tokens", "renormalize_logits"}
 
 
 def marian_search(
@@ -41,20 +40,16 @@ def marian_search(
     values = {name: value for name, value in settings.items() if isinstance(value, str)}
     unused = sorted(values.keys() - _MARIAN.keys())
     values = _MARIAN | values
-
-    def value(name: str) -> float:
-        return number(where, name, values[name])
-
     if values["allow-unk"] not in ("true", "false"):
         raise UserError(
             f"{where}: allow-unk must be true or false, not {values['allow-unk']!r:.40}"
         )
     hparams = {
         "search": "marian",
-        "beam_size": whole_number(where, "beam-size", values["beam-size"]),
-        "alpha": value("normalize"),
-        "word_penalty": value("word-penalty"),
-        "decode_length_factor": value("max-length-factor"),
+        "beam_size": whole_number(where, values, "beam-size"),
+        "alpha": number(where, values, "normalize"),
+        "word_penalty": number(where, values, "word-penalty"),
+        "decode_length_factor": number(where, values, "max-length-factor"),
         "decode_extra_length": 0,
         "allow_unknown": values["allow-unk"] == "true",
     }
@@ -85,19 +80,15 @@ def transformers_search(
     if not settings.get("renormalize_logits"):
         unused.append("<pad> in the softmax")
     where = f"--folder {folder}"
-    values = {name: value for name, value in settings.items() if value is not None}
-    values = _TRANSFORMERS | values
-
-    def whole(name: str) -> int:
-        return whole_number(where, name, values.get(name, _MAX_LENGTH))
-
-    # max_length includes the start token.
-    has_new = "max_new_tokens" in values
-    longest = whole("max_new_tokens") if has_new else whole("max_length") - 1
+    values = _TRANSFORMERS | {k: v for k, v in settings.items() if v is not None}
+    if "max_new_tokens" in values:
+        longest = whole_number(where, values, "max_new_tokens")
+    else:
+        longest = whole_number(where, values, "max_length") - 1  # the start token
     hparams = {
         "search": "transformers",
-        "beam_size": whole("num_beams"),
-        "alpha": number(where, "length_penalty", values["length_penalty"]),
+        "beam_size": whole_number(where, values, "num_beams"),
+        "alpha": number(where, values, "length_penalty"),
         "decode_length_factor": 0.0,
         "decode_extra_length": longest,
     }

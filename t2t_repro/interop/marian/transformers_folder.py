@@ -134,19 +134,10 @@ def _hparams(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
             f"{', '.join(_ACTIVATIONS)}"
         )
     return {
-        "d_model": config["d_model"],
-        "d_ff": config["encoder_ffn_dim"],
-        "decoder_d_ff": config["decoder_ffn_dim"],
-        "num_heads": heads,
-        "num_layers": config["encoder_layers"],
-        "num_decoder_layers": config["decoder_layers"],
         "norm": "post",
         "activation": _ACTIVATIONS[activation],
         "position": "sinusoid",
-        "scale_embeddings": config["scale_embedding"],
-        "dropout": float(config["dropout"]),
-        "attention_dropout": float(config["attention_dropout"]),
-        "ffn_dropout": float(config["activation_dropout"]),
+        **{ours: config[theirs] for ours, theirs in _TABLES["equal"].items()},
     }
 
 
@@ -213,15 +204,8 @@ def _tables(store: ArrayStore, config: Mapping[str, Any]) -> Tables:
                     "declares them as tied; the files belong to different models"
                 )
         tables.update(dict.fromkeys(group, first))
-    target = tables[decoder]
-    softmax = tables[head]
-    if len(target) != len(softmax):
-        raise UserError(
-            f"{store.file}: {decoder} has {len(target):,} rows, but {head} has "
-            f"{len(softmax):,}; download the file again"
-        )
-    bias = store.take("final_logits_bias", 1, len(softmax))[0]
-    return Tables(tables[encoder], target, softmax, bias)
+    bias = store.take("final_logits_bias", 1, len(tables[head]))[0]
+    return Tables(tables[encoder], tables[decoder], tables[head], bias)
 
 
 def _vocabularies(
@@ -238,23 +222,15 @@ def _vocabularies(
                 f"{folder / CONFIG}: {name} is {value or size:,}, but the embedding "
                 f"table has {rows:,} rows; the files belong to different models"
             )
-    files = [folder / "vocab.json", folder / "target_vocab.json"]
-    source = _vocabulary(files[0], tables.source, config)
-    if files[1].is_file():
-        target = _vocabulary(files[1], tables.target, config)
-        return Vocabularies(source, target)
-    if len(tables.target) != len(tables.source):
-        raise UserError(
-            f"--folder {folder} lacks target_vocab.json, but the embedding tables "
-            f"have {len(tables.source):,} and {len(tables.target):,} rows; download "
-            "it into the folder"
-        )
-    return Vocabularies(source, None)
+    source = _vocabulary(folder / "vocab.json", tables.source, config)
+    path = folder / "target_vocab.json"
+    target = _vocabulary(path, tables.target, config) if path.is_file() else None
+    return Vocabularies(source, target)
 
 
 def _vocabulary(path: Path, table: np.ndarray, config: Mapping[str, Any]) -> Vocabulary:
     """Reads a vocabulary and checks the ids of its special pieces."""
-    vocabulary = ordered_vocabulary(path, read_json(path), len(table))
+    vocabulary = ordered_vocabulary(path, read_json(path))
     for name, piece in (("eos_token_id", "</s>"), ("pad_token_id", PADDING)):
         number, pieces = config[name], vocabulary.pieces
         if not 0 <= number < len(pieces) or pieces[number] != piece:
@@ -262,7 +238,8 @@ def _vocabulary(path: Path, table: np.ndarray, config: Mapping[str, Any]) -> Voc
                 f"{path.with_name(CONFIG)}: {name} is {number}, which in {path.name} "
                 f"is not {piece}; the files belong to different models"
             )
-    if np.any(table[config["pad_token_id"]]):
+    padding = config["pad_token_id"]
+    if np.any(table[padding : padding + 1]):
         raise UserError(
             f"--folder {path.parent}: the embedding of {PADDING} must be zero, because "
             "Marian's decoder starts from zeros; other models are not supported"

@@ -75,26 +75,18 @@ class Config:
         """
         if path is not None:
             return read_piece_model(Path(path))
-        tokenization = self.data.get(f"{side}_tokenization")
-        if isinstance(tokenization, str):
-            tokenization = _read([self._find(tokenization)])
+        name, data = f"{side}_tokenization", self.data
+        if isinstance(file := data.get(name), str):
+            data = {name: _read([self._find(file)])}
+        tokenization = _section(self.files, data, name)
         if not tokenization:
             raise UserError(
-                f"{self.files} lacks {side}_tokenization; if the text was tokenized "
-                f"before the training, give its SentencePiece model with --{side}_spm"
+                f"{self.files} lacks {name}; if the text was tokenized before the "
+                f"training, give its SentencePiece model with --{side}_spm"
             )
-        if not isinstance(tokenization, dict):
-            raise UserError(
-                f"{self.files}: {side}_tokenization must contain a type and params"
-            )
-        kind = tokenization.get("type", "OpenNMTTokenizer")
-        has_type = "type" in tokenization
-        params = tokenization.get("params", {}) if has_type else tokenization
-        if not isinstance(params, dict):
-            raise UserError(
-                f"{self.files}: the params of {kind} must contain lines of the form "
-                "'key: value'"
-            )
+        kind, params = tokenization.get("type", "OpenNMTTokenizer"), tokenization
+        if "type" in tokenization:
+            params = _section(self.files, tokenization, "params")
         return read_piece_model(self._find(self._piece_file(side, kind, params)))
 
     def _piece_file(self, side: str, kind: Any, params: Mapping[str, Any]) -> Any:
@@ -123,18 +115,16 @@ class Config:
         Raises:
             UserError: A setting in `params` has an invalid value.
         """
-        values = {k: v for k, v in self.params.items() if v is not None}
-        values = _SEARCH | values
-
-        def whole(name: str) -> int:
-            return whole_number(self.files, name, values[name])
-
+        where = self.files
+        values = _SEARCH | {k: v for k, v in self.params.items() if v is not None}
         return {
             "search": "opennmt",
-            "beam_size": max(whole("beam_width"), 1),
-            "alpha": number(self.files, "length_penalty", values["length_penalty"]),
+            "beam_size": max(whole_number(where, values, "beam_width"), 1),
+            "alpha": number(where, values, "length_penalty"),
             "decode_length_factor": 0.0,
-            "decode_extra_length": whole("maximum_decoding_length"),
+            "decode_extra_length": whole_number(
+                where, values, "maximum_decoding_length"
+            ),
         }
 
     def unused_search(self) -> list[str]:
@@ -195,25 +185,26 @@ def read_config(
     """
     paths = [Path(name) for name in files]
     config, where = _read(paths), ", ".join(files)
-    sections: dict[str, dict[str, Any]] = {}
-    for name in ("data", "params"):
-        section = config.get(name) or {}
-        if not isinstance(section, dict):
-            raise UserError(
-                f"{where}: {name} must contain lines of the form 'key: value'"
-            )
-        sections[name] = section
-    data, params = sections["data"], sections["params"]
+    data, params = _section(where, config, "data"), _section(where, config, "params")
     if auto:
         params = {"beam_width": 4} | params
-    controls = data.get("source_sequence_controls")
-    if controls is None:
-        controls = {"end": auto and auto_marks}
-    if not isinstance(controls, dict):
-        raise UserError(f"{where}: source_sequence_controls must contain start and end")
+    controls = {"end": auto and auto_marks}
+    if data.get("source_sequence_controls") is not None:
+        controls = _section(where, data, "source_sequence_controls")
     folders = (*(path.parent for path in paths), folder, folder / "assets")
     marks = bool(controls.get("start")), bool(controls.get("end"))
     return Config(where, folders, data, params, marks)
+
+
+def _section(where: str, config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Returns a section of a configuration, empty if it is missing.
+
+    Raises UserError if it is not a mapping.
+    """
+    section = config.get(name) or {}
+    if not isinstance(section, dict):
+        raise UserError(f"{where}: {name} must contain lines of the form 'key: value'")
+    return section
 
 
 def _read(paths: list[Path]) -> dict[str, Any]:

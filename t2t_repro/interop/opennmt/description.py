@@ -44,35 +44,24 @@ class Description(dict[str, Any]):
         """Returns the hyper-parameters that the variables do not determine.
 
         Raises:
-            UserError: An argument is invalid or not supported.
+            UserError: An argument is not supported.
         """
-        position = self["position_encoder_class"]
         positions = {"SinusoidalPositionEncoder": "sinusoid_from_one", None: "none"}
+        position = positions.get(_last(self["position_encoder_class"]))
         function = self["ffn_activation"]
         activation = _ACTIVATIONS.get(function) or _ACTIVATIONS.get(_last(function))
-        for name, supported in (
-            ("ffn_activation", activation is not None),
-            ("position_encoder_class", _last(position) in positions),
+        for name, translated in (
+            ("ffn_activation", activation),
+            ("position_encoder_class", position),
         ):
-            if not supported:
+            if translated is None:
                 raise UserError(f"{self.where}: {name}={self[name]} is not supported")
+        equal = ("num_heads", "dropout", "attention_dropout", "ffn_dropout")
         return {
-            "num_heads": self._number("num_heads", int, 1),
             "activation": activation,
-            "position": positions[_last(position)],
-            "dropout": self._number("dropout", float, 0),
-            "attention_dropout": self._number("attention_dropout", float, 0),
-            "ffn_dropout": self._number("ffn_dropout", float, 0),
+            "position": position,
+            **{name: self[name] for name in equal},
         }
-
-    def _number(self, name: str, kind: type, least: int) -> Any:
-        value = self[name]
-        allowed = (int, float) if kind is float else (int,)
-        if type(value) not in allowed or value < least:
-            raise UserError(
-                f"{self.where}: {name}={value} must be a number of at least {least}"
-            )
-        return kind(value)
 
 
 def _last(value: Any) -> Any:
@@ -116,34 +105,38 @@ def read_description(model: str | None, folder: Path) -> Description:
 def _read(path: Path, tree: ast.Module) -> Description:
     """Returns the arguments of the only call that creates a model."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    named = {_name(call.func).split(".")[-1]: call for call in calls}
+    named = {_last(_name(call.func)): call for call in calls}
     from_catalog = named.get("get_model_from_catalog")
     if from_catalog is not None:
         name = _value(path, from_catalog.args[0]) if from_catalog.args else None
         if name not in _CATALOG:
             raise UserError(f"{path}: the model {name} is not supported")
         return Description(str(path), name, _CATALOG[name])
-    transformers = [call for call in calls if _is_transformer(call, tree)]
+    transformers = [call for call in calls if _last(_name(call.func)) == "Transformer"]
+    # The model may also be a subclass that passes the arguments to super().__init__.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(
+            _last(_name(base)) == "Transformer" for base in node.bases
+        ):
+            inside = [call for call in calls if call in ast.walk(node)]
+            transformers += [c for c in inside if _name(c.func) == "super.__init__"]
     if len(transformers) != 1:
         raise UserError(
             f"{path}: expected one call of opennmt.models.Transformer, found "
             f"{len(transformers)}; other models are not supported"
         )
     (call,) = transformers
-    arguments = dict(zip(_DEFAULTS, call.args, strict=False))
+    surplus = (f"number {n + 1}" for n in range(len(_DEFAULTS), len(call.args)))
+    arguments = dict(zip([*_DEFAULTS, *surplus], call.args, strict=False))
     arguments |= {each.arg or "**": each.value for each in call.keywords}
-    unknown = sorted(arguments.keys() - _DEFAULTS.keys())
-    if unknown or len(call.args) > len(_DEFAULTS):
-        problem = (
-            f"unknown argument {', '.join(unknown)}"
-            if unknown
-            else (f"more than {len(_DEFAULTS)} positional arguments")
+    if unknown := sorted(arguments.keys() - _DEFAULTS.keys()):
+        raise UserError(
+            f"{path}: unknown argument {', '.join(unknown)} in the call of Transformer"
         )
-        raise UserError(f"{path}: {problem} in the call of Transformer")
     for side in ("source_inputter", "target_inputter"):
         inputter = arguments.pop(side, None)
         if isinstance(inputter, ast.Call):
-            kind = _name(inputter.func).split(".")[-1]
+            kind = _last(_name(inputter.func))
             if kind != "WordEmbedder":
                 raise UserError(
                     f"{path}: {side}={kind} is not supported; only WordEmbedder is"
@@ -152,21 +145,6 @@ def _read(path: Path, tree: ast.Module) -> Description:
             raise UserError(f"{path}: {side} must be a WordEmbedder")
     values = {name: _value(path, node) for name, node in arguments.items()}
     return Description(str(path), None, values)
-
-
-def _is_transformer(call: ast.Call, tree: ast.Module) -> bool:
-    """Returns whether a call creates a Transformer or initializes a subclass of it."""
-    name = _name(call.func)
-    if name.split(".")[-1] == "Transformer":
-        return True
-    if name != "super.__init__":
-        return False
-    return any(
-        call in ast.walk(node)
-        and any(_name(base).split(".")[-1] == "Transformer" for base in node.bases)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    )
 
 
 def _name(node: ast.AST) -> str:

@@ -72,7 +72,7 @@ def read(
     }
     where = f"{description.where} and {settings.files}"
     hparams = with_training(where, values | {"adam_beta2": 0.998})
-    weights = embeddings.variables(vocabularies)
+    weights = embeddings.variables(vocabularies, store.file)
     weights |= take_stacks(store, _PROGRAM, hparams)
     store.reject_remaining()
     models = (

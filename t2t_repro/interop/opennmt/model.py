@@ -11,7 +11,7 @@ import numpy as np
 from t2t_repro.interop.embedding_tables import Tables
 from t2t_repro.interop.formats.array_store import ArrayStore
 from t2t_repro.interop.opennmt.description import Description
-from t2t_repro.interop.vocabulary import UNKNOWN, Vocabularies
+from t2t_repro.interop.vocabulary import Vocabularies
 from t2t_repro.system.errors import UserError
 
 NORM_EPSILON = 1e-3
@@ -94,30 +94,21 @@ def embedding_tables(
     """Returns the embedding tables and the softmax bias.
 
     Raises:
-        UserError: The tables do not match the vocabularies.
+        UserError: The tables are missing, or the vocabularies differ although both
+            sides share a table.
     """
     keys = [store.key(name) for name in (_SOURCE, _TARGET, f"{_OUTPUT}/kernel")]
-    source_side, target_side = vocabularies.sides
-    for path, side in ((_SOURCE, source_side), (_TARGET, target_side)):
-        rows = (store.shape(path) or (0,))[0]
-        if rows != len(side.pieces):
-            raise UserError(
-                f"{side.file} has {len(side.pieces):,} pieces including {UNKNOWN}, but "
-                f"{path} in {store.file} has {rows:,} rows; the files belong to "
-                "different models"
-            )
     if keys[0] == keys[1] and vocabularies.target is not None:
         raise UserError(
-            f"{source_side.file} and {target_side.file} differ, but {store.file} has "
-            "one table for both; the files belong to different models"
+            f"{vocabularies.source.file} and {vocabularies.target.file} differ, but "
+            f"{store.file} has one table for both; the files belong to different models"
         )
-    rows = len(target_side.pieces)
     source = store.take(_SOURCE, None, d_model)
     target = source if keys[0] == keys[1] else store.take(_TARGET, None, d_model)
     softmax = target
     if keys[2] != keys[1]:
-        softmax = store.take(f"{_OUTPUT}/kernel", d_model, rows).T
-    bias = store.take_optional(f"{_OUTPUT}/bias", rows)
+        softmax = store.take(f"{_OUTPUT}/kernel", d_model, None).T
+    bias = store.take_optional(f"{_OUTPUT}/bias", len(softmax))
     if bias is None:
-        bias = np.zeros(rows, np.float32)
+        bias = np.zeros(len(softmax), np.float32)
     return Tables(source, target, softmax, bias)

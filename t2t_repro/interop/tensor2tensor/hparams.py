@@ -6,15 +6,17 @@ Unsupported values that affect the model or its training are rejected.
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.hparams import HParams
+from t2t_repro.interop.formats.text import own_tables
 from t2t_repro.interop.formats.text import read_json as read_object
-from t2t_repro.interop.tensor2tensor import known_hparams
 from t2t_repro.interop.tensor2tensor.sets import BASE
 from t2t_repro.system.errors import UserError
+
+_TABLES = own_tables(__file__)
 
 # Default of t2t-trainer's --train_steps.
 _TRAIN_STEPS = 250_000
@@ -24,6 +26,9 @@ _REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
 
 _NORMS = {("none", "dan"): "post", ("", "dan"): "post", ("n", "da"): "pre"}
 _POSITIONS = {"timing": "sinusoid", "emb": "learned", "none": "none", None: "none"}
+
+# Values that disable an unknown hyper-parameter.
+_OFF: tuple[Any, ...] = (None, False, 0, "", "none", {}, [])
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -88,8 +93,7 @@ def to_hparams(
     """
     values = {**BASE, **t2t}
     _reject_unsupported(t2t, values)
-    hidden, heads = values["hidden_size"], values["num_heads"]
-    layers = values["num_hidden_layers"]
+    heads, layers = values["num_heads"], values["num_hidden_layers"]
     key_channels = values["attention_key_channels"]
     value_channels = values["attention_value_channels"]
     relative = values["self_attention_type"] == "dot_product_relative"
@@ -98,80 +102,65 @@ def to_hparams(
         problem="files",
         tokenizer="wordpiece",
         vocab_size=vocab_size,
-        d_model=hidden,
-        d_ff=values["filter_size"],
-        num_heads=heads,
         d_k=key_channels // heads if key_channels else None,
         d_v=value_channels // heads if value_channels else None,
         num_layers=values["num_encoder_layers"] or layers,
         num_decoder_layers=values["num_decoder_layers"] or layers,
-        norm=_norm(values),
+        norm=_NORMS[_sequences(values)],
         max_relative_position=values["max_relative_position"] if relative else 0,
         position=_POSITIONS[values["pos"]],
         **positions,
         share_embeddings=bool(values["shared_embedding_and_softmax_weights"]),
         scale_embeddings=values["multiply_embedding_mode"] == "sqrt_depth",
-        vocab_divisor=values["vocab_divisor"],
         target_space_embedding=bool(values["use_target_space_embedding"]),
         target_space_id=target_space_id,
-        dropout=values["layer_prepostprocess_dropout"],
-        attention_dropout=values["attention_dropout"],
-        ffn_dropout=values["relu_dropout"],
-        label_smoothing=values["label_smoothing"],
-        adam_beta1=values["optimizer_adam_beta1"],
-        adam_beta2=values["optimizer_adam_beta2"],
-        adam_epsilon=values["optimizer_adam_epsilon"],
         **(_learning_rate(values) or {}),
-        warmup_steps=values["learning_rate_warmup_steps"],
         clip_norm=values["clip_grad_norm"] or 0.0,
-        tokens_per_batch=values["batch_size"],
-        max_tokens_per_device=values["batch_size"],
         # data_reader.py replaces 0 with the batch size.
         max_length=values["max_length"] or values["batch_size"],
         train_steps=t2t.get("train_steps") or _TRAIN_STEPS,
         beam_size=4,
         alpha=0.6,
         decode_extra_length=50,
+        **{ours: values[theirs] for ours, theirs in _TABLES["equal"].items()},
     )
 
 
 def ignored(t2t: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the hyper-parameters that are neither translated nor checked.
 
-    `to_hparams` accepts them only if `is_harmless` returns True.
+    `to_hparams` accepts them only if they are known to be harmless, or disabled.
     """
-    known = BASE.keys() | known_hparams.MODEL.keys() | known_hparams.TRAINING.keys()
+    known = BASE.keys() | _TABLES["model"].keys() | _TABLES["training"].keys()
     return {key: t2t[key] for key in sorted(t2t.keys() - known)}
 
 
 def _reject_unsupported(t2t: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Raises UserError that lists all unsupported values."""
-    wrong_types = [
-        f"{key}={json.dumps(values[key])}"
-        for key, default in BASE.items()
-        if not _is_like(values[key], default, key)
-    ]
-    if wrong_types:
+    wrong = [key for key, default in BASE.items() if not _is_like(t2t, key, default)]
+    if wrong:
         raise UserError(
-            f"tensor2tensor's {', '.join(wrong_types)}: wrong type; correct the file "
+            f"tensor2tensor's {_listed(values, wrong)}: wrong type; correct the file "
             "or --t2t_hparams"
         )
     if values["hidden_size"] < 1:
         raise UserError(
             f"tensor2tensor's hidden_size={values['hidden_size']}: must be at least 1"
         )
-    model = _unsupported(t2t, known_hparams.MODEL) + _untranslatable(values)
-    training = _unsupported(t2t, known_hparams.TRAINING)
+    training = _unsupported(t2t, "training")
     if _learning_rate(values) is None:
-        keys = ("learning_rate_schedule", "learning_rate_decay_scheme")
-        training += [f"{key}={values[key]}" for key in keys]
+        training += ["learning_rate_schedule", "learning_rate_decay_scheme"]
+    harmless, prefixes = _TABLES["harmless"], tuple(_TABLES["harmless_prefixes"])
     unknown = [
-        f"{key}={json.dumps(value)}"
+        key
         for key, value in ignored(t2t).items()
-        if not known_hparams.is_harmless(key, value)
+        if not (key in harmless or key.startswith(prefixes) or value in _OFF)
     ]
     parts = [
-        (model, "change the model in an unsupported way"),
+        (
+            _unsupported(t2t, "model") + _untranslatable(values),
+            "change the model in an unsupported way",
+        ),
         (
             training,
             "change only the training: to train with other settings or not at all, "
@@ -184,42 +173,42 @@ def _reject_unsupported(t2t: Mapping[str, Any], values: Mapping[str, Any]) -> No
             "--t2t_hparams KEY=none",
         ),
     ]
-    if problems := [f"{', '.join(keys)} {text}" for keys, text in parts if keys]:
+    if problems := [f"{_listed(values, keys)} {text}" for keys, text in parts if keys]:
         raise UserError(
             "tensor2tensor's hyper-parameters cannot be imported: "
             + "; ".join(problems)
         )
 
 
-def _unsupported(t2t: Mapping[str, Any], allowed: Mapping[str, list[Any]]) -> list[str]:
-    return [
-        f"{key}={_as_text(t2t[key])}"
-        for key, values in allowed.items()
-        if key in t2t and t2t[key] not in values
-    ]
+def _listed(values: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return ", ".join(f"{key}={json.dumps(values[key])}" for key in keys)
+
+
+def _unsupported(t2t: Mapping[str, Any], table: str) -> list[str]:
+    """Returns the hyper-parameters whose values are not in a table of hparams.yaml."""
+    allowed = _TABLES[table].items()
+    return [key for key, values in allowed if key in t2t and t2t[key] not in values]
 
 
 def _untranslatable(values: Mapping[str, Any]) -> list[str]:
     """Returns translated hyper-parameters whose values have no equivalent."""
-    settings = []
-    if _norm(values) not in ("post", "pre"):
-        keys = ("layer_preprocess_sequence", "layer_postprocess_sequence")
-        settings += [f"{key}={values[key]}" for key in keys]
+    keys = []
+    if _sequences(values) not in _NORMS:
+        keys += ["layer_preprocess_sequence", "layer_postprocess_sequence"]
     if values["pos"] not in _POSITIONS:
-        settings.append(f"pos={values['pos']}")
+        keys.append("pos")
     heads = values["num_heads"]
-    for key in ("attention_key_channels", "attention_value_channels"):
-        if heads < 1 or values[key] % heads:
-            settings.append(f"{key}={values[key]} for num_heads={heads}")
+    channels = ["attention_key_channels", "attention_value_channels"]
+    if heads < 1 or any(values[key] % heads for key in channels):
+        keys += ["num_heads", *channels]
     relative = values["self_attention_type"] == "dot_product_relative"
     if relative and values["max_relative_position"] < 1:
-        settings.append(f"max_relative_position={values['max_relative_position']}")
-    return settings
+        keys.append("max_relative_position")
+    return keys
 
 
-def _norm(values: Mapping[str, Any]) -> str:
-    key = (values["layer_preprocess_sequence"], values["layer_postprocess_sequence"])
-    return _NORMS.get(key, "unknown")
+def _sequences(values: Mapping[str, Any]) -> tuple[str, str]:
+    return values["layer_preprocess_sequence"], values["layer_postprocess_sequence"]
 
 
 def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -232,9 +221,8 @@ def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
         name.strip() for name in values["learning_rate_schedule"].split("*")
     )
     del factors[""]
-    if factors == {"legacy": 1}:
-        if values["learning_rate_decay_scheme"] != "noam":
-            return None
+    noam = values["learning_rate_decay_scheme"] == "noam"
+    if factors == {"legacy": 1} and noam:
         return {
             "learning_rate_schedule": "paper",
             "learning_rate_scale": 10 * values["learning_rate"],
@@ -252,8 +240,9 @@ def _learning_rate(values: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"learning_rate_schedule": formula, "learning_rate_scale": float(scale)}
 
 
-def _is_like(value: object, default: object, key: str) -> bool:
+def _is_like(t2t: Mapping[str, Any], key: str, default: object) -> bool:
     """Returns whether a value has the type of tensor2tensor's default."""
+    value = t2t.get(key, default)
     if value is None:
         return key in ("pos", "clip_grad_norm")
     if isinstance(default, bool):
@@ -273,7 +262,3 @@ def _parsed(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

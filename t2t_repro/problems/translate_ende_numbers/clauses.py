@@ -19,9 +19,12 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
 )
 from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase, spaced
 
-_HAVE = {"1": "habe", "3": "hat", "p": "haben"}
-_WILL = {"1": "werde", "3": "wird", "p": "werden"}
-_WANT = {"1": "will", "3": "will", "p": "wollen"}
+# German auxiliary verb of each compound tense, by person.
+_AUXILIARIES = {
+    "perfect": {"1": "habe", "3": "hat", "p": "haben"},
+    "future": {"1": "werde", "3": "wird", "p": "werden"},
+    "want": {"1": "will", "3": "will", "p": "wollen"},
+}
 
 
 class VerbGroup(NamedTuple):
@@ -57,17 +60,16 @@ def conjugate(verb: Verb, person: str, tense: str) -> VerbGroup:
         en = f"{head}s {tail}".strip() if third else verb.en
         forms = {"1": verb.de.removesuffix("n"), "3": verb.de_present, "p": verb.de}
         return VerbGroup(en, forms[person], verb.particle, bool(verb.particle))
-    if tense == "perfect":
-        en = f"{'has' if third else 'have'} {verb.en_participle}"
-        return VerbGroup(en, _HAVE[person], verb.de_participle)
-    infinitive = verb.particle + verb.de
-    if tense == "future":
-        return VerbGroup(f"will {verb.en}", _WILL[person], infinitive)
+    if tense == "past":
+        finite = verb.de_past_plural if person == "p" else verb.de_past
+        return VerbGroup(verb.en_past, finite, verb.particle, bool(verb.particle))
+    en, closing = f"will {verb.en}", verb.particle + verb.de
     if tense == "want":
         en = f"{'wants' if third else 'want'} to {verb.en}"
-        return VerbGroup(en, _WANT[person], infinitive)
-    finite = verb.de_past_plural if person == "p" else verb.de_past
-    return VerbGroup(verb.en_past, finite, verb.particle, bool(verb.particle))
+    if tense == "perfect":
+        en = f"{'has' if third else 'have'} {verb.en_participle}"
+        closing = verb.de_participle
+    return VerbGroup(en, _AUXILIARIES[tense][person], closing)
 
 
 def main_clause(subject: Phrase, verb: VerbGroup, rest: Phrase) -> Phrase:

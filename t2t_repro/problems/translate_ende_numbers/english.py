@@ -60,18 +60,15 @@ def date(day: int, month: int, year_number: int | None = None) -> str:
 
 def clock(hour: int, minute: int) -> str:
     """Returns a time on the twelve-hour clock, e.g. (4, 30): "half past four"."""
-    this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
-        return f"{this_hour} o'clock"
-    if minute == 15:
-        return f"a quarter past {this_hour}"
+        return f"{cardinal(hour)} o'clock"
     if minute == 30:
-        return f"half past {this_hour}"
-    if minute == 45:
-        return f"a quarter to {next_hour}"
-    if minute < 30:
-        return f"{counted(minute, 'minute', 'minutes')} past {this_hour}"
-    return f"{counted(60 - minute, 'minute', 'minutes')} to {next_hour}"
+        return f"half past {cardinal(hour)}"
+    relation = "past"
+    if minute > 30:
+        relation, hour, minute = "to", hour % 12 + 1, 60 - minute
+    distance = "a quarter" if minute == 15 else counted(minute, "minute", "minutes")
+    return f"{distance} {relation} {cardinal(hour)}"
 
 
 def price(euros: int, cents: int) -> str:

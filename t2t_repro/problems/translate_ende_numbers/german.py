@@ -95,26 +95,23 @@ def clock(hour: int, minute: int) -> str:
     From minute 21 to minute 39 German counts from the half hour, which is named after
     the next hour: (4, 25) is "fünf Minuten vor halb fünf".
     """
-    this_hour, next_hour = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
-        return f"{'ein' if hour == 1 else this_hour} Uhr"
-    if minute == 15:
-        return f"Viertel nach {this_hour}"
+        return f"{cardinal(hour, 'ein')} Uhr"
+    next_hour = cardinal(hour % 12 + 1)
     if minute == 30:
         return f"halb {next_hour}"
-    if minute == 45:
-        return f"Viertel vor {next_hour}"
     if minute <= 20:
-        return f"{_minutes(minute)} nach {this_hour}"
-    if minute < 30:
-        return f"{_minutes(30 - minute)} vor halb {next_hour}"
-    if minute < 40:
-        return f"{_minutes(minute - 30)} nach halb {next_hour}"
-    return f"{_minutes(60 - minute)} vor {next_hour}"
-
-
-def _minutes(n: int) -> str:
-    return "eine Minute" if n == 1 else f"{cardinal(n)} Minuten"
+        distance, reference = minute, f"nach {cardinal(hour)}"
+    elif minute < 30:
+        distance, reference = 30 - minute, f"vor halb {next_hour}"
+    elif minute < 40:
+        distance, reference = minute - 30, f"nach halb {next_hour}"
+    else:
+        distance, reference = 60 - minute, f"vor {next_hour}"
+    if distance == 15:
+        return f"Viertel {reference}"
+    minutes = "eine Minute" if distance == 1 else f"{cardinal(distance)} Minuten"
+    return f"{minutes} {reference}"
 
 
 def price(euros: int, cents: int, case: str = ACCUSATIVE) -> str:

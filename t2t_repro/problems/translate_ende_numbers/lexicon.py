@@ -80,6 +80,8 @@ EVENTS = _phrases("events")
 VEHICLES = _phrases("vehicles")
 EVENT_VERBS = _verbs("event_verbs")
 CITIES = _phrases("cities")
+NOWS = _phrases("nows")
+CLOCK_ADVERBS = _phrases("clock_adverbs")
 WEEKDAYS = _phrases("weekdays")
 MONTHS = _phrases("months")
 # Parts of the day, and the range of hours of each.

@@ -74,11 +74,8 @@ class PhraseMaker:
         ending = "en" if case == DATIVE else "e"
         plural = noun.de_dative_plural if case == DATIVE else noun.de_plural
         declined = adjective.de and adjective.de + ending
-        return Phrase(
-            spaced(english.cardinal(n), adjective.en, noun.en_plural),
-            spaced(german.cardinal(n), declined, plural),
-            (value,),
-        )
+        en = spaced(english.cardinal(n), adjective.en, noun.en_plural)
+        return Phrase(en, spaced(german.cardinal(n), declined, plural), (value,))
 
     def numbered(self, nouns: Sequence[Noun], case: str) -> Phrase:
         """Returns e.g. "the second old house", "dem zweiten alten Haus"."""
@@ -86,15 +83,12 @@ class PhraseMaker:
             n, noun = self._choose_pair(self._values.ordinals, nouns)
         else:
             n, noun = self.rng.choice(self._values.hundreds), self.rng.choice(nouns)
-        en, de, _ = self._adjective()
-        article = german.definite(case, noun.gender)
-        ordinal = german.declined_ordinal(n, case, noun.gender)
-        declined = de and german.after_definite(de, case, noun.gender)
-        return Phrase(
-            spaced("the", english.ordinal(n), en, noun.en),
-            spaced(article, ordinal, declined, noun.de),
-            (("ordinal", n, noun.en),),
-        )
+        adjective, gender = self._adjective(), noun.gender
+        ordinal = german.declined_ordinal(n, case, gender)
+        declined = adjective.de and german.after_definite(adjective.de, case, gender)
+        en = spaced("the", english.ordinal(n), adjective.en, noun.en)
+        de = spaced(german.definite(case, gender), ordinal, declined, noun.de)
+        return Phrase(en, de, (("ordinal", n, noun.en),))
 
     def described(self, case: str) -> Phrase:
         """Returns a noun phrase without a value: "the old table", "den alten Tisch"."""
@@ -116,11 +110,8 @@ class PhraseMaker:
         else:
             euros = self.rng.choice(self._values.hundreds)
             cents = self.rng.choice((0, self.rng.randint(1, 99)))
-        return Phrase(
-            english.price(euros, cents),
-            german.price(euros, cents, case),
-            (("price", euros, cents),),
-        )
+        en, de = english.price(euros, cents), german.price(euros, cents, case)
+        return Phrase(en, de, (("price", euros, cents),))
 
     def clock(self, *, round_share: float = 0.2) -> Phrase:
         """Returns a time without preposition.
@@ -131,11 +122,8 @@ class PhraseMaker:
         is_round = self.rng.random() < round_share
         pool = self._round_times if is_round else self._values.times
         hour, minute = self.rng.choice(pool)
-        return Phrase(
-            english.clock(hour, minute),
-            german.clock(hour, minute),
-            (("time", hour, minute),),
-        )
+        en, de = english.clock(hour, minute), german.clock(hour, minute)
+        return Phrase(en, de, (("time", hour, minute),))
 
     def date(self, case: str, *, year: bool = True) -> Phrase:
         """Returns a date without a German article; with `year`, some dates have one."""
@@ -145,11 +133,8 @@ class PhraseMaker:
         if year and self.rng.random() < _YEAR_SHARE:
             number = self.rng.choice(self._values.years)
             value = (*value, number)
-        return Phrase(
-            english.date(day, month, number),
-            german.date(day, month, case, number),
-            (value,),
-        )
+        de = german.date(day, month, case, number)
+        return Phrase(english.date(day, month, number), de, (value,))
 
     def weekday_date(self, case: str) -> Phrase:
         """Returns e.g. "Friday the third of March", "Freitag, dem dritten März,"."""

@@ -21,12 +21,6 @@ from t2t_repro.problems.translate_ende_numbers.spelling import choose_spelling, 
 
 KINDS = ("number", "ordinal", "date", "time", "price", "clause")
 _SHORT_SHARE = 0.6
-_JUST = (
-    Phrase("already", "schon"),
-    Phrase("exactly", "genau"),
-    Phrase("almost", "fast"),
-)
-_NOWS = (Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,7 @@ class SentenceMaker:
     def _calendar(self) -> Phrase:
         if self._rng.random() < 0.4:
             date = self._phrases.weekday_date(NOMINATIVE)
-            return clauses.main_clause(self._rng.choice(_NOWS), IS, date)
+            return clauses.main_clause(self._rng.choice(lexicon.NOWS), IS, date)
         date = self._phrases.date(NOMINATIVE)
         adjective = self._rng.choice(lexicon.DAY_ADJECTIVES)
         en, de = "{0} was a {1} day", "der {0} war ein {1}er Tag"
@@ -151,7 +145,7 @@ class SentenceMaker:
         return clauses.occasion(self._rng, *self._vehicle(), self._phrases.at_time())
 
     def _clock_says(self) -> Phrase:
-        just, clock = self._rng.choice(_JUST), self._phrases.clock()
+        just, clock = self._rng.choice(lexicon.CLOCK_ADVERBS), self._phrases.clock()
         opening = joined("it was {0} {1} when", "es war {0} {1}, als", just, clock)
         event, verb = self._vehicle()
         return clauses.that_clause(opening, event, clauses.conjugate(verb, "3", "past"))

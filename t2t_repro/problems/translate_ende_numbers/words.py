@@ -9,13 +9,12 @@ from t2t_repro.problems.translate_ende_numbers.lexicon import (
     CITIES,
     MONTHS,
     NOUNS,
+    NOWS,
     TIME_ADVERBS,
     WEEKDAYS,
 )
 from t2t_repro.problems.translate_ende_numbers.phrase import NOTHING, Phrase
 from t2t_repro.problems.translate_ende_numbers.phrases import with_article
-
-_NOWS = (Phrase("it", "es"), Phrase("today", "heute"), Phrase("tomorrow", "morgen"))
 
 
 def words() -> Iterator[Phrase]:
@@ -34,7 +33,7 @@ def words() -> Iterator[Phrase]:
     for day in WEEKDAYS:
         yield day
         yield Phrase(f"on {day.en}", f"am {day.de}")
-        for now in _NOWS:
+        for now in (Phrase("it", "es"), *NOWS):
             yield Phrase(f"{now.en} is {day.en}", f"{now.de} ist {day.de}")
     for month in MONTHS:
         yield month

@@ -230,7 +230,7 @@ def test_rejects_a_width_that_is_not_a_multiple_of_the_heads(tmp_path):
     small = SmallMarian()
     small.options["transformer-heads"] = 3
     message = import_error(small.write(tmp_path / "folder"))
-    assert "the width 8 must be a multiple of the 3 heads" in message
+    assert "d_model=8 is not a multiple of num_heads=3" in message
 
 
 def test_rejects_a_manipulated_npz(tmp_path):

@@ -81,7 +81,7 @@ def test_languages_come_from_flags_or_files_or_defaults(tmp_path):
         report = import_model(partial(read, folder), tmp_path / "model", flags)
         provenance = ModelDir(tmp_path / "model").provenance()
         assert (provenance.source_lang, provenance.target_lang) == languages
-        assert (report.source_lang, report.target_lang) == languages
+        assert report.languages == languages
         assert report.unused.get("languages of the files") == unused
         for path in (folder, tmp_path / "model"):
             shutil.rmtree(path)

@@ -148,7 +148,7 @@ def test_error_lists_all_unsupported_values_in_one_line():
 
 
 def test_rejects_key_channels_that_are_not_a_multiple_of_the_heads():
-    with pytest.raises(UserError, match="attention_key_channels=100 for num_heads=8"):
+    with pytest.raises(UserError, match="num_heads=8, attention_key_channels=100"):
         to_hparams(BASE | {"attention_key_channels": 100}, 100)
 
 

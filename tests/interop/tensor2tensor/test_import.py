@@ -66,8 +66,8 @@ def step_6(shared_dir, tmp_path_factory):
 def test_weights_moments_and_step_equal_the_checkpoint(step_6, shared_dir):
     arrays, report, directory = step_6
     checkpoint = directory.checkpoint()
-    assert checkpoint.step == report.step == 6
-    assert (report.adam, report.every_array) == ("imported", True)
+    assert checkpoint.step == report.source.step == 6
+    assert (report.source.adam, report.source.every_array) == ("imported", True)
     final = {k.removeprefix("final/"): v for k, v in arrays.items() if "final/" in k}
     weights, optimizer = checkpoint.tensors(), checkpoint.tensors("optimizer")
     expected = from_t2t(final, weights.shapes(), "post")
@@ -82,7 +82,7 @@ def test_weights_moments_and_step_equal_the_checkpoint(step_6, shared_dir):
         )
         for slot in ("Adam", "Adam_1")
     )
-    assert report.used == len(final)
+    assert report.source.used == len(final)
     for name, value in expected.items():
         np.testing.assert_array_equal(weights.read(name), value, err_msg=name)
         np.testing.assert_array_equal(optimizer.read(f"m/{name}"), m[name])
@@ -190,7 +190,7 @@ def test_logits_equal_tensor2tensor(shared_dir, tmp_path, case):
     report, directory = import_run(
         run, tmp_path / "model", target_space_id=int(arrays["target_space_id"])
     )
-    assert report.step == 150
+    assert report.source.step == 150
     model = directory.model(directory.checkpoint())
     logits = model(
         {
@@ -199,15 +199,15 @@ def test_logits_equal_tensor2tensor(shared_dir, tmp_path, case):
         }
     )
     np.testing.assert_allclose(logits.numpy(), arrays["logits"], atol=1e-4)
-    assert report.vocab_size == 203
+    assert report.to_dict()["vocab_size"] == 203
     assert report.table_rows == arrays["logits"].shape[-1]
 
 
 def test_checkpoint_without_moments_starts_with_zero_moments(shared_dir, tmp_path):
     arrays = golden.load(shared_dir / "t2t/golden/v1_postnorm.npz")
     report, directory = import_run(write_run(tmp_path, arrays, 203), tmp_path / "model")
-    assert report.adam == "the checkpoint contains no moments"
-    assert f"Adam will start with zero moments: {report.adam}" in report.text()
+    assert report.source.adam == "the checkpoint contains no moments"
+    assert f"Adam will start with zero moments: {report.source.adam}" in report.text()
     checkpoint = directory.checkpoint()
     assert checkpoint.has_optimizer and checkpoint.step == 150
     optimizer = checkpoint.tensors("optimizer")
@@ -233,8 +233,8 @@ def test_averaged_checkpoint_is_imported_without_moments(shared_dir, tmp_path):
     }
     vocab_file = write_vocabulary(tmp_path / "vocab", 23)
     report = import_model(lambda: read(prefix, values, vocab_file), tmp_path / "model")
-    assert report.step == 0
-    assert "moments do not belong to step 0" in report.adam
+    assert report.source.step == 0
+    assert "moments do not belong to step 0" in report.source.adam
     assert sum(name.endswith("/Adam_1") for name in report.unused["Adam's moments"])
     tensors = ModelDir(tmp_path / "model").checkpoint().tensors()
     np.testing.assert_array_equal(
