@@ -25,43 +25,40 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_decoding_flags(parser, model_required=False)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--split",
         choices=SPLITS,
         help="split of the model's problem to score (default: test)",
     )
-    parser.add_argument(
+    add(
         "--source_file",
         type=cli.not_empty,
         help="sentences to translate instead of a split",
     )
-    parser.add_argument(
+    add(
         "--reference_file",
         nargs="+",
         metavar="FILE",
         help="reference translations; further files add alternative references",
     )
-    parser.add_argument(
-        "--hypothesis_file",
-        type=cli.not_empty,
-        help="existing translations to score",
-    )
-    parser.add_argument(
+    add("--hypothesis_file", type=cli.not_empty, help="existing translations to score")
+    add(
         "--target_lang",
         help="target language for the paper's BLEU (default: the model's)",
     )
-    parser.add_argument(
+    add(
         "--compare",
         metavar="OTHER",
         help="model directory, or file of translations, to compare with by paired "
         "bootstrap",
     )
-    parser.add_argument(
+    add(
         "--comet_dir",
         type=cli.not_empty,
         help="folder for COMET's input files; the command to run on them is printed",
     )
-    parser.add_argument(
+    add(
         "--output_file",
         type=cli.not_empty,
         help="file to which the translations are also written",

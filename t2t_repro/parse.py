@@ -27,7 +27,7 @@ def _parser() -> cli.ArgumentParser:
     translate_flags.add_extra_length(parser, "an output")
     # The other flags of `translate` do not apply to trees and keep their defaults.
     translate_parser = cli.ArgumentParser("")
-    translate_flags.add(translate_parser)
+    translate_flags.add_flags(translate_parser)
     defaults = vars(translate_parser.parse_args([])) | {"scores": False}
     parser.set_defaults(**{k: v for k, v in defaults.items() if k != "extra_length"})
     return parser

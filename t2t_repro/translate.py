@@ -28,7 +28,7 @@ def _parser() -> cli.ArgumentParser:
         action="store_true",
         help="write the score and a tab before each translation",
     )
-    translate_flags.add(parser)
+    translate_flags.add_flags(parser)
     return parser
 
 

@@ -24,21 +24,18 @@ if TYPE_CHECKING:
 def _parser() -> cli.ArgumentParser:
     parser = cli.ArgumentParser(__doc__)
     model_flags.add_model_flags(parser, several=False)
-    parser.add_argument(
-        "--text", help="sentence to translate; optional initial sentence with --live"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--text", help="sentence to translate; optional initial sentence with --live")
+    add(
         "--live",
         action="store_true",
         help="embed the model in the page (at most 32 million parameters)",
     )
-    parser.add_argument(
+    add(
         "--translation",
         help="translation whose attention is shown (default: the model's)",
     )
-    parser.add_argument(
-        "--output", type=cli.not_empty, default="attention.html", help="HTML file"
-    )
+    add("--output", type=cli.not_empty, default="attention.html", help="HTML file")
     model_flags.add_search_flags(parser)
     return parser
 
