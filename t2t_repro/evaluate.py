@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,21 +188,21 @@ def _translations(
         alpha=args.alpha,
         nbest=split_scores.num_hypotheses(language, beam_size),
     )
-    checkpoint = ", ".join(loaded.checkpoints)
+    text: list[str] = []
     if test_set.is_trees:
         scores, translations = split_scores.evaluate(
             translator, test_set.pairs(), language, args.batch_size
         )
-        summary, values = scores.text(), scores.to_dict()
+        text, values = [scores.figures()], asdict(scores)
     else:
         translations, seconds = split_scores.translate(
             translator, test_set.sources, args.batch_size
         )
         tokens = sum(translation.tokens for translation in translations)
-        summary = split_scores.speed(len(translations), tokens, seconds)
         values = {"sentences": len(translations), "tokens": tokens, "seconds": seconds}
+    speed = split_scores.speed(values["sentences"], values["tokens"], values["seconds"])
     lines = [translation.text for translation in translations]
-    return lines, [summary], values | {"checkpoint": checkpoint}
+    return lines, [*text, speed], values | {"checkpoint": ", ".join(loaded.checkpoints)}
 
 
 def _check_output(output_file: str | None, data_dir: str | None) -> None:

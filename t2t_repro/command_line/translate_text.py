@@ -165,10 +165,7 @@ def _prefixes(args: Any, text: InputText) -> InputText | None:
 
 
 def _identity(
-    args: Any,
-    text: InputText,
-    prefixes: InputText | None,
-    prepared: Prepared,
+    args: Any, text: InputText, prefixes: InputText | None, prepared: Prepared
 ) -> dict[str, Any]:
     """Returns all settings and inputs that determine the output."""
     identity: dict[str, Any] = {

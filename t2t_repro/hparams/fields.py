@@ -15,13 +15,7 @@ import yaml
 
 from t2t_repro.hparams.consistency import check_together
 from t2t_repro.hparams.model_fields import ModelFields
-from t2t_repro.hparams.settings import (
-    AUTO,
-    check_keys,
-    checked,
-    rule_of,
-    setting,
-)
+from t2t_repro.hparams.settings import AUTO, check_keys, checked, rule_of, setting
 from t2t_repro.system.atomic_file import write_text_atomically
 
 _PAPER_BATCH = "paper section 5.1"
