@@ -6,7 +6,6 @@ same command resumes if input and output are files.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     cli.start_models(args.verbose, args.no_fast)
     translator: Any = translate_text(args, _load)
     if args.terms is not None:
-        print(
+        cli.log(
             f"{translator.met:,} of {translator.needed:,} required terms appear in the "
-            "translations",
-            file=sys.stderr,
+            "translations"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.command_line import cli
@@ -13,21 +12,15 @@ from t2t_repro.system.errors import UserError
 if TYPE_CHECKING:
     from t2t_repro.hparams import HParams
 
+_OTHER_SEARCHES = ("sampling", "tensor2tensor_rules", "prefix_file")
 # The flags with which each flag cannot be combined.
 _EXCLUDED = {
     "sampling": ("beam_size", "alpha", "tensor2tensor_rules"),
     "tensor2tensor_rules": ("min_length", "no_repeat_ngram", "prefix_file"),
     "alignment": ("nbest",),
     "nbest": ("scores",),
-    "xla": ("sampling", "tensor2tensor_rules", "prefix_file"),
-    "terms": (
-        "sampling",
-        "tensor2tensor_rules",
-        "prefix_file",
-        "min_length",
-        "no_repeat_ngram",
-        "xla",
-    ),
+    "xla": _OTHER_SEARCHES,
+    "terms": (*_OTHER_SEARCHES, "min_length", "no_repeat_ngram", "xla"),
 }
 LINES_THAT_PAY = 2000
 """Minimum number of input lines for which compiling the search saves time."""
@@ -199,11 +192,9 @@ def compiles_search(args: Any, lines: int | None, hparams: HParams) -> bool:
         and not tf.config.list_physical_devices("GPU")
     )
     if pays:
-        print(
+        cli.log(
             f"compiling the search for {lines:,} lines in batches of one (disable with "
-            "--no-xla)",
-            file=sys.stderr,
-            flush=True,
+            "--no-xla)"
         )
     return pays
 
