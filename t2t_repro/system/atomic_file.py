@@ -175,11 +175,10 @@ def _new_file(
                 os.fsync(file.fileno())
         if not special:
             os.replace(aside, final)
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        # Errors of the block about other files keep their own message.
-        if error.filename not in (None, str(opened), str(aside)):
+        # A closed pipe, and errors of the block about other files, stay as they are.
+        is_own = error.filename in (None, str(opened), str(aside))
+        if isinstance(error, BrokenPipeError) or not is_own:
             raise
         raise UserError(f"cannot write {path}: {error.strerror}.") from error
     finally:
